@@ -1,0 +1,79 @@
+"""Request and response as plain values.
+
+They are all that a transport and the rest of the SDK know of each other, so that a transport can be a real
+connection, the sandbox in the same process or twenty lines of a user's test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+
+
+class Headers(Mapping[str, str]):
+    """Look up HTTP headers without regard to case.
+
+    Args:
+        items: Names and values. A name that comes twice keeps both values, joined by a comma (RFC 9110, 5.3).
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, items: Mapping[str, str] | Iterator[tuple[str, str]] = {}) -> None:  # noqa: B006 - read only
+        values: dict[str, str] = {}
+        for name, value in items.items() if isinstance(items, Mapping) else items:
+            key = name.lower()
+            values[key] = f"{values[key]}, {value}" if key in values else value
+        self._values = values
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        shown = {name: "***" if name in SECRET_HEADERS else value for name, value in self._values.items()}
+        return f"Headers({shown!r})"
+
+
+def _headers(value: Mapping[str, str]) -> Headers:
+    return value if isinstance(value, Headers) else Headers(value)
+
+
+@attrs.frozen
+class Request:
+    """Hold one HTTP request as it goes to a transport.
+
+    Args:
+        method: Upper-case HTTP method.
+        url: Absolute URL, query included, percent-encoded.
+        headers: Request headers, the API key among them; they are masked in the representation.
+        body: Encoded body, or None.
+    """
+
+    method: str
+    url: str
+    headers: Headers = attrs.field(factory=Headers, converter=_headers)
+    body: bytes | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen
+class Response:
+    """Hold one HTTP response as it comes from a transport.
+
+    Args:
+        status: HTTP status code.
+        headers: Response headers, looked up without regard to case.
+        body: Whole body; empty when there was none.
+    """
+
+    status: int
+    headers: Headers = attrs.field(factory=Headers, converter=_headers)
+    body: bytes = attrs.field(default=b"", repr=False)
