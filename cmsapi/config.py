@@ -1,0 +1,201 @@
+"""Settings: frozen, validated when they are made, so that a wrong one fails before the first request.
+
+`Account.resolve` is the only place that reads the environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import math
+import os
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import attrs
+
+from cmsapi.errors import ConfigError
+
+API_KEY_VARIABLE = "CMSAPI_API_KEY"
+BASE_URL_VARIABLE = "CMSAPI_BASE_URL"
+LONGEST_API_KEY = 4096
+
+
+def _seconds(*, zero: bool = False) -> Any:
+    """Validate a finite duration in seconds."""
+
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value is None and attribute.default is None:
+            return
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not fits or value < 0 or (value == 0 and not zero):  # type: ignore[operator]  # `fits` says it is a number
+            low = "0 or more" if zero else "more than 0"
+            raise ConfigError(
+                f"{type(instance).__name__}.{attribute.name} is a finite number of seconds, {low}: {value!r}"
+            )
+
+    return check
+
+
+def _count(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is None and attribute.name.startswith("per_"):
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is a whole number from 1 on: {value!r}")
+
+
+def _word(*allowed: str) -> Any:
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value not in allowed:
+            words = ", ".join(repr(word) for word in allowed)
+            raise ConfigError(f"{type(instance).__name__}.{attribute.name} is one of {words}: {value!r}")
+
+    return check
+
+
+@attrs.frozen(kw_only=True)
+class RateLimits:
+    """Say how many requests the key may make (specification 8).
+
+    Args:
+        per_second: Requests in any one second; None for no limit.
+        per_hour: Requests in any rolling hour; None for no limit. A lower `X-RateLimit-Limit` of the service wins.
+        max_wait: Longest wait for quota in seconds; a call that would wait longer fails at once with
+            `RateLimitWaitError`. None waits for as long as it takes.
+    """
+
+    per_second: int | None = attrs.field(default=20, validator=_count)
+    per_hour: int | None = attrs.field(default=1000, validator=_count)
+    max_wait: float | None = attrs.field(default=None, validator=_seconds(zero=True))
+
+    @classmethod
+    def unlimited(cls) -> RateLimits:
+        """Make settings that never hold a request back; for a service without limits."""
+        return cls(per_second=None, per_hour=None)
+
+
+@attrs.frozen(kw_only=True)
+class RetryPolicy:
+    """Say how often and how patiently a request is repeated (specification 7, retry rule 1).
+
+    Args:
+        max_attempts: Requests that one call may spend in all.
+        base: Upper bound of the first backoff in seconds; it doubles with each attempt. The wait is drawn evenly
+            between 0 and the bound; after a 429 it comes on top of `Retry-After`.
+        cap: Largest bound in seconds.
+    """
+
+    max_attempts: int = attrs.field(default=5, validator=_count)
+    base: float = attrs.field(default=0.5, validator=_seconds())
+    cap: float = attrs.field(default=30.0, validator=_seconds())
+
+
+@attrs.frozen(kw_only=True)
+class PollPolicy:
+    """Say how often a waiting job is looked at (specification 8, rule 5).
+
+    Args:
+        min_interval: Seconds between two looks at one job at the least.
+        max_interval: Seconds between two looks at one job at the most.
+        give_up_after: Seconds after which a job whose end cannot be told from its state ends with
+            `UnknownJobStateError`. None takes it from how long such jobs usually run.
+    """
+
+    min_interval: float = attrs.field(default=5.0, validator=_seconds())
+    max_interval: float = attrs.field(default=10.0, validator=_seconds())
+    give_up_after: float | None = attrs.field(default=None, validator=_seconds())
+
+    def __attrs_post_init__(self) -> None:
+        if self.max_interval < self.min_interval:
+            raise ConfigError(
+                f"PollPolicy.max_interval ({self.max_interval}) is not below min_interval ({self.min_interval})"
+            )
+
+
+@attrs.frozen(kw_only=True)
+class LaunchPolicy:
+    """Say what a launch does when the same work is already under way.
+
+    Args:
+        dedupe: `"join"` returns the running job of the same kind and target instead of paying again, `"error"`
+            refuses, `"allow"` launches regardless. Idea searches are never joined: two searches for one keyword
+            are two wishes.
+    """
+
+    dedupe: Literal["join", "error", "allow"] = attrs.field(default="join", validator=_word("join", "error", "allow"))
+
+
+@attrs.frozen(kw_only=True)
+class Timeouts:
+    """Say how long to wait for what, in seconds.
+
+    Args:
+        request: One attempt, from the moment quota was given to the last byte of the answer.
+        connect: Finding the host, connecting and TLS; part of `request`.
+        deadline: The whole call over limits, attempts and decoding; None for no deadline.
+    """
+
+    request: float = attrs.field(default=30.0, validator=_seconds())
+    connect: float = attrs.field(default=10.0, validator=_seconds())
+    deadline: float | None = attrs.field(default=None, validator=_seconds())
+
+
+@attrs.frozen
+class Account:
+    """Hold whose limits and jobs these are: an API key at a base URL. Its representation never shows the key."""
+
+    api_key: str = attrs.field(repr=lambda _: "'sk_***'")
+    base_url: str
+
+    @classmethod
+    def resolve(cls, api_key: str | None, base_url: str | None, *, allow_http: bool = False) -> Account:
+        """Take what was given, else the environment, and check it.
+
+        Raises:
+            ConfigError: A key or URL is missing or malformed, or the key would travel over plain HTTP.
+        """
+        return cls(
+            _checked_key(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE)),
+            _checked_url(base_url if base_url is not None else os.environ.get(BASE_URL_VARIABLE), allow_http),
+        )
+
+    @property
+    def digest(self) -> str:
+        """Name the account without telling its key."""
+        return hashlib.blake2b(f"{self.base_url}\n{self.api_key}".encode(), digest_size=16).hexdigest()
+
+
+def _checked_key(key: str | None) -> str:
+    if not key:
+        raise ConfigError(f"No API key: pass Client('sk_…') or set {API_KEY_VARIABLE}.")
+    if not isinstance(key, str) or not key.startswith("sk_"):
+        raise ConfigError("An API key begins with 'sk_' (specification 5, rule 2); this one does not.")
+    if not key.isascii() or not key.isprintable() or " " in key or len(key) > LONGEST_API_KEY:
+        raise ConfigError("The API key holds white space, control or other characters that no key has; check the copy.")
+    return key
+
+
+def _checked_url(url: str | None, allow_http: bool) -> str:
+    if not url:
+        raise ConfigError(f"No base URL: pass Client(…, base_url='https://…') or set {BASE_URL_VARIABLE}.")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigError(f"The base URL cannot be read: {error}") from None
+    if parts.scheme not in ("http", "https") or not host or any(not c.isprintable() or c.isspace() for c in url):
+        raise ConfigError("The base URL is an absolute http(s) address, for example 'https://api.example.com'.")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ConfigError("The base URL has no user, query or fragment.")
+    if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
+        raise ConfigError(
+            "The key would travel unencrypted: use https://, or ask for it by name with Client(…, allow_http=True)."
+        )
+    return url.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
