@@ -1,0 +1,61 @@
+"""API keys (specification, section 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from cmsapi.sandbox.answers import Refusal
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.limits import Window
+    from cmsapi.sandbox.records import User
+
+_PREFIX = "Bearer "
+
+
+@attrs.define(eq=False)
+class Key:
+    """Hold an API key: whose it is, what to call it in the ledger, and its own rate window."""
+
+    label: str
+    user: User
+    window: Window = attrs.field(repr=False)
+    revoked: bool = False
+
+
+class Keys:
+    """Know the API keys by their text."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Key] = {}
+
+    def add(self, text: str, key: Key) -> None:
+        """Register a key."""
+        self._keys[text] = key
+
+    def __getitem__(self, text: str) -> Key:
+        return self._keys[text]
+
+    def label(self, authorization: str | None) -> str:
+        """Name the key of a header for the ledger, never showing it."""
+        if authorization is None:
+            return "none"
+        key = self._keys.get(authorization.removeprefix(_PREFIX))
+        return key.label if key else "unknown"
+
+    def authenticate(self, authorization: str | None) -> Key:
+        """Return the key of an `Authorization` header.
+
+        Raises:
+            Refusal: 401: missing, malformed, unknown or revoked (rule 5).
+        """
+        key = self._keys.get(authorization[7:]) if authorization and authorization.startswith(_PREFIX) else None
+        if key is not None and not key.revoked:
+            return key
+        if authorization is None:
+            raise Refusal(401, "the Authorization header is missing")
+        if not authorization.startswith(f"{_PREFIX}sk_"):
+            raise Refusal(401, "the Authorization header must start with 'Bearer sk_'")
+        raise Refusal(401, "the API key is invalid or revoked")

@@ -1,0 +1,119 @@
+"""Three balances, and what is taken from them (specification, sections 1 and 2.7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from cmsapi.sandbox.records import Usage
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.records import User, Workspace
+    from cmsapi.sandbox.store import Store
+
+ANALYSIS = "analysis"
+AI_WRITING = "ai_writing"
+CONTENT_IDEA_SEARCH = "content_idea_search"
+TYPES = (ANALYSIS, AI_WRITING, CONTENT_IDEA_SEARCH)
+_BALANCES = {
+    ANALYSIS: "analysis",
+    AI_WRITING: "ai_writing",
+    CONTENT_IDEA_SEARCH: "content_ideas_searches",
+}
+
+
+@attrs.define(kw_only=True)
+class Credits:
+    """Hold the balances of the organisation.
+
+    Args:
+        analysis: Credits for analyses of keywords and prompts.
+        ai_writing: Credits for generations.
+        content_ideas_searches: Credits for content-idea searches.
+    """
+
+    analysis: int = attrs.field(default=10_000, validator=attrs.validators.ge(0))
+    ai_writing: int = attrs.field(default=10_000, validator=attrs.validators.ge(0))
+    content_ideas_searches: int = attrs.field(default=10_000, validator=attrs.validators.ge(0))
+
+    def of(self, type_: str) -> int:
+        """Return the balance that a type of usage draws on."""
+        balance: int = getattr(self, _BALANCES[type_])
+        return balance
+
+    def add(self, type_: str, amount: int) -> int:
+        """Change that balance and return it."""
+        balance = self.of(type_) + amount
+        setattr(self, _BALANCES[type_], balance)
+        return balance
+
+
+@attrs.define(eq=False)
+class Purchase:
+    """Say what a job costs, who pays and for which keyword; `charged` once it was paid."""
+
+    type: str
+    amount: int
+    user: User
+    workspace: Workspace
+    keyword: str
+    country_code: str
+    language_code: str
+    charged: bool = False
+
+
+class Accounts:
+    """Charge purchases to the balances and write the usage entries.
+
+    Args:
+        balances: The live balances.
+        store: Where entries go.
+        sign: +1 when entries show credits consumed, -1 when they show the change of the balance.
+    """
+
+    def __init__(self, balances: Credits, store: Store, sign: int = 1) -> None:
+        self.balances = balances
+        self._store = store
+        self._sign = sign
+        self.charges = 0
+        self._reserved = dict.fromkeys(TYPES, 0)
+
+    def affords(self, purchase: Purchase) -> bool:
+        """Whether the balance covers a purchase beside those that are still to be charged."""
+        return self.balances.of(purchase.type) - self._reserved[purchase.type] >= purchase.amount
+
+    def reserve(self, purchase: Purchase) -> None:
+        """Hold back what will be charged at completion."""
+        self._reserved[purchase.type] += purchase.amount
+
+    def release(self, purchase: Purchase) -> None:
+        """Hold it back no longer."""
+        self._reserved[purchase.type] -= purchase.amount
+
+    def charge(self, purchase: Purchase, moment: float) -> None:
+        """Take the credits and write a usage entry."""
+        remaining = self.balances.add(purchase.type, -purchase.amount)
+        purchase.charged = True
+        if purchase.amount:
+            self.charges += 1
+            self._store.usages[purchase.type].append(self._entry(purchase, remaining, moment))
+
+    def refund(self, purchase: Purchase) -> None:
+        """Give the credits of a charged purchase back."""
+        self.balances.add(purchase.type, purchase.amount)
+        purchase.charged = False
+
+    def _entry(self, purchase: Purchase, remaining: int, moment: float) -> Usage:
+        return Usage(
+            id=self._store.new_id("use"),
+            created_at=moment,
+            amount=self._sign * purchase.amount,
+            remaining_credits=remaining,
+            type=purchase.type,
+            keyword=purchase.keyword,
+            country_code=purchase.country_code,
+            language_code=purchase.language_code,
+            user=purchase.user,
+            workspace=purchase.workspace,
+        )

@@ -1,0 +1,80 @@
+"""Answers and refusals as plain values (specification, section 7)."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+import attrs
+
+JSON = "application/json"
+_encoder = json.JSONEncoder(separators=(",", ":"))
+
+BAD_REQUEST = "bad_request"
+UNAUTHORIZED = "unauthorized"
+FORBIDDEN = "forbidden"
+NOT_FOUND = "not_found"
+CONFLICT = "conflict"
+VALIDATION_ERROR = "validation_error"
+RATE_LIMITED = "rate_limited"
+INTERNAL_ERROR = "internal_error"
+BAD_GATEWAY = "bad_gateway"
+SERVICE_UNAVAILABLE = "service_unavailable"
+
+CODES = {
+    400: BAD_REQUEST,
+    401: UNAUTHORIZED,
+    403: FORBIDDEN,
+    404: NOT_FOUND,
+    405: BAD_REQUEST,  # the method is HTTP's business; the table of section 7 has no word of its own for it
+    409: CONFLICT,
+    422: VALIDATION_ERROR,
+    429: RATE_LIMITED,
+    500: INTERNAL_ERROR,
+    502: BAD_GATEWAY,
+    503: SERVICE_UNAVAILABLE,
+}
+
+
+@attrs.frozen
+class Answer:
+    """Hold an answer: status, headers, encoded body, and the `error.code` of a refusal."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    code: str | None = None
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not a mistake
+    """End a request with an error of section 7.
+
+    Args:
+        status: HTTP status.
+        message: Text for people; for 422 it names the failing field.
+        headers: Headers beyond the usual ones.
+    """
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = headers or {}
+
+
+def document(status: int, value: object) -> Answer:
+    """Answer with a JSON document."""
+    return Answer(status, {"Content-Type": JSON}, encode(value))
+
+
+def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
+    """Answer with an error document: `{"error": {"code", "message"}}`."""
+    code = CODES.get(status) or (INTERNAL_ERROR if status >= HTTPStatus.INTERNAL_SERVER_ERROR else BAD_REQUEST)
+    body = encode({"error": {"code": code, "message": message}})
+    return Answer(status, {"Content-Type": JSON, **(headers or {})}, body, code)
+
+
+def encode(value: Any) -> bytes:
+    """Encode JSON in ASCII: lone surrogates, which clients may send, survive the way back."""
+    return _encoder.encode(value).encode("ascii")

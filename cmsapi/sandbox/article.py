@@ -1,0 +1,81 @@
+"""Texts that are long enough to look at: articles, related phrases, and how well a text fits a phrase."""
+
+from __future__ import annotations
+
+import html
+import random
+import re
+from typing import Any
+
+PUBLISHERS = ("northpost", "daily-stride", "fieldnotes", "open-shelf", "the-bench", "weekend-lab", "quiet-press")
+_OPENINGS = (
+    "Most people start with {}, and most of them start too late",
+    "Before choosing {}, write down what you will use it for",
+    "The price of {} says less than its maker would like",
+    "A year of {} teaches what no brochure does",
+    "There are three good reasons for {} and one bad one",
+)
+_CLOSINGS = (
+    "so compare two of them side by side",
+    "which is why the second opinion matters",
+    "and that is easier to judge after a week",
+    "although nobody tells you at the counter",
+    "and a simple list is enough to decide",
+)
+_SECTIONS = ("What it is", "How to choose", "What it costs", "Mistakes to avoid", "Where to go from here")
+_QUALIFIERS = ("best", "cheap", "beginner", "how to choose", "reviews of", "alternatives to", "care for", "repair of")
+_ENDINGS = ("", " at home", " in winter", " for women", " for men", " on a budget", " near me", " explained")
+_TAG = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
+_ENOUGH_WORDS = 600
+
+
+def write(rng: random.Random, phrase: str, title: str, *, fact_checks: bool) -> str:
+    """Write an article with the markers an editor leaves in it."""
+    subject = html.escape(phrase)
+    parts = [f"<h1>{html.escape(title)}</h1>", "<!-- generated draft: read before publishing -->"]
+    for section in _SECTIONS:
+        parts.append(f"<h2>{section}</h2>")
+        for _ in range(3):
+            sentences = [_sentence(rng, subject) for _ in range(4)]
+            if fact_checks:
+                sentences[1] = f'<mark data-fact-check="to verify">{sentences[1]}</mark>'
+            parts.append(f"<p>{' '.join(sentences)}</p>")
+    parts.append(f'<p><span data-comment="a source would help here">{_sentence(rng, subject)}</span></p>')
+    return "\n".join(parts)
+
+
+def related(rng: random.Random, phrase: str) -> list[str]:
+    """Return a handful of phrases around another, each of them once."""
+    phrases = [f"{qualifier} {phrase}{ending}" for qualifier in _QUALIFIERS for ending in _ENDINGS]
+    return rng.sample(phrases, rng.randint(5, 40))
+
+
+def words(markup: str) -> int:
+    """Count the words of a body."""
+    return len(_text(markup).split())
+
+
+def score(phrase: str, title: str, markup: str) -> int:
+    """Rate a text against a phrase from 0 to 100: its length, its title, how often the phrase's words occur."""
+    text = _text(markup)
+    if not text.strip():
+        return 0
+    length = min(1.0, len(text.split()) / _ENOUGH_WORDS)
+    fits: list[float] = [min(1.0, line["count"] / line["recommended"]) for line in recommendations(phrase, markup)]
+    named = 1.0 if phrase.casefold() in title.casefold() else 0.0
+    return round(100 * (0.4 * length + 0.5 * sum(fits) / max(1, len(fits)) + 0.1 * named))
+
+
+def recommendations(phrase: str, markup: str) -> list[dict[str, Any]]:
+    """Say of every word of a phrase how often it occurs and how often it should."""
+    text = _text(markup).casefold()
+    terms = dict.fromkeys(phrase.casefold().split()[:20])
+    return [{"term": term, "count": text.count(term), "recommended": 5} for term in terms]
+
+
+def _text(markup: str) -> str:
+    return html.unescape(_TAG.sub(" ", markup))
+
+
+def _sentence(rng: random.Random, subject: str) -> str:
+    return f"{rng.choice(_OPENINGS).format(subject)}, {rng.choice(_CLOSINGS)}."

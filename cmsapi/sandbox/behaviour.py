@@ -1,0 +1,75 @@
+"""What the specification does not show, decided by name.
+
+Each setting has the default that the project documents and the alternatives that a client should survive.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+_one_of = attrs.validators.in_
+
+
+@attrs.frozen(kw_only=True)
+class Behaviour:
+    """Decide what nobody shows.
+
+    Args:
+        refused_launch: Status when credits are exhausted, a job is already running, the keyword has no completed
+            analysis, or a generation is decided outside `review`.
+        ideas_before_success: What reading the ideas of an unfinished search gives: a 409 or an empty page.
+        applied, discarded, generation_failed: Words of a generation after confirm, cancel and failure.
+        failed_analysis_timestamp: Whether a failed analysis moves `lastAnalyzedAt`.
+        keyword_items: Whether items of a keyword list carry `analysisStatus` and `lastAnalyzedAt`, only the status, or
+            neither.
+        charged: When analyses and generations cost their credit. A search costs it at launch always (section 4.6).
+        refunded: Whether the credit of a failed job comes back.
+        prompt_analysis_credits: Analysis credits that a prompt analysis costs.
+        amounts: Sign of `amount` in a usage entry.
+        order: Order of lists.
+        count_client_errors: Whether 4xx answers count in the rate windows (401 never does).
+        count_rejected: Whether 429 answers do.
+        malformed_query: Status for a query parameter out of its range or not of its type.
+        unknown_reference: Status for an unknown `folderId`, `pageId`, `assignedToId` and the like in a body.
+        foreign_workspace: Status for what lies in a workspace the user does not belong to (section 5, rules 6 and 7).
+        deletion: Answer to a deletion: 200 with `null`, or 204 without a body.
+        admin_only: Names of the operations that a Member may not call.
+        subfolders: Where sub-folders of a deleted folder go: to the top level, or to its parent.
+    """
+
+    refused_launch: Literal[409, 422] = attrs.field(default=409, validator=_one_of((409, 422)))
+    ideas_before_success: Literal["conflict", "empty"] = attrs.field(
+        default="conflict", validator=_one_of(("conflict", "empty"))
+    )
+    applied: str = "applied"
+    discarded: str = "discarded"
+    generation_failed: str = "failed"
+    failed_analysis_timestamp: Literal["unchanged", "new"] = attrs.field(
+        default="unchanged", validator=_one_of(("unchanged", "new"))
+    )
+    keyword_items: Literal["full", "status", "bare"] = attrs.field(
+        default="full", validator=_one_of(("full", "status", "bare"))
+    )
+    charged: Literal["launch", "completion"] = attrs.field(
+        default="launch", validator=_one_of(("launch", "completion"))
+    )
+    refunded: bool = False
+    prompt_analysis_credits: int = attrs.field(default=1, validator=attrs.validators.ge(0))
+    amounts: Literal["positive", "negative"] = attrs.field(
+        default="positive", validator=_one_of(("positive", "negative"))
+    )
+    order: Literal["newest", "oldest"] = attrs.field(default="newest", validator=_one_of(("newest", "oldest")))
+    count_client_errors: bool = True
+    count_rejected: bool = False
+    malformed_query: Literal[400, 422] = attrs.field(default=400, validator=_one_of((400, 422)))
+    unknown_reference: Literal[422, 404] = attrs.field(default=422, validator=_one_of((422, 404)))
+    foreign_workspace: Literal[404, 403] = attrs.field(default=404, validator=_one_of((404, 403)))
+    deletion: Literal["null", "empty"] = attrs.field(default="null", validator=_one_of(("null", "empty")))
+    admin_only: frozenset[str] = attrs.field(
+        default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=frozenset
+    )
+    subfolders: Literal["top_level", "parent"] = attrs.field(
+        default="top_level", validator=_one_of(("top_level", "parent"))
+    )

@@ -1,0 +1,109 @@
+"""One authenticated, admitted and parsed request, as handlers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cmsapi.sandbox.answers import Refusal
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.query import Query
+    from cmsapi.sandbox.records import User, Workspace
+    from cmsapi.sandbox.store import InWorkspace, Store
+    from cmsapi.sandbox.world import World
+
+Document = dict[str, Any]
+DEFAULT_LIMIT = 25
+LARGEST_LIMIT = 100
+
+_Item = TypeVar("_Item")
+_Record = TypeVar("_Record", bound="InWorkspace")
+
+
+class Call:
+    """Carry one request to its handler.
+
+    Args:
+        world: State of the service.
+        user: Owner of the API key.
+        params: Path parameters, decoded.
+        query: Query parameters.
+        body: Parsed body, already checked against its schema; empty when the operation takes none.
+    """
+
+    __slots__ = ("body", "params", "query", "target_id", "user", "world")
+
+    def __init__(self, world: World, user: User, params: dict[str, str], query: Query, body: Document) -> None:
+        self.world = world
+        self.user = user
+        self.params = params
+        self.query = query
+        self.body = body
+        self.target_id: str | None = None
+
+    @property
+    def store(self) -> Store:
+        """The records."""
+        return self.world.store
+
+    def find(self, table: dict[str, _Record], param: str) -> _Record:
+        """Return the record that a path parameter names.
+
+        Raises:
+            Refusal: It does not exist, or lies in a workspace of others.
+        """
+        record = table.get(self.params[param])
+        if record is None or record.id in self.world.forgotten:
+            raise Refusal(404, f"{param}: no such resource")
+        self._admit(self.store.workspaces[record.workspace_id], param)
+        return record
+
+    def workspace(self) -> Workspace:
+        """Return the workspace of the path.
+
+        Raises:
+            Refusal: It does not exist, or the user does not belong to it.
+        """
+        workspace = self.store.workspaces.get(self.params["workspaceId"])
+        if workspace is None or workspace.id in self.world.forgotten:
+            raise Refusal(404, "workspaceId: no such resource")
+        self._admit(workspace, "workspaceId")
+        return workspace
+
+    def reference(self, table: dict[str, _Record], workspace_id: str, value: str | None, field: str) -> _Record | None:
+        """Return the record of the same workspace that a field of the body names, or None.
+
+        Raises:
+            Refusal: There is none of this identifier; the message names the field.
+        """
+        if value is None:
+            return None
+        record = table.get(value)
+        if record is None or record.workspace_id != workspace_id or value in self.world.forgotten:
+            raise Refusal(self.world.behaviour.unknown_reference, f"{field}: no such resource")
+        return record
+
+    def page(self, items: Sequence[_Item], show: Callable[[_Item], Document]) -> Document:
+        """Answer with one page of a collection (section 1, rules 3 and 4), newest first.
+
+        Args:
+            items: All of them, oldest first.
+            show: View of one item.
+        """
+        page = self.query.integer("page", minimum=1) or 1
+        limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
+        ordered = items if self.world.behaviour.order == "oldest" else items[::-1]
+        start, total = (page - 1) * limit, len(items)
+        return {
+            "data": [show(item) for item in ordered[start : start + limit]],
+            "pagination": {"total": total, "page": page, "limit": limit, "hasMore": start + limit < total},
+        }
+
+    def _admit(self, workspace: Workspace, param: str) -> None:
+        if self.user.id in workspace.member_ids:
+            return
+        # spec 5, rules 6 and 7: a foreign workspace is forbidden or does not exist
+        if self.world.behaviour.foreign_workspace == 403:
+            raise Refusal(403, "not a member of this workspace")
+        raise Refusal(404, f"{param}: no such resource")

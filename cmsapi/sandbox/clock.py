@@ -1,0 +1,114 @@
+"""Time of the sandbox: one running counter of seconds, and the moments it stands for.
+
+Limits, jobs and the ledger compare plain seconds, so that under virtual time they see exactly the numbers a client
+on the same loop sees; an epoch added to them would round them. Timestamps are moments (epoch seconds).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from email.utils import formatdate
+from typing import Protocol
+
+FIRST_MOMENT = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+_REAL_TIME_SLACK = 1.0
+
+
+class Clock(Protocol):
+    """Count seconds and name moments."""
+
+    def seconds(self) -> float:
+        """Return the reading of the counter, in seconds."""
+        ...
+
+    def moment(self, seconds: float) -> float:
+        """Return the epoch seconds that a reading stands for."""
+        ...
+
+
+class ManualClock:
+    """Stand still until told to move: for driving the service without an event loop.
+
+    Args:
+        epoch: Epoch seconds of the reading 0.
+    """
+
+    def __init__(self, epoch: float = FIRST_MOMENT) -> None:
+        self._epoch = epoch
+        self._seconds = 0.0
+
+    def seconds(self) -> float:
+        """Return the reading of the counter, in seconds."""
+        return self._seconds
+
+    def moment(self, seconds: float) -> float:
+        """Return the epoch seconds that a reading stands for."""
+        return self._epoch + seconds
+
+    def advance(self, seconds: float) -> None:
+        """Move on by a number of seconds."""
+        self._seconds += seconds
+
+
+class LoopClock:
+    """Follow the running event loop, virtual or real.
+
+    The first reading stands for 2026-01-01T00:00:00Z. Without a running loop the clock stands still; when another
+    loop takes over it goes on where it stopped.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._shift = 0.0
+        self._last = 0.0
+        self._epoch = FIRST_MOMENT
+
+    def seconds(self) -> float:
+        """Return the loop's time, in seconds."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return self._last
+        if loop is not self._loop:
+            self._follow(loop)
+        self._last = loop.time() + self._shift
+        return self._last
+
+    def moment(self, seconds: float) -> float:
+        """Return the epoch seconds that a reading stands for."""
+        return self._epoch + seconds
+
+    def follow_wall_clock(self) -> None:
+        """Let the present reading stand for the present moment, unless the loop's time is virtual."""
+        seconds = self.seconds()
+        if abs(asyncio.get_running_loop().time() - time.monotonic()) < _REAL_TIME_SLACK:
+            self._epoch = max(self._epoch, time.time() - seconds)
+
+    def _follow(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._loop is None:
+            self._epoch -= loop.time()
+        else:
+            self._shift = self._last - loop.time()
+        self._loop = loop
+
+
+def timestamp(moment: float) -> str:
+    """Write epoch seconds as ISO 8601 in UTC with milliseconds, ending in Z."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+class DateHeader:
+    """Write the `Date` header (RFC 7231, 7.1.1.1), once per second."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._text = ""
+
+    def at(self, moment: float) -> str:
+        """Return the header's value for epoch seconds."""
+        second = int(moment)
+        if second != self._second:
+            self._second, self._text = second, formatdate(second, usegmt=True)
+        return self._text

@@ -1,0 +1,144 @@
+"""Contents: drafts, their changes and their publication (specification, sections 2.4, 4.3 and 9, rule 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.domain import drafts, generations
+from cmsapi.sandbox.domain.organisation import person, show_status
+from cmsapi.sandbox.records import Content, Page
+from cmsapi.sandbox.sanitize import sanitized
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.world import World
+
+
+def list_contents(call: Call) -> Document:
+    """List the contents of a workspace in short form, filtered by assignee, score and status."""
+    contents = call.store.of_workspace(call.store.contents, call.workspace().id)
+    query = call.query
+    if assignees := query.texts("assignedToId"):
+        contents = [content for content in contents if content.assigned_to_id in assignees]
+    if statuses := query.texts("contentStatusId") + query.texts("contentStatusId[]"):
+        contents = [content for content in contents if content.content_status_id in statuses]
+    exact, least, most = (query.integer(f"contentScore{part}") for part in ("", "[gte]", "[lte]"))
+    if (exact, least, most) != (None, None, None):
+        contents = [
+            content
+            for content in contents
+            if content.score is not None
+            and (exact is None or content.score == exact)
+            and (least is None or content.score >= least)
+            and (most is None or content.score <= most)
+        ]
+    return call.page(contents, lambda content: _short(call.world, content))
+
+
+def create_content(call: Call) -> Document:
+    """Create a draft; without `pageId` an empty page is created with it (section 4.3, rule 2)."""
+    workspace, body, now = call.workspace(), call.body, call.world.now
+    _check_references(call, workspace.id)
+    page = call.reference(call.store.pages, workspace.id, body.get("pageId"), "pageId")
+    if page is None:
+        page = Page(call.store.new_id("pag"), workspace.id, None, None, now)
+        call.store.pages[page.id] = page
+    content = Content(call.store.new_id("cnt"), workspace.id, page.id, body["title"], now, now)
+    statuses = call.store.of_workspace(call.store.content_statuses, workspace.id)
+    content.content_status_id = statuses[0].id
+    call.store.contents[content.id] = content
+    drafts.apply(call.world, content, body, call.user.id)
+    content.version = 1
+    call.target_id = content.id
+    return show(call.world, content)
+
+
+def get_content(call: Call) -> Document:
+    """Show one content."""
+    return show(call.world, call.find(call.store.contents, "contentId"))
+
+
+def update_content(call: Call) -> Document:
+    """Change a content under optimistic locking: a stale `version` is a conflict."""
+    content = call.find(call.store.contents, "contentId")
+    _check_references(call, content.workspace_id)
+    if call.body["version"] != content.version:
+        raise Refusal(409, f"version: is {content.version} by now")
+    drafts.apply(call.world, content, call.body, call.user.id)
+    return show(call.world, content)
+
+
+def publish_content(call: Call) -> Document:
+    """Mark a content as published; nothing is sent to a CMS."""
+    content, now = call.find(call.store.contents, "contentId"), call.world.now
+    if url := call.body.get("url"):
+        call.store.pages[content.page_id].url = url
+    content.type, content.published_at, content.published_by = "PUBLISHED", now, call.user.id
+    content.updated_at = now
+    content.version += 1
+    return show(call.world, content)
+
+
+def delete_content(call: Call) -> None:
+    """Delete a content for good."""
+    content = call.find(call.store.contents, "contentId")
+    call.world.drop(content.id)
+    del call.store.contents[content.id]
+
+
+def show(world: World, content: Content) -> Document:
+    """Show a content in full (section 2.4)."""
+    users = world.store.users
+    generation = content.generation
+    return {
+        **_short(world, content),
+        "contentUpdatedBy": person(users.get(content.content_updated_by or "")),
+        "publishedBy": person(users.get(content.published_by or "")),
+        "html": content.html,
+        "htmlSanitized": sanitized(content.html),
+        "isStarted": bool(content.html),
+        "metaDescription": content.meta_description,
+        "lastGeneration": generation
+        and {"id": generation.id, "status": generations.status(world, content), "type": generation.type},
+        "version": content.version,
+    }
+
+
+def _short(world: World, content: Content) -> Document:
+    store = world.store
+    page = store.pages[content.page_id]
+    assignee = store.users.get(content.assigned_to_id or "")
+    status = store.content_statuses.get(content.content_status_id or "")
+    folder = store.folders.get(content.folder_id or "")
+    return {
+        "id": content.id,
+        "title": content.title,
+        "type": content.type,
+        "contentScore": content.score,
+        "wordsCount": content.words_count,
+        "createdAt": timestamp(content.created_at),
+        "updatedAt": timestamp(content.updated_at),
+        "contentUpdatedAt": _moment(content.content_updated_at),
+        "publishedAt": _moment(content.published_at),
+        "dueDate": _moment(content.due_date),
+        "assignedTo": assignee
+        and {**(person(assignee) or {}), "email": assignee.email, "profileImageUrl": assignee.profile_image_url},
+        "contentStatus": status and show_status(status),
+        "folder": folder and {"id": folder.id, "name": folder.name},
+        "page": {"id": page.id, "url": page.url, "lastStatusCode": page.last_status_code},
+    }
+
+
+def _moment(value: float | None) -> str | None:
+    return None if value is None else timestamp(value)
+
+
+def _check_references(call: Call, workspace_id: str) -> None:
+    store, body = call.store, call.body
+    call.reference(store.folders, workspace_id, body.get("folderId"), "folderId")
+    call.reference(store.content_statuses, workspace_id, body.get("contentStatusId"), "contentStatusId")
+    assignee = body.get("assignedToId")
+    if assignee is not None and assignee not in store.workspaces[workspace_id].member_ids:
+        raise Refusal(call.world.behaviour.unknown_reference, "assignedToId: no such member of the workspace")

@@ -1,0 +1,135 @@
+"""Atomic Content: a generated article that waits for a decision (specification, sections 2.5, 3 and 4.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox import accounts, article, durations, jobs
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.domain import drafts
+from cmsapi.sandbox.records import Generation
+from cmsapi.sandbox.seeded import dice
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.jobs import Job
+    from cmsapi.sandbox.records import Content, Keyword, User
+    from cmsapi.sandbox.world import World
+
+QUEUED = "queued"
+RUNNING = "running"
+REVIEW = "review"
+
+
+def generate_content(call: Call) -> Document:
+    """Launch a generation; the keyword must have a completed analysis (section 4.4, rule 1)."""
+    content = call.find(call.store.contents, "contentId")
+    settings = call.body["settings"]
+    call.reference(call.store.brand_voices, content.workspace_id, settings.get("brandVoiceId"), "settings.brandVoiceId")
+    generation = launch(call.world, content, call.user, settings)
+    return {"id": generation.id, "status": status(call.world, content)}
+
+
+def get_generation(call: Call) -> Document:
+    """Show the current generation; without one there is nothing to find."""
+    content = call.find(call.store.contents, "contentId")
+    return _show(call.world, content)
+
+
+def confirm_generation(call: Call) -> Document:
+    """Apply the generated text to the draft."""
+    content = call.find(call.store.contents, "contentId")
+    confirm(call.world, content, call.user.id)
+    return _show(call.world, content)
+
+
+def cancel_generation(call: Call) -> Document:
+    """Discard the generated text."""
+    content = call.find(call.store.contents, "contentId")
+    cancel(call.world, content)
+    return _show(call.world, content)
+
+
+def launch(world: World, content: Content, user: User, settings: Document) -> Generation:
+    """Start a generation on a content, which then is its current one.
+
+    Raises:
+        Refusal: No keyword of the page is analysed, one runs or awaits its decision, or credits are exhausted.
+    """
+    keyword = _analyzed_keyword(world, content)
+    if content.generation is not None and content.generation.word == REVIEW:
+        raise Refusal(world.behaviour.refused_launch, "a generation awaits its review: confirm or cancel it first")
+    workspace = world.store.workspaces[content.workspace_id]
+    purchase = accounts.Purchase(
+        accounts.AI_WRITING, 1, user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
+    )
+    world.launch(durations.GENERATION, content.id, purchase)
+    content.generation = Generation(world.store.new_id("gen"), QUEUED, settings)
+    return content.generation
+
+
+def complete(world: World, job: Job) -> None:
+    """Bring a generation to `review`, or to its failure."""
+    content = world.store.contents[job.target_id]
+    generation = content.generation
+    if generation is None:
+        return
+    if job.outcome == jobs.FAILED:
+        generation.word = world.behaviour.generation_failed
+        return
+    keyword = _analyzed_keyword(world, content)
+    checked = bool(generation.settings.get("factCheckingEnabled"))
+    rng = dice(world.seed, "article", generation.id)
+    generation.html = article.write(rng, keyword.keyword, content.title, fact_checks=checked)
+    generation.word = REVIEW
+
+
+def confirm(world: World, content: Content, user_id: str) -> None:
+    """Apply the text in review.
+
+    Raises:
+        Refusal: None is in review.
+    """
+    generation = _in_review(world, content)
+    generation.word = world.behaviour.applied
+    drafts.write(world, content, generation.html, user_id, world.now)
+
+
+def cancel(world: World, content: Content) -> None:
+    """Discard the text in review.
+
+    Raises:
+        Refusal: None is in review.
+    """
+    _in_review(world, content).word = world.behaviour.discarded
+
+
+def status(world: World, content: Content) -> str | None:
+    """Return the word of the current generation."""
+    generation = content.generation
+    job = world.jobs.running.get(content.id)
+    word = generation.word if generation else None
+    if job is not None:
+        word = job.word(world.clock.seconds(), QUEUED, RUNNING)
+    return world.shown(content.id, word)
+
+
+def _show(world: World, content: Content) -> Document:
+    if content.generation is None:
+        raise Refusal(404, "contentId: has no generation")
+    return {"id": content.generation.id, "status": status(world, content)}
+
+
+def _in_review(world: World, content: Content) -> Generation:
+    if content.generation is None:
+        raise Refusal(404, "contentId: has no generation")
+    if content.generation.word != REVIEW:
+        raise Refusal(world.behaviour.refused_launch, f"the generation is not in {REVIEW}")
+    return content.generation
+
+
+def _analyzed_keyword(world: World, content: Content) -> Keyword:
+    for keyword in world.store.page_keywords(content.page_id):
+        if keyword.analyzed:
+            return keyword
+    raise Refusal(world.behaviour.refused_launch, "the keyword has no completed analysis")

@@ -1,0 +1,83 @@
+"""Content-idea searches and what they find (specification, sections 2.6, 3 and 4.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox import accounts, article, durations, jobs
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.records import Idea, IdeaSearch
+from cmsapi.sandbox.seeded import dice
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.jobs import Job
+    from cmsapi.sandbox.world import World
+
+
+def start_content_idea_search(call: Call) -> Document:
+    """Start a search: 202 at once, one credit consumed."""
+    workspace, world, keyword = call.workspace(), call.world, call.body["keyword"]
+    purchase = accounts.Purchase(
+        accounts.CONTENT_IDEA_SEARCH,
+        1,
+        call.user,
+        workspace,
+        keyword,
+        workspace.country_code,
+        workspace.language_code,
+    )
+    world.affordable(purchase)
+    search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
+    world.launch(durations.IDEA_SEARCH, search.id, purchase)
+    call.store.idea_searches[search.id] = search
+    call.target_id = search.id
+    return _show(world, search)
+
+
+def get_content_idea_search(call: Call) -> Document:
+    """Show a search, polled until its status is `success`."""
+    return _show(call.world, call.find(call.store.idea_searches, "contentIdeaSearchId"))
+
+
+def list_content_ideas(call: Call) -> Document:
+    """List what a search has found; before its success there is nothing to read."""
+    search = call.find(call.store.idea_searches, "contentIdeaSearchId")
+    if search.status != jobs.SUCCESS and call.world.behaviour.ideas_before_success == "conflict":
+        raise Refusal(409, f"the search is {search.status}")
+    return call.page(search.ideas, _show_idea)
+
+
+def complete(world: World, job: Job) -> None:
+    """End a search, with the ideas it has found."""
+    search = world.store.idea_searches[job.target_id]
+    search.status = job.outcome
+    if job.outcome == jobs.SUCCESS:
+        rng, ended = dice(world.seed, "ideas", search.id), world.clock.moment(job.ends_at)
+        search.search_volume = rng.randrange(100, 50_000, 10)
+        search.ideas = [
+            Idea(world.store.new_id("idea"), phrase, rng.randrange(10, 5_000, 10), ended)
+            for phrase in article.related(rng, search.keyword)
+        ]
+
+
+def _show(world: World, search: IdeaSearch) -> Document:
+    found = search.status == jobs.SUCCESS
+    return {
+        "id": search.id,
+        "createdAt": timestamp(search.created_at),
+        "keyword": search.keyword,
+        "nbContentIdeas": len(search.ideas) if found else None,
+        "searchVolume": search.search_volume,
+        "status": world.shown(search.id, search.status),
+    }
+
+
+def _show_idea(idea: Idea) -> Document:
+    return {
+        "id": idea.id,
+        "keyword": idea.keyword,
+        "searchVolume": idea.search_volume,
+        "createdAt": timestamp(idea.created_at),
+    }

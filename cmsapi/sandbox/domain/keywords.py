@@ -1,0 +1,92 @@
+"""Keywords and their analysis (specification, sections 2.8 and 4.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox import durations
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.domain import analyses, drafts, reports
+from cmsapi.sandbox.records import Keyword
+from cmsapi.sandbox.seeded import dice
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.jobs import Job
+    from cmsapi.sandbox.world import World
+
+
+def list_keywords(call: Call) -> Document:
+    """List the keywords of a page."""
+    page = call.find(call.store.pages, "pageId")
+    return call.page(call.store.page_keywords(page.id), lambda keyword: _item(call.world, keyword))
+
+
+def add_keyword(call: Call) -> Document:
+    """Track a search term for a page."""
+    page = call.find(call.store.pages, "pageId")
+    workspace, id_ = call.store.workspaces[page.workspace_id], call.store.new_id("kwd")
+    keyword = Keyword(
+        id=id_,
+        workspace_id=workspace.id,
+        page_id=page.id,
+        keyword=call.body["keyword"],
+        country_code=workspace.country_code,
+        language_code=workspace.language_code,
+        search_volume=dice(call.world.seed, "volume", id_).randrange(10, 20_000, 10),
+        created_at=call.world.now,
+    )
+    call.store.keywords[id_] = keyword
+    call.target_id = id_
+    return _show(call.world, keyword)
+
+
+def get_keyword(call: Call) -> Document:
+    """Show one keyword with its `analysisStatus`."""
+    return _show(call.world, call.find(call.store.keywords, "keywordId"))
+
+
+def analyze_keyword(call: Call) -> Document:
+    """Launch an analysis; it costs one analysis credit."""
+    keyword = call.find(call.store.keywords, "keywordId")
+    return analyses.launch(call, durations.ANALYSIS, keyword, keyword, 1)
+
+
+def score_keyword(call: Call) -> Document:
+    """Score a content or a text against the recommendations of a completed analysis."""
+    keyword = call.find(call.store.keywords, "keywordId")
+    text = reports.text_of(call, keyword.workspace_id)
+    if not keyword.analyzed:
+        raise Refusal(409, "the keyword has no completed analysis")
+    return reports.report(call.world, keyword.id, keyword.keyword, text)
+
+
+def complete(world: World, job: Job) -> None:
+    """End a keyword's analysis; the contents of its page are scored against it."""
+    keyword = world.store.keywords[job.target_id]
+    analyses.end(world, keyword, job)
+    for content in world.store.page_contents(keyword.page_id):
+        content.score = drafts.score(world, content)
+
+
+def _show(world: World, keyword: Keyword) -> Document:
+    return {
+        "id": keyword.id,
+        "keyword": keyword.keyword,
+        "searchVolume": keyword.search_volume,
+        "countryCode": keyword.country_code,
+        "languageCode": keyword.language_code,
+        "pageId": keyword.page_id,
+        "createdAt": timestamp(keyword.created_at),
+        **analyses.show(world, keyword),
+    }
+
+
+def _item(world: World, keyword: Keyword) -> Document:
+    document = _show(world, keyword)
+    if world.behaviour.keyword_items != "full":
+        del document["lastAnalyzedAt"]
+    if world.behaviour.keyword_items == "bare":
+        del document["analysisStatus"]
+    return document

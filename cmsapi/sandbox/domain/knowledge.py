@@ -1,0 +1,70 @@
+"""Knowledge documents, which feed AI generation (specification, sections 2.5b and 4.6b)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox import durations, jobs
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.records import KnowledgeDocument
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.jobs import Job
+    from cmsapi.sandbox.world import World
+
+SUMMARY_LENGTH = 200
+
+
+def list_knowledge_documents(call: Call) -> Document:
+    """List the knowledge documents of a workspace."""
+    documents = call.store.of_workspace(call.store.knowledge_documents, call.workspace().id)
+    return call.page(documents, lambda record: _show(call.world, record))
+
+
+def create_knowledge_document(call: Call) -> Document:
+    """Add a text or a URL, never both; it is processed for free."""
+    workspace, body, world = call.workspace(), call.body, call.world
+    if ("text" in body) == ("url" in body):
+        raise Refusal(422, "text: exactly one of text and url is required")
+    record = KnowledgeDocument(
+        id=call.store.new_id("kdo"),
+        workspace_id=workspace.id,
+        name=body["name"],
+        type="text" if "text" in body else "url",
+        created_at=world.now,
+        url=body.get("url"),
+        summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
+    )
+    call.store.knowledge_documents[record.id] = record
+    world.jobs.launch(durations.KNOWLEDGE, record.id, world.clock.seconds())
+    call.target_id = record.id
+    return _show(world, record)
+
+
+def get_knowledge_document(call: Call) -> Document:
+    """Show one knowledge document."""
+    return _show(call.world, call.find(call.store.knowledge_documents, "knowledgeDocumentId"))
+
+
+def complete(world: World, job: Job) -> None:
+    """End the processing of a document; only then it has a summary."""
+    record = world.store.knowledge_documents[job.target_id]
+    record.status = job.outcome
+    if job.outcome == jobs.SUCCESS and record.summary is None:
+        record.summary = f"What {record.url} says about {record.name}."[:SUMMARY_LENGTH]
+
+
+def _show(world: World, record: KnowledgeDocument) -> Document:
+    workspace = world.store.workspaces[record.workspace_id]
+    return {
+        "id": record.id,
+        "name": record.name,
+        "createdAt": timestamp(record.created_at),
+        "status": world.shown(record.id, record.status),
+        "summary": record.summary if record.status == jobs.SUCCESS else None,
+        "type": record.type,
+        "url": record.url,
+        "workspace": {"id": workspace.id, "name": workspace.name, "websiteUrl": workspace.website_url},
+    }

@@ -1,0 +1,61 @@
+"""Pages: the anchors of keywords and drafts (specification, sections 2.8 and 4.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.records import Page
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+
+
+def list_pages(call: Call) -> Document:
+    """List the pages of a workspace."""
+    return call.page(call.store.of_workspace(call.store.pages, call.workspace().id), _show)
+
+
+def import_page(call: Call) -> Document:
+    """Import a URL of the website; it is fetched by a crawl."""
+    workspace = call.workspace()
+    page = Page(call.store.new_id("pag"), workspace.id, call.body["url"], None, call.world.now)
+    call.store.pages[page.id] = page
+    call.target_id = page.id
+    return _show(page)
+
+
+def get_page(call: Call) -> Document:
+    """Show one page."""
+    return _show(call.find(call.store.pages, "pageId"))
+
+
+def crawl_page(call: Call) -> Document:
+    """Fetch a page's URL; an empty page has none."""
+    page = call.find(call.store.pages, "pageId")
+    if page.url is None:
+        raise Refusal(409, "the page has no URL")
+    page.last_status_code = 200
+    return {"message": "Crawl started"}
+
+
+def delete_page(call: Call) -> None:
+    """Delete a page with its contents and keywords."""
+    store, page = call.store, call.find(call.store.pages, "pageId")
+    for content in store.page_contents(page.id):
+        call.world.drop(content.id)
+    for keyword in store.page_keywords(page.id):
+        call.world.drop(keyword.id)
+        for prompt in store.keyword_prompts(keyword.id):
+            call.world.drop(prompt.id)
+    store.delete_page(page.id)
+
+
+def _show(page: Page) -> Document:
+    return {
+        "id": page.id,
+        "url": page.url,
+        "lastStatusCode": page.last_status_code,
+        "createdAt": timestamp(page.created_at),
+    }

@@ -1,0 +1,67 @@
+"""Reports: how well a text follows the recommendations for a keyword or a prompt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cmsapi.sandbox import article
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.seeded import dice
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.world import World
+
+
+class Text(NamedTuple):
+    """What is scored."""
+
+    title: str
+    html: str
+
+
+def text_of(call: Call, workspace_id: str) -> Text:
+    """Return the text a request names: a content, or a title with HTML, never both.
+
+    Raises:
+        Refusal: It names both, neither, or a content that does not exist.
+    """
+    body = call.body
+    if "contentId" in body:
+        for field in ("title", "html"):
+            if field in body:
+                raise Refusal(422, f"{field}: not together with contentId")
+        content = call.reference(call.store.contents, workspace_id, body["contentId"], "contentId")
+        return Text(content.title, content.html) if content else Text("", "")
+    for field in ("title", "html"):
+        if field not in body:
+            raise Refusal(422, f"{field}: is required without contentId")
+    return Text(body["title"], body["html"])
+
+
+def report(world: World, id_: str, phrase: str, text: Text) -> Document:
+    """Write the report on a text; sources and brands depend on the seed and the target."""
+    rng = dice(world.seed, "report", id_)
+    sources = [
+        {
+            "category": rng.choice(("editorial", "shop", "forum")),
+            "domain": f"{name}.example",
+            "organicPosition": position if rng.random() < 0.8 else None,
+            "position": position,
+            "title": f"{phrase[:80]}: what {name} says",
+            "type": "citation",
+            "url": f"https://{name}.example/{position}",
+        }
+        for position, name in enumerate(rng.sample(article.PUBLISHERS, 4), start=1)
+    ]
+    brands = [
+        {"category": "competitor", "count": rng.randint(1, 9), "name": name.title()}
+        for name in rng.sample(article.PUBLISHERS, 3)
+    ]
+    return {
+        "score": article.score(phrase, text.title, text.html) / 100,
+        "recommendations": article.recommendations(phrase, text.html),
+        "sources": sources,
+        "brands": brands,
+        "preview": f"Most answers to {phrase[:120]} name {brands[0]['name']}." if rng.random() < 0.8 else None,
+    }

@@ -1,0 +1,140 @@
+"""Asynchronous jobs without timers: a job's end is known at its launch and takes effect when the clock has passed it.
+
+What a job shows in between depends on the reading of the clock alone, so real and virtual time behave alike.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from cmsapi.sandbox import durations
+from cmsapi.sandbox.seeded import dice
+
+if TYPE_CHECKING:
+    import random
+
+    from cmsapi.sandbox.accounts import Purchase
+
+SUCCESS = "success"
+FAILED = "failed"
+QUEUED_FRACTION = 0.1
+
+Failures = float | Mapping[str, float] | Callable[[str, "random.Random"], bool] | None
+
+
+@attrs.define(eq=False)
+class Job:
+    """Describe one job: the ground truth that a client can only poll for.
+
+    Args:
+        kind: One of `durations.KINDS`.
+        target_id: Keyword, prompt, search, content or knowledge document it works on.
+        launched_at: Launch in seconds of the sandbox's clock.
+        ends_at: End in the same seconds.
+        outcome: `success` or `failed`; a successful generation shows `review`.
+        purchase: The credit it costs, if any.
+        done: Whether its end has taken effect.
+    """
+
+    kind: str
+    target_id: str
+    launched_at: float
+    ends_at: float
+    outcome: str
+    purchase: Purchase | None = None
+    done: bool = False
+
+    @property
+    def duration(self) -> float:
+        """Seconds from launch to end."""
+        return self.ends_at - self.launched_at
+
+    def word(self, at: float, queued: str, running: str) -> str:
+        """Return the word it shows while it runs: `queued` for the first tenth of its time, then another."""
+        return queued if at < self.launched_at + QUEUED_FRACTION * self.duration else running
+
+
+class Jobs:
+    """Launch jobs and bring their ends about.
+
+    Args:
+        seed: Seed of durations and failures.
+        distributions: Duration per kind.
+        failures: Fraction of jobs that fail, for all kinds or per kind, or a callable `(kind, rng) -> bool`.
+    """
+
+    def __init__(
+        self, seed: object, distributions: Mapping[str, durations.Distribution], failures: Failures = None
+    ) -> None:
+        self._seed = seed
+        self._distributions = distributions
+        self._failures = failures
+        self._launches: Counter[tuple[str, str]] = Counter()
+        self._ends: list[tuple[float, int, Job]] = []
+        self.all: list[Job] = []
+        self.running: dict[str, Job] = {}
+        self.outcomes: dict[str, str] = {}
+        self.next_end = float("inf")
+
+    def launch(self, kind: str, target_id: str, at: float, purchase: Purchase | None = None) -> Job:
+        """Start a job on a target."""
+        nth = self._launches[kind, target_id]
+        self._launches[kind, target_id] += 1
+        rng = dice(self._seed, kind, target_id, nth)
+        ends_at = at + max(0.0, self._distributions[kind](rng))
+        outcome = self.outcomes.get(target_id) or (FAILED if self._fails(kind, rng) else SUCCESS)
+        job = Job(kind, target_id, at, ends_at, outcome, purchase)
+        heapq.heappush(self._ends, (ends_at, len(self.all), job))
+        self.next_end = self._ends[0][0]
+        self.all.append(job)
+        self.running[target_id] = job
+        return job
+
+    def due(self, at: float) -> list[Job]:
+        """Return the jobs whose end has been passed, in order of their ends, and count them as done."""
+        ended = []
+        while self._ends and self._ends[0][0] <= at:
+            job = heapq.heappop(self._ends)[2]
+            if not job.done:
+                self._close(job)
+                ended.append(job)
+        self.next_end = self._ends[0][0] if self._ends else float("inf")
+        return ended
+
+    def end_now(self, target_id: str, outcome: str, at: float) -> Job:
+        """End the job that runs on a target.
+
+        Raises:
+            LookupError: None does.
+        """
+        if target_id not in self.running:
+            raise LookupError(f"no job is running on {target_id}")
+        job = self.running[target_id]
+        job.ends_at, job.outcome = at, outcome
+        self._close(job)
+        return job
+
+    def drop(self, target_id: str) -> Job | None:
+        """Let the job on a target end without effect, and return it."""
+        job = self.running.get(target_id)
+        if job is not None:
+            self._close(job)
+        return job
+
+    def _close(self, job: Job) -> None:
+        job.done = True
+        if self.running.get(job.target_id) is job:
+            del self.running[job.target_id]
+
+    def _fails(self, kind: str, rng: random.Random) -> bool:
+        if self._failures is None:
+            return False
+        if callable(self._failures):
+            return self._failures(kind, rng)
+        fraction = self._failures.get(kind, 0.0) if isinstance(self._failures, Mapping) else self._failures
+        return rng.random() < fraction

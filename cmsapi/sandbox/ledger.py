@@ -1,0 +1,87 @@
+"""Every request the sandbox has seen, with its arrival and its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import attrs
+
+LAUNCHES = frozenset({"analyze_keyword", "analyze_prompt", "start_content_idea_search", "generate_content"})
+
+
+@attrs.frozen
+class Entry:
+    """Record one request. It never holds a key, a body or a query.
+
+    Args:
+        at: Arrival in seconds of the sandbox's clock: the loop's own time.
+        method: HTTP method.
+        path: Path as sent, without the query.
+        operation: Name of the operation, or None when no route matched.
+        key: Label of the API key: `admin`, `member`, `revoked`, `unknown` or `none`.
+        status: Status of the answer, or None when the connection was dropped.
+        outcome: `ok`, the `error.code`, or `dropped`.
+        target_id: What it acted on: the resource of the path, or the one it created.
+        charged: Whether it consumed a credit on arrival.
+        effect: Whether it changed anything.
+    """
+
+    at: float
+    method: str
+    path: str
+    operation: str | None
+    key: str
+    status: int | None
+    outcome: str
+    target_id: str | None
+    charged: bool
+    effect: bool
+
+
+class Ledger(Sequence[Entry]):
+    """Hold the entries in order of arrival."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self._entries[index]
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {len(self._entries)} requests>"
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        self._entries.append(entry)
+
+    def amend_last(self, *, status: int | None, outcome: str) -> None:
+        """Write down what the client of the last request was told instead of the truth."""
+        self._entries[-1] = attrs.evolve(self._entries[-1], status=status, outcome=outcome)
+
+    def filter(self, **fields: object) -> list[Entry]:
+        """Return the entries whose fields equal the given values, for example `filter(status=429)`."""
+        wanted = tuple(fields.items())
+        return [entry for entry in self._entries if all(getattr(entry, name) == value for name, value in wanted)]
+
+    def count(self, value: object = None, **fields: object) -> int:
+        """Count the entries whose fields equal the given values, or those equal to a whole entry."""
+        return self._entries.count(value) if isinstance(value, Entry) else len(self.filter(**fields))
+
+    def launches(self, target_id: str | None = None) -> list[Entry]:
+        """Return the launches that took effect, of one target or of all."""
+        return [
+            entry
+            for entry in self._entries
+            if entry.effect and entry.operation in LAUNCHES and target_id in (None, entry.target_id)
+        ]

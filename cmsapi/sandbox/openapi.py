@@ -1,0 +1,156 @@
+"""The machine-readable description of the interface: version 1.0.0 (specification, section 9, rule 2)."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+from cmsapi.sandbox import schemas
+from cmsapi.sandbox.accounts import TYPES
+from cmsapi.sandbox.routes import ROUTES, Route
+from cmsapi.sandbox.schemas import Schema, ref
+
+_ERRORS = {
+    "400": "BadRequest",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "404": "NotFound",
+    "409": "Conflict",
+    "422": "ValidationError",
+    "429": "RateLimited",
+    "500": "InternalError",
+    "502": "BadGateway",
+    "503": "ServiceUnavailable",
+}
+_MEANINGS = {
+    "BadRequest": "Malformed request",
+    "Unauthorized": "Key missing, malformed, invalid or revoked",
+    "Forbidden": "Authenticated but not permitted",
+    "NotFound": "The resource does not exist or is not visible to the user",
+    "Conflict": "Conflict with the current state",
+    "ValidationError": "The body fails schema validation; the message names the field",
+    "RateLimited": "Hourly or burst limit exceeded",
+    "InternalError": "Unexpected server error",
+    "BadGateway": "An upstream service returned an error",
+    "ServiceUnavailable": "Temporarily unavailable",
+}
+_WORD: Schema = {"type": "string"}
+_PARAMETERS: dict[str, Schema] = {
+    "page": {"type": "integer", "minimum": 1, "default": 1},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+    "contentScore": {"type": "integer"},
+    "contentScore[gte]": {"type": "integer"},
+    "contentScore[lte]": {"type": "integer"},
+    "contentStatusId[]": {"type": "array", "items": _WORD},
+    "type": {"type": "string", "enum": list(TYPES)},
+}
+_RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+@functools.cache
+def encoded() -> bytes:
+    """Return the document as JSON."""
+    return json.dumps(document(), indent=1).encode()
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of every operation."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
+    html = {"text/html": {"schema": {"type": "string"}}}
+    paths["/health"] = {"get": _open("health", "Say that the service is up", _json(ref("Health")))}
+    paths["/openapi.json"] = {"get": _open("openapi", "Describe the interface", _json({"type": "object"}))}
+    paths["/docs"] = {"get": _open("docs", "Describe the interface for people", html)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Content Marketing Service API",
+            "version": "1.0.0",
+            "description": "AI-assisted content marketing and search optimisation.",
+        },
+        "security": [{"apiKey": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer", "description": "Bearer sk_…"}},
+            "schemas": {**schemas.REQUESTS, **schemas.RESPONSES},
+            "headers": {name: {"required": True, "schema": {"type": "integer"}} for name in _headers()},
+            "responses": {name: _error(name) for name in _MEANINGS},
+        },
+    }
+
+
+def summary(route: Route) -> str:
+    """Return what an operation does, in one sentence."""
+    return (route.handler.__doc__ or route.name).splitlines()[0].rstrip(".")
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": summary(route),
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+            for name in route.parameters
+        ]
+        + [_query(name) for name in route.query],
+        "responses": {**_successes(route), **_refusals(route)},
+    }
+    if route.body is not None:
+        described["requestBody"] = {"required": not route.optional_body, "content": _json(ref(route.body))}
+    return described
+
+
+def _successes(route: Route) -> dict[str, Any]:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_HEADERS}
+    if route.answers is None:
+        return {
+            "200": {"description": "Deleted", "headers": headers, "content": _json({"type": "null"})},
+            "204": {"description": "Deleted", "headers": headers},
+        }
+    return {str(route.status): {"description": "Done", "headers": headers, "content": _json(_answer(route.answers))}}
+
+
+def _answer(name: str) -> Schema:
+    kind, _, item = name.rpartition(" of ")
+    if kind == "page":
+        return schemas.page_of(item)
+    if kind == "list":
+        return schemas.shape({"data": schemas.listing(ref(item))})
+    return ref(item)
+
+
+def _refusals(route: Route) -> dict[str, Any]:
+    refused = dict(_ERRORS)
+    if route.body is None and not route.query:
+        del refused["422"]
+    return {status: {"$ref": f"#/components/responses/{name}"} for status, name in refused.items()}
+
+
+def _query(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": name == "type", "schema": _PARAMETERS.get(name, _WORD)}
+
+
+def _open(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": text,
+        "security": [],
+        "responses": {"200": {"description": "Done", "content": content}},
+    }
+
+
+def _error(name: str) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": _MEANINGS[name], "content": _json(ref("Error"))}
+    if name == "RateLimited":
+        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return described
+
+
+def _json(schema: Schema) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _headers() -> tuple[str, ...]:
+    return (*_RATE_HEADERS, "Retry-After")

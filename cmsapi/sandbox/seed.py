@@ -1,0 +1,308 @@
+"""The world a sandbox starts with: an organisation, its workspace, and another one that is none of our business."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import attrs
+
+from cmsapi.sandbox import article
+from cmsapi.sandbox.accounts import ANALYSIS, Purchase
+from cmsapi.sandbox.clock import FIRST_MOMENT
+from cmsapi.sandbox.domain import drafts
+from cmsapi.sandbox.jobs import SUCCESS
+from cmsapi.sandbox.records import (
+    BrandVoice,
+    Content,
+    ContentStatus,
+    Folder,
+    Keyword,
+    KnowledgeDocument,
+    Organization,
+    Page,
+    Prompt,
+    User,
+    Workspace,
+)
+from cmsapi.sandbox.seeded import dice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cmsapi.sandbox.world import World
+
+DAY = 86_400.0
+KEYWORDS_PER_PAGE = 10
+_PEOPLE = (
+    ("Ada", "Moreau", "Head of Content", "Admin", "owner"),
+    ("Ben", "Okafor", "Writer", "Member", "editor"),
+    ("Chiara", "Lund", "SEO Lead", "Admin", "manager"),
+    ("Dev", "Patel", "Writer", "Member", "editor"),
+    ("Elif", "Novak", "Designer", "Member", "viewer"),
+)
+_STATUSES = (
+    ("To do", "#8a8f98"),
+    ("In progress", "#2f6fde"),
+    ("In review", "#d98e04"),
+    ("Published", "#2e9e5b"),
+)
+_FOLDERS = (("Guides", None), ("Reviews", None), ("Shoes", 0), ("Trail", 2), ("Archive", None))
+_VOICES = (
+    ("Plain and warm", "Northwind", "people who run for fun", "short sentences"),
+    ("Expert", "Northwind", "people who race", None),
+    ("House style", None, None, None),
+)
+_MANNERS = (
+    "best",
+    "cheap",
+    "light",
+    "waterproof",
+    "vegan",
+    "wide",
+    "road",
+    "trail",
+    "winter",
+    "minimal",
+    "used",
+    "new",
+)
+_GOODS = (
+    "running shoes",
+    "backpacks",
+    "headlamps",
+    "rain jackets",
+    "tents",
+    "socks",
+    "stoves",
+    "maps",
+    "poles",
+    "hats",
+)
+_AUDIENCES = ("", "for beginners", "for women", "for men", "for kids", "for travel", "for work", "on a budget")
+
+
+@attrs.frozen(kw_only=True)
+class Seeded:
+    """Name what was seeded."""
+
+    workspace_id: str
+    foreign_workspace_id: str
+    user_ids: tuple[str, ...]
+    content_status_ids: tuple[str, ...]
+    folder_ids: tuple[str, ...]
+    page_ids: tuple[str, ...]
+    keyword_ids: tuple[str, ...]
+    analyzed_keyword_ids: tuple[str, ...]
+    prompt_ids: tuple[str, ...]
+    content_ids: tuple[str, ...]
+    brand_voice_ids: tuple[str, ...]
+    knowledge_document_ids: tuple[str, ...]
+
+
+def populate(world: World, *, keywords: int, contents: int) -> Seeded:
+    """Fill a new world.
+
+    Args:
+        world: Where to.
+        keywords: How many keywords that were never analysed.
+        contents: How many contents, each on a page of its own whose keyword is analysed.
+    """
+    workspace, users = _company(world, "Northwind", _PEOPLE)
+    statuses = _statuses(world, workspace)
+    folders = _folders(world, workspace)
+    voices = _brand_voices(world, workspace)
+    documents = _knowledge(world, workspace)
+    phrases = _phrases()
+    # The balances given are those of the present: what was consumed before comes on top first.
+    world.accounts.balances.add(ANALYSIS, max(1, contents))
+    ready = [_analyzed_page(world, workspace, users[0], next(phrases)) for _ in range(max(1, contents))]
+    prompts = [_prompt(world, keyword) for keyword in ready]
+    drafts_ = [
+        _content(world, keyword, users, statuses, folders, index) for index, keyword in enumerate(ready[:contents])
+    ]
+    fresh: list[Keyword] = []
+    while len(fresh) < keywords:
+        page = _page(world, workspace)
+        room = min(KEYWORDS_PER_PAGE, keywords - len(fresh))
+        fresh += [_keyword(world, workspace, page, next(phrases)) for _ in range(room)]
+    pages = tuple(world.store.pages)
+    foreign, _ = _company(world, "Southgale", (("Finn", "Ito", "Owner", "Admin", "owner"),))
+    _statuses(world, foreign)
+    _folders(world, foreign)
+    stranger = _analyzed_page(world, foreign, None, "private plans")
+    _content(world, stranger, [], [], [], 0)
+    return Seeded(
+        workspace_id=workspace.id,
+        foreign_workspace_id=foreign.id,
+        user_ids=tuple(user.id for user in users),
+        content_status_ids=tuple(status.id for status in statuses),
+        folder_ids=tuple(folder.id for folder in folders),
+        page_ids=pages,
+        keyword_ids=tuple(keyword.id for keyword in fresh),
+        analyzed_keyword_ids=tuple(keyword.id for keyword in ready),
+        prompt_ids=tuple(prompt.id for prompt in prompts),
+        content_ids=tuple(content.id for content in drafts_),
+        brand_voice_ids=tuple(voice.id for voice in voices),
+        knowledge_document_ids=tuple(document.id for document in documents),
+    )
+
+
+def _phrases() -> Iterator[str]:
+    """Yield search terms, each of them once and without end."""
+    for number in itertools.count(1):
+        for audience, good, manner in itertools.product(_AUDIENCES, _GOODS, _MANNERS):
+            phrase = f"{manner} {good} {audience}".strip()
+            yield phrase if number == 1 else f"{phrase} {number}"
+
+
+def _company(
+    world: World, name: str, people: tuple[tuple[str, str, str, str, str], ...]
+) -> tuple[Workspace, list[User]]:
+    store, founded = world.store, FIRST_MOMENT - 400 * DAY
+    organization = Organization(store.new_id("org"), name, founded, name)
+    users = [
+        User(
+            id=store.new_id("usr"),
+            first_name=first,
+            last_name=last,
+            email=f"{first}.{last}@{name}.example".lower(),
+            job_title=title,
+            role=role,
+            workspace_role=workspace_role,
+            organization=organization,
+            created_at=founded + index * DAY,
+            profile_image_url=f"https://{name}.example/people/{first}.png".lower(),
+        )
+        for index, (first, last, title, role, workspace_role) in enumerate(people)
+    ]
+    store.users.update((user.id, user) for user in users)
+    workspace = Workspace(
+        id=store.new_id("wsp"),
+        name=f"{name} shop",
+        website_url=f"https://{name}.example".lower(),
+        country_code="US",
+        country_name="United States",
+        language_code="en",
+        organization=organization,
+        created_at=founded + 10 * DAY,
+        member_ids=[user.id for user in users],
+    )
+    store.workspaces[workspace.id] = workspace
+    return workspace, users
+
+
+def _statuses(world: World, workspace: Workspace) -> list[ContentStatus]:
+    store, last = world.store, len(_STATUSES) - 1
+    statuses = [
+        ContentStatus(store.new_id("cst"), workspace.id, label, color, position, position == last)
+        for position, (label, color) in enumerate(_STATUSES)
+    ]
+    store.content_statuses.update((status.id, status) for status in statuses)
+    return statuses
+
+
+def _folders(world: World, workspace: Workspace) -> list[Folder]:
+    folders: list[Folder] = []
+    for index, (name, parent) in enumerate(_FOLDERS):
+        parent_id = None if parent is None else folders[parent].id
+        created = FIRST_MOMENT - (300 - index) * DAY
+        folders.append(Folder(world.store.new_id("fld"), workspace.id, name, parent_id, created))
+    world.store.folders.update((folder.id, folder) for folder in folders)
+    return folders
+
+
+def _brand_voices(world: World, workspace: Workspace) -> list[BrandVoice]:
+    voices = [
+        BrandVoice(world.store.new_id("bvc"), workspace.id, *described, FIRST_MOMENT - (200 - index) * DAY)
+        for index, described in enumerate(_VOICES)
+    ]
+    world.store.brand_voices.update((voice.id, voice) for voice in voices)
+    return voices
+
+
+def _knowledge(world: World, workspace: Workspace) -> list[KnowledgeDocument]:
+    documents = [
+        KnowledgeDocument(
+            id=world.store.new_id("kdo"),
+            workspace_id=workspace.id,
+            name=name,
+            type=type_,
+            created_at=FIRST_MOMENT - (100 - index) * DAY,
+            status=SUCCESS,
+            summary=f"What to know about {name.lower()}.",
+            url=f"{workspace.website_url}/about" if type_ == "url" else None,
+        )
+        for index, (name, type_) in enumerate((("Tone", "text"), ("About us", "url"), ("Size chart", "file")))
+    ]
+    world.store.knowledge_documents.update((document.id, document) for document in documents)
+    return documents
+
+
+def _page(world: World, workspace: Workspace, slug: str = "") -> Page:
+    store = world.store
+    number = len(store.pages) + 1
+    url = f"{workspace.website_url}/{slug.replace(' ', '-') or f'page-{number}'}"
+    page = Page(store.new_id("pag"), workspace.id, url, 200, FIRST_MOMENT - 90 * DAY + number)
+    store.pages[page.id] = page
+    return page
+
+
+def _keyword(world: World, workspace: Workspace, page: Page, phrase: str) -> Keyword:
+    store = world.store
+    id_ = store.new_id("kwd")
+    keyword = Keyword(
+        id=id_,
+        workspace_id=workspace.id,
+        page_id=page.id,
+        keyword=phrase,
+        country_code=workspace.country_code,
+        language_code=workspace.language_code,
+        search_volume=dice(world.seed, "volume", id_).randrange(10, 20_000, 10),
+        created_at=FIRST_MOMENT - 80 * DAY + len(store.keywords),
+    )
+    store.keywords[id_] = keyword
+    return keyword
+
+
+def _analyzed_page(world: World, workspace: Workspace, buyer: User | None, phrase: str) -> Keyword:
+    keyword = _keyword(world, workspace, _page(world, workspace, phrase), phrase)
+    analyzed_at = keyword.created_at + DAY
+    keyword.analysis_status, keyword.last_analyzed_at, keyword.analyzed = SUCCESS, analyzed_at, True
+    if buyer is not None:
+        country, language = workspace.country_code, workspace.language_code
+        world.accounts.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase, country, language), analyzed_at)
+    return keyword
+
+
+def _prompt(world: World, keyword: Keyword) -> Prompt:
+    store = world.store
+    text = f"What are the {keyword.keyword}?"
+    prompt = Prompt(store.new_id("prm"), keyword.workspace_id, keyword.id, text, keyword.created_at + 2 * DAY)
+    store.prompts[prompt.id] = prompt
+    return prompt
+
+
+def _content(
+    world: World,
+    keyword: Keyword,
+    users: list[User],
+    statuses: list[ContentStatus],
+    folders: list[Folder],
+    index: int,
+) -> Content:
+    store, id_ = world.store, world.store.new_id("cnt")
+    created = FIRST_MOMENT - 60 * DAY + len(store.contents)
+    content = Content(id_, keyword.workspace_id, keyword.page_id, keyword.keyword.capitalize(), created, created)
+    if users:
+        author = users[index % len(users)]
+        content.assigned_to_id = author.id
+        content.folder_id = (folders[index % len(folders)].id, None)[index % 4 == 3]
+        content.content_status_id = statuses[index % (len(statuses) - 1)].id
+        content.meta_description = f"All about {keyword.keyword}."
+        body = article.write(dice(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False)
+        # Every other draft has not been started yet.
+        drafts.write(world, content, body if index % 2 else "", author.id, created + DAY)
+    content.version = 1
+    store.contents[id_] = content
+    return content

@@ -1,0 +1,36 @@
+"""Seeded chance: every random choice depends on a seed and a name, never on what was drawn before it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def dice(*name: object) -> random.Random:
+    """Return a generator of its own for a name such as `(seed, "analysis", keyword_id, 0)`."""
+    return random.Random(":".join(map(str, name)))  # noqa: S311 - reproducible on purpose
+
+
+class Identifiers:
+    """Hand out identifiers such as `usr_01hx…`: the nth of a prefix depends on the seed and n only.
+
+    Args:
+        seed: Seed of the sandbox.
+    """
+
+    def __init__(self, seed: object) -> None:
+        self._seed = seed
+        self._counts: Counter[str] = Counter()
+
+    def new(self, prefix: str) -> str:
+        """Return the next identifier of a prefix: the prefix, an underscore and 26 characters."""
+        self._counts[prefix] += 1
+        letters = dice(self._seed, prefix, self._counts[prefix]).choices(_ALPHABET, k=22)
+        return f"{prefix}_01hx{''.join(letters)}"
+
+
+def api_key(seed: object, label: str) -> str:
+    """Return an API key (specification, section 5, rule 2) that depends on the seed and its label only."""
+    return "sk_" + "".join(dice(seed, "key", label).choices(_ALPHABET, k=40))

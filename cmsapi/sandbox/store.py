@@ -1,0 +1,80 @@
+"""Everything the service holds, by identifier, in order of creation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from cmsapi.sandbox.seeded import Identifiers
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox import records
+
+
+class InWorkspace(Protocol):
+    """A record that lies in a workspace."""
+
+    id: str
+    workspace_id: str
+
+
+_Record = TypeVar("_Record", bound=InWorkspace)
+
+
+class Store:
+    """Keep the records; deletions carry along what cannot stand alone.
+
+    Args:
+        seed: Seed of the identifiers.
+    """
+
+    def __init__(self, seed: object) -> None:
+        self.new_id = Identifiers(seed).new
+        self.users: dict[str, records.User] = {}
+        self.workspaces: dict[str, records.Workspace] = {}
+        self.content_statuses: dict[str, records.ContentStatus] = {}
+        self.folders: dict[str, records.Folder] = {}
+        self.pages: dict[str, records.Page] = {}
+        self.keywords: dict[str, records.Keyword] = {}
+        self.prompts: dict[str, records.Prompt] = {}
+        self.contents: dict[str, records.Content] = {}
+        self.idea_searches: dict[str, records.IdeaSearch] = {}
+        self.brand_voices: dict[str, records.BrandVoice] = {}
+        self.knowledge_documents: dict[str, records.KnowledgeDocument] = {}
+        self.usages: dict[str, list[records.Usage]] = {"analysis": [], "ai_writing": [], "content_idea_search": []}
+
+    @staticmethod
+    def of_workspace(table: dict[str, _Record], workspace_id: str) -> list[_Record]:
+        """Return the records of a workspace."""
+        return [record for record in table.values() if record.workspace_id == workspace_id]
+
+    def page_keywords(self, page_id: str) -> list[records.Keyword]:
+        """Return the keywords tracked for a page."""
+        return [keyword for keyword in self.keywords.values() if keyword.page_id == page_id]
+
+    def page_contents(self, page_id: str) -> list[records.Content]:
+        """Return the contents attached to a page."""
+        return [content for content in self.contents.values() if content.page_id == page_id]
+
+    def keyword_prompts(self, keyword_id: str) -> list[records.Prompt]:
+        """Return the prompts of a keyword."""
+        return [prompt for prompt in self.prompts.values() if prompt.keyword_id == keyword_id]
+
+    def delete_page(self, page_id: str) -> None:
+        """Delete a page with its contents, keywords and their prompts."""
+        for content in self.page_contents(page_id):
+            del self.contents[content.id]
+        for keyword in self.page_keywords(page_id):
+            for prompt in self.keyword_prompts(keyword.id):
+                del self.prompts[prompt.id]
+            del self.keywords[keyword.id]
+        del self.pages[page_id]
+
+    def delete_folder(self, folder_id: str, *, heir: str | None) -> None:
+        """Delete a folder: its contents become unorganised (section 4.2), its sub-folders go to the heir."""
+        for content in self.contents.values():
+            if content.folder_id == folder_id:
+                content.folder_id = None
+        for folder in self.folders.values():
+            if folder.parent_id == folder_id:
+                folder.parent_id = heir
+        del self.folders[folder_id]

@@ -1,0 +1,98 @@
+"""Bodies: JSON or 400, fitting the schema or 422 with the name of the failing field (specification, section 7)."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from cmsapi.sandbox.answers import Refusal
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "string": (str,),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "integer": (int,),
+}
+
+
+def parse(body: bytes) -> Any:
+    """Parse a JSON body.
+
+    Raises:
+        Refusal: 400: no UTF-8, no JSON, nested too deep, or a number that JSON does not have.
+    """
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "body: not valid JSON") from None
+
+
+def check(schema: dict[str, Any], value: Any, field: str = "body") -> None:
+    """Hold a value against the part of JSON Schema that request bodies use.
+
+    Raises:
+        Refusal: 422; the message names the failing field.
+    """
+    _check_type(schema, value, field)
+    if isinstance(value, str):
+        _check_string(schema, value, field)
+    elif isinstance(value, dict):
+        _check_object(schema, value, field)
+    elif "minimum" in schema and isinstance(value, int) and value < schema["minimum"]:
+        raise Refusal(422, f"{field}: must be at least {schema['minimum']}")
+
+
+def moment(text: str, field: str) -> float:
+    """Read an ISO 8601 timestamp as epoch seconds; without an offset it is UTC.
+
+    Raises:
+        Refusal: 422: it is none.
+    """
+    try:
+        value = datetime.fromisoformat(text.upper())
+        value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Refusal(422, f"{field}: must be an ISO 8601 timestamp") from None
+    return value.timestamp()
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_type(schema: dict[str, Any], value: Any, field: str) -> None:
+    names = schema.get("type", [])
+    names = [names] if isinstance(names, str) else names
+    for name in names:
+        if isinstance(value, _TYPES[name]) and (name == "boolean" or not isinstance(value, bool)):
+            return
+    if names:
+        raise Refusal(422, f"{field}: must be {' or '.join(names)}")
+
+
+def _check_string(schema: dict[str, Any], value: str, field: str) -> None:
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength")
+    if len(value) < shortest:
+        raise Refusal(422, f"{field}: must have at least {shortest} characters")
+    if longest is not None and len(value) > longest:
+        raise Refusal(422, f"{field}: must have at most {longest} characters")
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        raise Refusal(422, f"{field}: must match {schema['pattern']}")
+    if schema.get("format") == "date-time":
+        moment(value, field)
+
+
+def _check_object(schema: dict[str, Any], value: dict[str, Any], field: str) -> None:
+    known = schema.get("properties", {})
+    prefix = "" if field == "body" else f"{field}."
+    for name in schema.get("required", ()):
+        if name not in value:
+            raise Refusal(422, f"{prefix}{name}: is required")
+    for name, item in value.items():
+        if name in known:
+            check(known[name], item, f"{prefix}{name}")
+        elif schema.get("additionalProperties") is False:
+            raise Refusal(422, f"{prefix}{name}: unknown property")

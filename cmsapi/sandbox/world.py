@@ -1,0 +1,90 @@
+"""The state of one service: its records, balances, jobs and clock, and what is shown instead of the truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cmsapi.sandbox import accounts, jobs
+from cmsapi.sandbox.answers import Refusal
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.accounts import Accounts, Purchase
+    from cmsapi.sandbox.behaviour import Behaviour
+    from cmsapi.sandbox.clock import Clock
+    from cmsapi.sandbox.jobs import Job, Jobs
+    from cmsapi.sandbox.store import Store
+
+
+class World:
+    """Hold everything that a request may read or change.
+
+    Args:
+        seed: Seed of every random choice.
+        clock: Where time comes from.
+        store: The records.
+        accounts: The balances.
+        jobs: What runs.
+        behaviour: What the specification leaves open.
+    """
+
+    def __init__(
+        self, *, seed: object, clock: Clock, store: Store, accounts: Accounts, jobs: Jobs, behaviour: Behaviour
+    ) -> None:
+        self.seed = seed
+        self.clock = clock
+        self.store = store
+        self.accounts = accounts
+        self.jobs = jobs
+        self.behaviour = behaviour
+        self.forgotten: set[str] = set()
+        self.status_words: dict[str, str | None] = {}
+
+    @property
+    def now(self) -> float:
+        """The present moment, in epoch seconds."""
+        return self.clock.moment(self.clock.seconds())
+
+    def affordable(self, purchase: Purchase) -> None:
+        """Refuse when the balance does not cover a purchase."""
+        if not self.accounts.affords(purchase):
+            raise Refusal(self.behaviour.refused_launch, f"no {purchase.type} credits left")
+
+    def launch(self, kind: str, target_id: str, purchase: Purchase) -> Job:
+        """Start a paid job.
+
+        Raises:
+            Refusal: One runs on the target already, or the credits are exhausted.
+        """
+        if target_id in self.jobs.running:
+            raise Refusal(self.behaviour.refused_launch, f"already running on {target_id}")
+        self.affordable(purchase)
+        at = self.clock.seconds()
+        # The specification charges a search at its launch (section 4.6); of the others it says nothing.
+        if self.behaviour.charged == "launch" or purchase.type == accounts.CONTENT_IDEA_SEARCH:
+            self.accounts.charge(purchase, self.clock.moment(at))
+        else:
+            self.accounts.reserve(purchase)
+        return self.jobs.launch(kind, target_id, at, purchase)
+
+    def settle_purchase(self, job: Job) -> None:
+        """Charge what was to be charged at completion, and refund a failure where that is the behaviour."""
+        purchase = job.purchase
+        if purchase is None:
+            return
+        failed = job.outcome == jobs.FAILED
+        if not purchase.charged:
+            self.accounts.release(purchase)
+            if not failed:
+                self.accounts.charge(purchase, self.clock.moment(job.ends_at))
+        elif failed and self.behaviour.refunded:
+            self.accounts.refund(purchase)
+
+    def drop(self, target_id: str) -> None:
+        """Let the job on a target end without effect, because the target is gone."""
+        job = self.jobs.drop(target_id)
+        if job is not None and job.purchase is not None and not job.purchase.charged:
+            self.accounts.release(job.purchase)
+
+    def shown(self, target_id: str, word: str | None) -> str | None:
+        """Return the status word to show for a target: the true one unless another was set."""
+        return self.status_words.get(target_id, word)
