@@ -129,6 +129,10 @@ class APIError(CMSError):
         retry_after: Seconds the service asked to wait, or None.
         attempts: How many requests were spent on this call.
         hint: A further line on what to do, for example that the route is assumed.
+
+    Attributes:
+        in_doubt: Whether an earlier attempt of the same call may have taken effect, so that this answer may be the
+            echo of the caller's own request.
     """
 
     advice: ClassVar[str] = "The service refused the request; see the specification, section 7."
@@ -151,6 +155,7 @@ class APIError(CMSError):
         self.retry_after = retry_after
         self.attempts = attempts
         self.hint = hint
+        self.in_doubt = False
         super().__init__(status, code, message)
 
     def __str__(self) -> str:

@@ -1,0 +1,135 @@
+"""What resources and jobs stand on: an operation by name in, a model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+from cmsapi.converter import Converter
+from cmsapi.drift import DriftKind
+from cmsapi.errors import DecodeError
+from cmsapi.arguments import within
+from cmsapi.models.model import Model
+from cmsapi.models.pagination import Pagination
+from cmsapi.operations import OperationTable
+from cmsapi.pagination import Page, Paginator
+from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
+from cmsapi.transport.protocol import RequestBuilder, expand
+
+M = TypeVar("M", bound=Model)
+
+LARGEST_PAGE = 100
+
+
+@attrs.define
+class Core:
+    """Call operations.
+
+    Args:
+        operations: The table in force.
+        builder: Builds requests of the account.
+        pipeline: Sends them.
+        converter: Reads the answers.
+        ensure_open: Raises when the client must not be used (any more, or from here).
+    """
+
+    operations: OperationTable
+    builder: RequestBuilder
+    pipeline: Pipeline
+    converter: Converter
+    ensure_open: Callable[[], None]
+
+    async def exchange(
+        self,
+        operation: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        demand: Demand | None = None,
+        **path: str,
+    ) -> Exchange:
+        """Call an operation and return the answer as it came.
+
+        Args:
+            operation: Name in the table.
+            query: Query parameters; None values are left out.
+            body: JSON body by wire name.
+            demand: What the call asks of the pipeline; by default it is an interactive one.
+            **path: Path parameters by their names in the template.
+        """
+        self.ensure_open()
+        row = self.operations[operation]
+        request = self.builder.build(row.method, expand(row.path, path), query, body)
+        exchange = await self.pipeline.send(row, request, demand or Demand(sent=tuple(body or ())))
+        if row.success and exchange.status not in row.success:
+            self.converter.drift.note(DriftKind.STATUS, f"{operation} {exchange.status}")
+        return exchange
+
+    async def call(
+        self,
+        model: type[M],
+        operation: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        demand: Demand | None = None,
+        **path: str,
+    ) -> M:
+        """Call an operation that answers with one resource; the arguments are those of `exchange`."""
+        exchange = await self.exchange(operation, query=query, body=body, demand=demand, **path)
+        return self.read(operation, exchange, model)
+
+    async def call_for_list(self, model: type[M], operation: str, **path: str) -> list[M]:
+        """Call an operation that answers with a list without pages."""
+        items, _ = self._read_page(operation, await self.exchange(operation, **path), model)
+        return items
+
+    def paginate(
+        self,
+        model: type[M],
+        operation: str,
+        *,
+        limit: int,
+        first: int = 1,
+        query: Mapping[str, Any] | None = None,
+        demand: Demand | None = None,
+        **path: str,
+    ) -> Paginator[M]:
+        """Read an operation that answers with pages; sends nothing by itself.
+
+        Raises:
+            ArgumentError: `limit` is not 1 to 100, or `first` is below 1 (specification 8).
+        """
+        within("limit", limit, 1, LARGEST_PAGE)
+        within("first", first, 1)
+
+        async def fetch(number: int) -> Page[M]:
+            asked = {**(query or {}), "page": number, "limit": limit}
+            exchange = await self.exchange(operation, query=asked, demand=demand, **path)
+            items, place = self._read_page(operation, exchange, model)
+            return Page(
+                items=tuple(items),
+                number=number,
+                limit=limit,
+                total=place.total if place else None,
+                has_more=bool(place and place.has_more),
+            )
+
+        return Paginator(fetch, first)
+
+    def read(self, operation: str, exchange: Exchange, model: type[M]) -> M:
+        """Read an answer into a model; an error names the operation."""
+        try:
+            return self.converter.decode(model, exchange.document)
+        except DecodeError as error:
+            error.operation, error.attempts = operation, exchange.attempts
+            raise
+
+    def _read_page(self, operation: str, exchange: Exchange, model: type[M]) -> tuple[list[M], Pagination | None]:
+        try:
+            return self.converter.decode_page(model, exchange.document)
+        except DecodeError as error:
+            error.operation, error.attempts = operation, exchange.attempts
+            raise

@@ -1,0 +1,87 @@
+"""Pages and the paginator over them (specification 1, conventions 3 and 4).
+
+`hasMore` decides whether there is a next page, and an empty page ends the list whatever it says. Lists move while they
+are read: when `total` changes on the way, items may come twice or not at all, and the paginator says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from typing import Generic, TypeVar, overload
+
+import attrs
+
+T = TypeVar("T")
+
+
+@attrs.frozen(eq=False)
+class Page(Sequence[T], Generic[T]):
+    """Hold one page of a list; a sequence of its items.
+
+    Args:
+        items: The items, in the service's order.
+        number: Number of the page, from 1.
+        limit: Largest number of items a page was asked to have.
+        total: Number of items in the whole list, or None where the service does not tell.
+        has_more: Whether another page follows.
+    """
+
+    items: tuple[T, ...]
+    number: int
+    limit: int
+    total: int | None
+    has_more: bool
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+
+class Paginator(Generic[T]):
+    """Read a list page by page.
+
+    `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
+
+    Args:
+        fetch: Reads the page with a given number.
+        first: Number of the page to start with.
+    """
+
+    __slots__ = ("_fetch", "_first", "total_changed")
+
+    def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], first: int = 1) -> None:
+        self._fetch = fetch
+        self._first = first
+        #: Whether the list changed its length while it was last read: items may be doubled or missing.
+        self.total_changed = False
+
+    def __await__(self) -> Generator[None, None, Page[T]]:
+        return self._fetch(self._first).__await__()
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page:
+                yield item
+
+    async def pages(self) -> AsyncIterator[Page[T]]:
+        """Read page after page; one request each."""
+        self.total_changed = False
+        number, total = self._first, None
+        while True:
+            page = await self._fetch(number)
+            if total is not None and page.total is not None and page.total != total:
+                self.total_changed = True
+            total = page.total
+            yield page
+            if not page.has_more or not page.items:
+                return
+            number += 1

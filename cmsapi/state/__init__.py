@@ -1,0 +1,1 @@
+"""What the clients of one account must agree on."""

@@ -1,0 +1,39 @@
+"""The service's clock, as far as its answers tell it.
+
+Comparisons with the service's timestamps ("was this analysed after we asked?") must not use the clock of this machine,
+which may be wrong by hours. `Date` is exact to a second, and so is this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from cmsapi.transport.protocol import read_date
+
+
+class ServerClock:
+    """Learn and tell the service's time."""
+
+    __slots__ = ("_offset", "_seen")
+
+    def __init__(self) -> None:
+        self._offset: float | None = None
+        self._seen = ""
+
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Take the `Date` of an answer that has just arrived."""
+        said = headers.get("date", "")
+        # The first answer of each second is the exact one, and most answers repeat a second.
+        if said == self._seen:
+            return
+        self._seen = said
+        if (seconds := read_date(headers)) is not None:
+            self._offset = seconds - asyncio.get_running_loop().time()
+
+    def now(self) -> datetime | None:
+        """Return the service's time, or None before it is known."""
+        if self._offset is None:
+            return None
+        return datetime.fromtimestamp(self._offset + asyncio.get_running_loop().time(), UTC)

@@ -1,0 +1,306 @@
+"""The one loop through which every request goes: quota, send, read, decide, repeat.
+
+One deadline spans all of it. Each attempt pays a token, and each token is ended in exactly one way, whatever happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable
+from typing import Any, cast
+
+import attrs
+
+from cmsapi.config import RetryPolicy, Timeouts
+from cmsapi.errors import (
+    APIError,
+    CMSError,
+    DeadlineError,
+    NotSentError,
+    OutcomeUnknownError,
+    TransportError,
+)
+from cmsapi.instrumentation import Hooks, QuotaWait, RateLimitPaused, RequestFinished, RetryScheduled
+from cmsapi.operations import Operation, Replay
+from cmsapi.transport import protocol
+from cmsapi.transport.clock import ServerClock
+from cmsapi.transport.http import TellingTransport, Transport
+from cmsapi.transport.message import Request, Response
+from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter
+from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
+
+
+@attrs.frozen(kw_only=True)
+class Exchange:
+    """Hold a successful answer and what it took.
+
+    Args:
+        status: HTTP status.
+        document: The JSON document, None for an empty body.
+        attempts: Requests spent.
+        in_doubt: Whether an earlier attempt may have taken effect.
+        sent_at: Loop time at which the last attempt was let go.
+    """
+
+    status: int
+    document: Any
+    attempts: int
+    in_doubt: bool
+    sent_at: float
+
+
+@attrs.frozen(kw_only=True)
+class Demand:
+    """Say what a call asks of the pipeline beyond its request.
+
+    Args:
+        priority: Lane in which it waits for quota.
+        repeat: True to repeat in doubt whatever the replay class says, because the caller can bear it.
+        max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
+        sent: Names in the body, to recognise the one that a validation message names.
+    """
+
+    priority: Priority = Priority.INTERACTIVE
+    repeat: bool = False
+    max_attempts: int | None = None
+    sent: tuple[str, ...] = ()
+
+
+@attrs.define
+class Pipeline:
+    """Send requests of one account.
+
+    Args:
+        transport: What carries them.
+        limiter: Whose turn it is.
+        clock: The service's clock, learned from its answers.
+        retry: How often and how patiently to repeat.
+        timeouts: How long to wait.
+        max_wait: Longest wait for quota in seconds.
+        hooks: Who wants to hear of it.
+        rng: Source of jitter.
+    """
+
+    transport: Transport | TellingTransport
+    limiter: RateLimiter
+    clock: ServerClock
+    retry: RetryPolicy
+    timeouts: Timeouts
+    max_wait: float | None = None
+    hooks: Hooks = attrs.field(factory=Hooks)
+    rng: random.Random = attrs.field(factory=random.Random)
+    _tells: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._tells = isinstance(self.transport, TellingTransport)
+
+    async def send(self, operation: Operation, request: Request, demand: Demand) -> Exchange:
+        """Send a request until it succeeds, is refused, or must not be repeated.
+
+        Raises:
+            APIError: The service answered with an error.
+            TransportError: There was no usable answer.
+            RateLimitWaitError: The quota frees later than `max_wait`.
+            DeadlineError: The deadline is over.
+        """
+        call = _Call(self, operation, request, demand)
+        deadline = self.timeouts.deadline
+        if deadline is None:
+            return await call.run()
+        try:
+            async with asyncio.timeout(deadline) as scope:
+                call.ends_at = scope.when()
+                return await call.run()
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise call.too_late(deadline) from error
+
+    async def carry(self, request: Request, permit: Permit) -> Response:
+        """Take a permit through one request, and end it.
+
+        Raises:
+            TransportError: There was no whole answer.
+        """
+        try:
+            async with asyncio.timeout(self.timeouts.request) as scope:
+                response = await self._through_transport(request, permit)
+        except NotSentError:
+            permit.unsent()
+            raise
+        except BaseException as error:
+            # Cancelled or failed: the request counts as sent unless it is certain that it was not.
+            unsent = self._tells and not permit.departed
+            permit.unsent() if unsent else permit.lost()
+            if isinstance(error, TimeoutError) and scope.expired():
+                raise self._timed_out(unsent) from error
+            if isinstance(error, OSError):
+                raise OutcomeUnknownError(
+                    f"The request was sent, but no whole answer came back ({type(error).__name__})."
+                ) from error
+            raise
+        permit.answered(protocol.read_quota(response.headers))
+        self.clock.learn(response.headers)
+        return response
+
+    def _through_transport(self, request: Request, permit: Permit) -> Awaitable[Response]:
+        if self._tells:
+            return cast("TellingTransport", self.transport).send_telling(request, permit.departing)
+        return cast("Transport", self.transport).send(request)
+
+    def _timed_out(self, unsent: bool) -> TransportError:
+        seconds = self.timeouts.request
+        if unsent:
+            return NotSentError(f"No connection within {seconds:g} s. Nothing was sent, changed or charged.")
+        return OutcomeUnknownError(f"The request was sent, but no answer came within {seconds:g} s.")
+
+
+class _Call:
+    """Carry one call through its attempts."""
+
+    def __init__(self, pipeline: Pipeline, operation: Operation, request: Request, demand: Demand) -> None:
+        self.pipeline = pipeline
+        self.operation = operation
+        self.request = request
+        self.demand = demand
+        self.attempt = 0
+        self.in_doubt = False
+        self.ends_at: float | None = None
+        self.sent_at = 0.0
+        self.history: list[str] = []
+
+    async def run(self) -> Exchange:
+        policy, demand = self.pipeline.retry, self.demand
+        replay = Replay.IDEMPOTENT if demand.repeat else self.operation.replay
+        most = min(policy.max_attempts, demand.max_attempts or policy.max_attempts)
+        while True:
+            self.attempt += 1
+            try:
+                return await self.once()
+            except (APIError, TransportError) as caught:
+                error, outcome = caught, _outcome(caught)
+                if self.settles_deletion(error):
+                    return self.exchange(200, None)
+            if isinstance(error, APIError):
+                error.in_doubt = self.in_doubt
+            self.in_doubt = self.in_doubt or outcome.in_doubt
+            repeat = may_repeat(outcome, replay)
+            retry_after = error.retry_after if isinstance(error, APIError) else None
+            delay = backoff(policy, self.attempt, retry_after, self.pipeline.rng)
+            if outcome is Outcome.NOT_EXECUTED:
+                self.rest(delay)
+            if not repeat or self.attempt >= most or self.beyond_patience(delay, retry_after):
+                raise self.final(error, outcome, replay)
+            self.history.append(f"attempt {self.attempt}: {_word(error)}; waited {delay:.2f} s")
+            self.pipeline.hooks(
+                RetryScheduled(operation=self.operation.name, attempt=self.attempt, delay=delay, reason=_word(error))
+            )
+            await asyncio.sleep(delay)
+
+    async def once(self) -> Exchange:
+        pipeline, loop = self.pipeline, asyncio.get_running_loop()
+        asked = loop.time()
+        permit = await pipeline.limiter.acquire(
+            self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait
+        )
+        began = self.sent_at = loop.time()
+        response: Response | None = None
+        failure: BaseException | None = None
+        try:
+            response = await pipeline.carry(self.request, permit)
+        except BaseException as error:
+            failure = error
+            # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
+            self.in_doubt = self.in_doubt or permit.lost_on_the_way
+            raise
+        finally:
+            self.tell(response, failure, waited=began - asked, duration=loop.time() - began)
+        if not 200 <= response.status < 300:
+            raise protocol.error_from(response, self.operation, attempts=self.attempt, sent=self.demand.sent)
+        # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
+        document = None if self.operation.method == "DELETE" else protocol.read_document(response, self.operation.name)
+        return self.exchange(response.status, document)
+
+    def settles_deletion(self, error: CMSError) -> bool:
+        # A 404 after a deletion whose answer was lost says that it happened.
+        return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
+
+    def rest(self, seconds: float) -> None:
+        self.pipeline.limiter.pause(seconds)
+        self.pipeline.hooks(RateLimitPaused(operation=self.operation.name, seconds=seconds))
+
+    def beyond_patience(self, delay: float, retry_after: float | None) -> bool:
+        """Tell whether the next attempt lies beyond the caller's patience."""
+        max_wait = self.pipeline.max_wait
+        if max_wait is not None and retry_after is not None and retry_after > max_wait:
+            return True
+        return self.ends_at is not None and asyncio.get_running_loop().time() + delay >= self.ends_at
+
+    def final(self, error: APIError | TransportError, outcome: Outcome, replay: Replay) -> CMSError:
+        """Turn the last failure into what the caller gets."""
+        error.attempts = self.attempt
+        if isinstance(error, TransportError):
+            error.operation = self.operation.name
+        final: CMSError = error
+        if outcome.in_doubt and replay in (Replay.CREATES, Replay.COSTS_CREDIT):
+            final = OutcomeUnknownError(
+                f"{self.operation.name} may have happened ({_word(error)}), and it is not repeated because "
+                f"{'a repeat could be paid twice' if replay is Replay.COSTS_CREDIT else 'it could happen twice'}. "
+                "Look whether it did before you repeat it.",
+                operation=self.operation.name,
+                attempts=self.attempt,
+            )
+            final.__cause__ = error
+        for line in self.history:
+            final.add_note(line)
+        return final
+
+    def exchange(self, status: int, document: Any) -> Exchange:
+        return Exchange(status=status, document=document, attempts=self.attempt, in_doubt=self.in_doubt, sent_at=self.sent_at)
+
+    def announce_wait(self, expected: float) -> None:
+        self.pipeline.hooks(QuotaWait(operation=self.operation.name, expected=expected))
+
+    def too_late(self, deadline: float) -> DeadlineError:
+        fate = (
+            "A request was sent without an answer, so it may have taken effect."
+            if self.in_doubt
+            else "Nothing of it was executed."
+        )
+        error = DeadlineError(
+            f"{self.operation.name} was not done within its deadline of {deadline:g} s "
+            f"(attempt {self.attempt}, waits for quota included). {fate}",
+            operation=self.operation.name,
+            attempts=self.attempt,
+            sent=self.in_doubt,
+        )
+        for line in self.history:
+            error.add_note(line)
+        return error
+
+    def tell(self, response: Response | None, error: BaseException | None, *, waited: float, duration: float) -> None:
+        self.pipeline.hooks(
+            RequestFinished(
+                operation=self.operation.name,
+                method=self.operation.method,
+                path=self.operation.path,
+                attempt=self.attempt,
+                status=response.status if response else None,
+                error=type(error).__name__ if error else None,
+                waited=waited,
+                duration=duration,
+            )
+        )
+
+
+def _outcome(error: APIError | TransportError) -> Outcome:
+    if isinstance(error, APIError):
+        return outcome_of(error.status)
+    return Outcome.NOT_SENT if isinstance(error, NotSentError) else Outcome.UNKNOWN
+
+
+def _word(error: CMSError) -> str:
+    if isinstance(error, APIError):
+        return f"{error.status} {error.code or ''}".strip()
+    return f"{type(error).__name__}: {error.args[0]}"

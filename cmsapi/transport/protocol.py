@@ -1,0 +1,234 @@
+"""Build requests, read answers, map errors: the HTTP contract as plain functions, without I/O.
+
+Each rule names the section of the specification that it serves.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from cmsapi import errors
+from cmsapi.config import Account
+from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
+from cmsapi.jsontext import dumps, loads
+from cmsapi.operations import Operation
+from cmsapi.state.windows import Quota
+from cmsapi.transport.message import Headers, Request, Response
+
+LONGEST_ID = 512
+
+# Specification 7: `code` is stable and machine-readable, and comes before the status.
+_BY_CODE: Mapping[str, type[APIError]] = {
+    "bad_request": errors.BadRequestError,
+    "unauthorized": errors.UnauthorizedError,
+    "forbidden": errors.ForbiddenError,
+    "not_found": errors.NotFoundError,
+    "conflict": errors.ConflictError,
+    "validation_error": errors.ValidationError,
+    "rate_limited": errors.RateLimitedError,
+    "internal_error": errors.InternalServerError,
+    "bad_gateway": errors.BadGatewayError,
+    "service_unavailable": errors.ServiceUnavailableError,
+}
+_BY_STATUS: Mapping[int, type[APIError]] = {
+    400: errors.BadRequestError,
+    401: errors.UnauthorizedError,
+    403: errors.ForbiddenError,
+    404: errors.NotFoundError,
+    409: errors.ConflictError,
+    422: errors.ValidationError,
+    429: errors.RateLimitedError,
+    500: errors.InternalServerError,
+    502: errors.BadGatewayError,
+    503: errors.ServiceUnavailableError,
+}
+
+_CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f/\\%\ud800-\udfff]")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+# Requests
+
+
+def expand(template: str, values: Mapping[str, str]) -> str:
+    """Fill a path template.
+
+    Raises:
+        ArgumentError: A value cannot be one path segment, or would mean another path once it is normalised.
+    """
+    path = template
+    for name, value in values.items():
+        path = path.replace(f"{{{name}}}", _segment(name, value))
+    return path
+
+
+def _segment(name: str, value: object) -> str:
+    parameter = _WORD.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
+    if not isinstance(value, str):
+        raise ArgumentError(f"{parameter} is a string, not {type(value).__name__}.", parameter=parameter)
+    if not value or value in (".", ".."):
+        raise ArgumentError(f"{parameter} is empty or a dot segment: {value!r}.", parameter=parameter)
+    if len(value) > LONGEST_ID:
+        raise ArgumentError(f"{parameter} has {len(value)} characters; no identifier is that long.", parameter=parameter)
+    if _CONTROL.search(value):
+        raise ArgumentError(
+            f"{parameter} holds white space, a slash, a percent sign or a control character: {value!r}.",
+            parameter=parameter,
+        )
+    return quote(value, safe="")
+
+
+def query_string(values: Mapping[str, Any]) -> str:
+    """Encode query parameters; None is left out, a sequence becomes `name[]` once per value."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if value is None:
+            continue
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
+        else:
+            pairs.append((name, _query_value(name, value)))
+    return urlencode(pairs, quote_via=quote)
+
+
+def _query_value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{name} holds a character that cannot be encoded.", parameter=name) from None
+    return text
+
+
+class RequestBuilder:
+    """Build requests of one account.
+
+    Args:
+        account: Key and base URL.
+        version: Version of the SDK, for the `User-Agent`.
+    """
+
+    def __init__(self, account: Account, version: str) -> None:
+        self._base_url = account.base_url
+        # Specification 5, rule 1, and 1, general convention 1.
+        common = {
+            "Authorization": f"Bearer {account.api_key}",
+            "Accept": "application/json",
+            "User-Agent": f"cmsapi/{version} Python/{platform.python_version()}",
+        }
+        self._headers = Headers(common)
+        self._headers_with_body = Headers({**common, "Content-Type": "application/json"})
+
+    def build(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None, *, has_body: bool = False
+    ) -> Request:
+        """Build a request; `has_body` sends a body even when it is None (`null`)."""
+        url = self._base_url + path
+        if query and (encoded := query_string(query)):
+            url = f"{url}?{encoded}"
+        if body is None and not has_body:
+            return Request(method, url, self._headers)
+        return Request(method, url, self._headers_with_body, dumps(body))
+
+
+# Answers
+
+
+def read_document(response: Response, operation: str) -> Any:
+    """Read the JSON of a 2xx answer; an empty body reads as None.
+
+    Raises:
+        DecodeError: The body is not JSON, or not as strict as JSON is.
+    """
+    if not response.body:
+        return None
+    try:
+        return loads(response.body)
+    except DecodeError as error:
+        error.operation = operation
+        raise
+
+
+def read_quota(headers: Mapping[str, str]) -> Quota | None:
+    """Read the three limit headers (specification 8, rule 2); None unless all are there and make sense."""
+    try:
+        limit = int(headers["x-ratelimit-limit"])
+        remaining = int(headers["x-ratelimit-remaining"])
+        reset = float(headers["x-ratelimit-reset"])
+    except (KeyError, ValueError):
+        return None
+    if not (limit > 0 and 0 <= remaining <= limit and 0 <= reset <= 86_400):
+        return None
+    return Quota(limit, remaining, reset)
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read `Retry-After` in seconds (specification 8, rule 4); None when it is missing or not a sane number."""
+    try:
+        seconds = float(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    return seconds if 0 <= seconds <= 86_400 else None
+
+
+def read_date(headers: Mapping[str, str]) -> float | None:
+    """Read the service's clock from `Date`, as a POSIX timestamp, exact to a second."""
+    try:
+        return parsedate_to_datetime(headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def error_from(response: Response, operation: Operation, *, attempts: int, sent: Iterable[str] = ()) -> APIError:
+    """Make the error that an answer stands for (specification 7).
+
+    Args:
+        response: The answer.
+        operation: What was called.
+        attempts: Requests spent on the call.
+        sent: Names that the request carried, among which a validation message is searched for its field.
+    """
+    code, message = _error_body(response)
+    cls = _BY_CODE.get(code or "") or _BY_STATUS.get(response.status)
+    if cls is None:
+        cls = ServerError if response.status >= 500 else APIError
+    hint = operation.hint if response.status in (404, 405, 501) else None
+    if 300 <= response.status < 400:
+        hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
+    details: dict[str, Any] = {
+        "status": response.status,
+        "code": code,
+        "message": message,
+        "operation": operation.name,
+        "retry_after": read_retry_after(response.headers),
+        "attempts": attempts,
+        "hint": hint or operation.hint,
+    }
+    if cls is ValidationError:
+        return ValidationError(field=_named_field(message, sent), **details)
+    return cls(**details)
+
+
+def _error_body(response: Response) -> tuple[str | None, str]:
+    try:
+        match loads(response.body):
+            case {"error": {"code": str(code), **rest}}:
+                message = rest.get("message")
+                return code, message if isinstance(message, str) else ""
+    except DecodeError:
+        pass
+    # Never quoted: a proxy's error page may repeat the request, key included.
+    kind = response.headers.get("content-type", "no content type").split(";")[0]
+    return None, f"the body is not the service's error document ({len(response.body)} bytes, {kind})"
+
+
+def _named_field(message: str, sent: Iterable[str]) -> str | None:
+    words = _WORD.findall(message)
+    return next((word for word in words if word in set(sent)), None)

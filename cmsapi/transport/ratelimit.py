@@ -1,0 +1,218 @@
+"""Let callers wait for their turn inside the limits.
+
+`cmsapi.state.windows` says *when* a request may leave; this says *whose*. Waiters are served by priority, and first
+come, first served within one. A cancelled waiter hands its turn on. One timer serves them all, and all of them rest
+while the service asks for a pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeAlias
+
+import attrs
+
+from cmsapi.errors import RateLimitWaitError
+from cmsapi.state.windows import Quota, Token, Windows
+
+# A wait for quota that is longer than this is worth telling somebody.
+LONG_WAIT = 5.0
+
+
+class Priority(enum.IntEnum):
+    """Order the lanes: what a person waits for passes what a machine waits for."""
+
+    INTERACTIVE = 0
+    LAUNCH = 1
+    RESULT = 2
+    POLL = 3
+
+
+@attrs.frozen
+class RateLimit:
+    """Show how much of the limits is left, as this client knows it.
+
+    Args:
+        limit: Requests an hour in force, or None for no limit.
+        remaining: Requests that the hour admits now, or None for no limit.
+        reset_in: Seconds until the hour gives the next request back; 0 when none is out.
+        queued: Calls that wait for quota.
+        in_flight: Requests without an answer yet.
+        foreign: Requests of this hour that others made with the same key, as far as the answers tell.
+        paused_for: Seconds that all calls rest because of a 429.
+    """
+
+    limit: int | None
+    remaining: int | None
+    reset_in: float
+    queued: int
+    in_flight: int
+    foreign: int
+    paused_for: float
+
+
+class Permit:
+    """Allow one request. Whoever holds it must end it: `answered`, `lost` or `unsent`."""
+
+    __slots__ = ("_limiter", "_token")
+
+    def __init__(self, limiter: RateLimiter, token: Token) -> None:
+        self._limiter = limiter
+        self._token = token
+
+    @property
+    def departed(self) -> bool:
+        """Whether bytes may have left."""
+        return self._token.departed
+
+    @property
+    def lost_on_the_way(self) -> bool:
+        """Whether the request may have arrived although no answer came."""
+        return self._token.lost_at is not None
+
+    def departing(self) -> None:
+        """Note that the request's bytes may leave from now on."""
+        self._limiter.windows.departing(self._token, asyncio.get_running_loop().time())
+
+    def answered(self, quota: Quota | None = None) -> None:
+        """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
+        limiter = self._limiter
+        now = asyncio.get_running_loop().time()
+        limiter.windows.answered(self._token, now, quota)
+        limiter.serve(now)
+
+    def lost(self) -> None:
+        """Note that there will be no answer, although the request may still arrive."""
+        now = asyncio.get_running_loop().time()
+        self._limiter.windows.lost(self._token, now)
+        self._limiter.serve(now)
+
+    def unsent(self) -> None:
+        """Give the permit back: nothing has left this machine."""
+        self._limiter.windows.unsent(self._token)
+        self._limiter.serve(asyncio.get_running_loop().time())
+
+
+Lane: TypeAlias = "OrderedDict[asyncio.Future[Permit], None]"
+
+
+class RateLimiter:
+    """Hand out permits in turn.
+
+    Args:
+        windows: The two windows of the account.
+    """
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
+        self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
+        self._paused_until = -math.inf
+        self._told_until = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def acquire(
+        self,
+        priority: Priority = Priority.INTERACTIVE,
+        *,
+        max_wait: float | None = None,
+        announce: Callable[[float], None] | None = None,
+    ) -> Permit:
+        """Wait for a permit.
+
+        Args:
+            priority: Lane to wait in.
+            max_wait: Seconds to wait at the most.
+            announce: Called with the expected seconds, once per shortage, when they are more than `LONG_WAIT`.
+
+        Raises:
+            RateLimitWaitError: The permit is expected later than `max_wait`; raised at once.
+        """
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self._front() is None and self._next_time(now) <= now:
+            return Permit(self, self.windows.take(now))
+        expected = self.expected_wait(priority, now)
+        if max_wait is not None and expected > max_wait:
+            raise RateLimitWaitError(
+                f"The request limit admits this call in about {expected:.0f} s, and max_wait is {max_wait:g} s. "
+                "Nothing was sent or charged; try again then.",
+                available_in=expected,
+            )
+        if expected > LONG_WAIT and announce is not None and now >= self._told_until:
+            self._told_until = now + expected
+            announce(expected)
+        waiter: asyncio.Future[Permit] = loop.create_future()
+        self._lanes[priority][waiter] = None
+        self.serve(now)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._lanes[priority].pop(waiter, None)
+            if not waiter.cancelled():
+                waiter.result().unsent()
+            raise
+
+    def serve(self, now: float) -> None:
+        """Give permits to waiters while there are some, and wake up when the next may be free."""
+        while (lane := self._front()) is not None:
+            when = self._next_time(now)
+            if when > now:
+                self._wake_at(when)
+                return
+            waiter, _ = lane.popitem(last=False)
+            waiter.set_result(Permit(self, self.windows.take(now)))
+
+    def pause(self, seconds: float) -> None:
+        """Let everybody rest, because the service said so (429)."""
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
+
+    def expected_wait(self, priority: Priority, now: float) -> float:
+        """Estimate in seconds how long a call that comes now would wait in its lane."""
+        ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
+        return max(self._paused_until - now, self.windows.expected_wait(ahead, now))
+
+    def snapshot(self) -> RateLimit:
+        """Show the limits as they stand."""
+        now = asyncio.get_running_loop().time()
+        windows = self.windows
+        reset_in = windows.reset_in(now)
+        limited = windows.per_hour != math.inf
+        return RateLimit(
+            limit=int(windows.per_hour) if limited else None,
+            remaining=max(0, int(windows.remaining)) if limited else None,
+            reset_in=reset_in,
+            queued=sum(len(lane) for lane in self._lanes),
+            in_flight=windows.in_flight,
+            foreign=windows.foreign,
+            paused_for=max(0.0, self._paused_until - now),
+        )
+
+    def _next_time(self, now: float) -> float:
+        return max(self._paused_until, self.windows.next_time(now))
+
+    def _front(self) -> Lane | None:
+        for lane in self._lanes:
+            while lane:
+                if not next(iter(lane)).done():
+                    return lane
+                # Cancelled, but its task has not run yet to say so.
+                lane.popitem(last=False)
+        return None
+
+    def _wake_at(self, when: float) -> None:
+        if self._timer is not None:
+            if self._timer.when() == when:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if when != math.inf:
+            self._timer = asyncio.get_running_loop().call_at(when, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self.serve(asyncio.get_running_loop().time())

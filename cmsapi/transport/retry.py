@@ -1,0 +1,62 @@
+"""Decide whether and when a request is repeated: a pure function of what happened and what a repeat could do.
+
+Specification 7 asks for repeats of 429, 500, 502 and 503 with exponential backoff and jitter. It has no idempotency key,
+so what a repeat may cost depends on the operation:
+
+=============  =========================  ==========================================  =========================
+replay class   429, or never sent         500, 502, 503                               outcome unknown
+=============  =========================  ==========================================  =========================
+SAFE           repeat                     repeat                                      repeat
+IDEMPOTENT     repeat                     repeat                                      repeat
+CREATES        repeat                     no: it may exist                            no: it may exist
+COSTS_CREDIT   repeat                     no: it may be paid                          no: it may be paid
+=============  =========================  ==========================================  =========================
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+
+from cmsapi.config import RetryPolicy
+from cmsapi.operations import Replay
+
+
+class Outcome(enum.Enum):
+    """Say what is known about a request that did not succeed."""
+
+    REFUSED = "the service said no; repeating it unchanged is pointless"
+    NOT_EXECUTED = "the service put it off (429)"
+    NOT_SENT = "nothing left this machine"
+    FAILED = "the service failed (500, 502, 503)"
+    UNKNOWN = "it was sent, and there is no usable answer"
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the request may have taken effect."""
+        return self in (Outcome.FAILED, Outcome.UNKNOWN)
+
+
+def outcome_of(status: int) -> Outcome:
+    """Classify an answer that is not a 2xx."""
+    if status == 429:
+        return Outcome.NOT_EXECUTED
+    if status in (500, 502, 503):
+        return Outcome.FAILED
+    # Gateways speak for a service that they have lost sight of.
+    if status == 408 or status >= 500:
+        return Outcome.UNKNOWN
+    return Outcome.REFUSED
+
+
+def may_repeat(outcome: Outcome, replay: Replay) -> bool:
+    """Tell whether repeating can do no harm."""
+    if outcome is Outcome.REFUSED:
+        return False
+    return not outcome.in_doubt or replay in (Replay.SAFE, Replay.IDEMPOTENT)
+
+
+def backoff(policy: RetryPolicy, attempt: int, retry_after: float | None, rng: random.Random) -> float:
+    """Return seconds to wait before the next attempt: full jitter, on top of `Retry-After` and never below it."""
+    bound = min(policy.cap, policy.base * 2.0 ** min(attempt - 1, 60))
+    return (retry_after or 0.0) + rng.uniform(0.0, bound)
