@@ -21,7 +21,7 @@ import cattrs
 from cmsapi.document import encode, to_dict
 from cmsapi.drift import Drift, DriftKind
 from cmsapi.mismatch import mismatch, read_time
-from cmsapi.models.model import NOTHING_ELSE, Extra, Model
+from cmsapi.models.model import NONE_ABSENT, NOTHING_ELSE, Extra, Model
 from cmsapi.models.open_enum import OpenEnum
 from cmsapi.models.pagination import Pagination
 from cmsapi.shape import SCALARS, Field, is_model, is_open_enum, per_class, shape
@@ -31,7 +31,6 @@ __all__ = ["Converter", "encode", "to_dict"]
 T = TypeVar("T")
 Hook = Callable[..., Any]
 
-NONE_ABSENT: frozenset[str] = frozenset()
 # Patterns of absent keys that are remembered once per class instead of once per model.
 _SHARED_PATTERNS = 64
 
@@ -171,10 +170,11 @@ class _Oddities:
 
     def unlisted(self, document: dict[str, Any]) -> Extra:
         """Keep the keys that nobody lists."""
-        extra = {key: value for key, value in document.items() if key not in self._fields}
-        for key in extra:
+        known = self._fields
+        keys = [key for key in document if key not in known]
+        for key in keys:
             self._note(DriftKind.UNKNOWN_KEY, key)
-        return Extra(extra)
+        return Extra({key: document[key] for key in keys})
 
 
 def _is_list(type_: Any) -> bool:
@@ -209,7 +209,7 @@ def source(model: type[Model]) -> str:
     fields = shape(model)
     values = ", ".join(f"{field.name}_" for field in fields)
     lookups = ", ".join(f"document[{field.wire!r}]" for field in fields)
-    spelled = "".join(f"{field.name}_, " for field in fields if field.type is datetime)
+    spelled = "".join(f"model.{field.name}, {field.name}_, " for field in fields if field.type is datetime)
     return "\n    ".join(
         [
             "def read(document, _=None, absent=NONE_ABSENT):",

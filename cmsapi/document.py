@@ -1,16 +1,17 @@
-"""Models back to documents, exactly as they came, and arguments to JSON values."""
+"""Models to documents, exactly as they came: one generated function per class. And arguments to JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, overload
+from typing import Any, cast, overload
 
-from cmsapi.mismatch import read_time
-from cmsapi.models.model import Model
-from cmsapi.shape import shape
+from cmsapi.models.model import NONE_ABSENT, Model
+from cmsapi.shape import Field, is_model, is_open_enum, per_class, shape
 
 __all__ = ["encode", "to_dict"]
+
+Writer = Callable[[Model], dict[str, Any]]
 
 
 @overload
@@ -29,7 +30,9 @@ def to_dict(value: Model | Iterable[Model]) -> dict[str, Any] | list[dict[str, A
     Returns:
         A new document, or a list of them.
     """
-    return _document(value) if isinstance(value, Model) else [_document(each) for each in value]
+    if isinstance(value, Model):
+        return _writer(type(value))(value)
+    return [_writer(type(each))(each) for each in value]
 
 
 def encode(value: Any) -> Any:
@@ -39,7 +42,7 @@ def encode(value: Any) -> Any:
         ValueError: A time has no offset, or the value has no form in JSON.
     """
     if isinstance(value, Model):
-        return _document(value)
+        return to_dict(value)
     if isinstance(value, datetime):
         return _spell(value)
     if isinstance(value, str):
@@ -53,32 +56,79 @@ def encode(value: Any) -> Any:
     raise ValueError(f"{type(value).__name__} has no form in JSON")
 
 
-def _document(model: Model) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    absent = model._absent
-    spelled = iter(model._spelled)
-    for field in shape(type(model)):
-        value = getattr(model, field.name)
-        text = next(spelled, None) if field.type is datetime else None
-        if value is None:
-            if absent is not None and field.wire not in absent:
-                document[field.wire] = None
-        elif value == () and absent is not None and field.wire in absent:
-            continue
-        elif text is not None and _means(text, value):
-            document[field.wire] = text
-        else:
-            document[field.wire] = encode(value)
-    document.update({name: encode(value) for name, value in model.extra.items()})
-    return document
+@per_class
+def _writer(model: type[Model]) -> Writer:
+    fields = shape(model)
+    scope: dict[str, Any] = {
+        "NONE_ABSENT": NONE_ABSENT,
+        "UNSPELLED": (object(),) * 2 * len(fields),
+        "copied": _copied,
+        "spell": _spell,
+        "without": _without,
+    }
+    scope |= {f"write_{field.name}": _writer(field.type) for field in fields if is_model(field.type)}
+    exec(compile(source(model), f"<cmsapi writes {model.__name__}>", "exec"), scope)  # noqa: S102  made of our own classes
+    return cast("Writer", scope["write"])
 
 
-def _means(text: str, time: datetime) -> bool:
-    read = read_time(text)
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)) == time
+def source(model: type[Model]) -> str:
+    """Return the text of the function that writes documents of a class."""
+    fields = shape(model)
+    times = [field for field in fields if field.type is datetime]
+    return "\n    ".join(
+        [
+            "def write(model):",
+            "spelled = model._spelled or UNSPELLED",
+            "document = {",
+            *(f"    {field.wire!r}: {_writing(field, times)}," for field in fields),
+            "}",
+            "if model._absent is not NONE_ABSENT: document = without(model._absent, document)",
+            "if model.extra: document.update(copied(dict(model.extra)))",
+            "return document",
+        ]
+    )
 
 
-def _spell(time: datetime) -> str:
+def _writing(field: Field, times: list[Field]) -> str:
+    """Return the expression for the JSON value of a field."""
+    value = f"model.{field.name}"
+    written = value
+    if field.type is datetime:
+        place = 2 * times.index(field)
+        return f"spelled[{place + 1}] if {value} is spelled[{place}] else spell({value})"
+    if is_model(field.type):
+        written = f"[write_{field.name}(item) for item in {value}]" if field.many else f"write_{field.name}({value})"
+    elif is_open_enum(field.type):
+        written = f"{value}._value_"
+    elif field.type is Any:
+        written = f"copied(list({value}))" if field.many else f"copied({value})"
+    return value if written == value else f"None if {value} is None else {written}"
+
+
+def _without(absent: frozenset[str] | None, document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what was absent and still has no value; of a model built by hand, all that has no value."""
+    if absent is None:
+        return {wire: value for wire, value in document.items() if value is not None}
+    return {wire: value for wire, value in document.items() if value not in (None, []) or wire not in absent}
+
+
+def _copied(value: Any) -> Any:
+    """Copy nested lists and objects, however deep: nobody shall change a model through its document."""
+    holder = [value]
+    holders: list[Any] = [holder]
+    while holders:
+        around = holders.pop()
+        for place, each in around.items() if type(around) is dict else enumerate(around):
+            if type(each) is dict or type(each) is list:
+                around[place] = each.copy()
+                holders.append(around[place])
+    return holder[0]
+
+
+def _spell(time: datetime | None) -> str | None:
+    if time is None:
+        return None
     if time.tzinfo is None:
         raise ValueError("a time needs an offset, for example datetime.now(UTC)")
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    precision = "milliseconds" if time.microsecond % 1000 == 0 else "microseconds"
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"

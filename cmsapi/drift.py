@@ -11,6 +11,8 @@ import reprlib
 
 import attrs
 
+_LONGEST = 100
+
 
 class DriftKind(enum.StrEnum):
     """List the differences that a reader tolerates."""
@@ -30,7 +32,7 @@ class Deviation:
         kind: Kind of difference.
         where: Class and wire name, for example `Content.title`.
         count: How often it was met.
-        example: The first unknown word or naive time, at most 80 characters; empty for the other kinds.
+        example: The first unknown word or naive time, at most 100 characters; empty for the other kinds.
     """
 
     kind: DriftKind
@@ -54,14 +56,13 @@ class Drift:
 
     def note(self, kind: DriftKind, where: str, example: str = "") -> None:
         """Count one difference."""
-        key = kind, where
+        # A name that came over the wire has no length limit.
+        key = kind, where[:_LONGEST]
         if key in self._counts:
             self._counts[key] += 1
         elif len(self._counts) < self._capacity:
-            # A name that came over the wire has no length limit.
-            key = kind, where[:120]
-            self._counts[key] = self._counts.get(key, 0) + 1
-            self._examples.setdefault(key, example[:80])
+            self._counts[key] = 1
+            self._examples[key] = example[:_LONGEST]
         else:
             self.uncounted += 1
 

@@ -49,7 +49,9 @@ class Extra(Mapping[str, Any]):
         return Extra, (self._items,)
 
 
+# Shared by all models of ordinary documents: nothing unlisted, nothing absent.
 NOTHING_ELSE = Extra({})
+NONE_ABSENT: frozenset[str] = frozenset()
 
 
 def _read_only(items: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -66,7 +68,7 @@ class Model:
 
     # Values in `extra` may be lists and objects, so it takes part in equality but not in the hash.
     extra: Mapping[str, Any] = attrs.field(default=NOTHING_ELSE, converter=_read_only, hash=False)
-    # Set by the converter: wire names of the absent keys, and the spelling of each timestamp, in the fields' order.
+    # Set by the converter: wire names of the absent keys; each time and its spelling in turn, in the fields' order.
     # A model built by hand has no document behind it: its `_absent` is None.
     _absent: frozenset[str] | None = attrs.field(default=None, alias="_absent", eq=False, repr=False)
-    _spelled: tuple[str | None, ...] = attrs.field(default=(), alias="_spelled", eq=False, repr=False)
+    _spelled: tuple[Any, ...] = attrs.field(default=(), alias="_spelled", eq=False, repr=False)

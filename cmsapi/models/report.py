@@ -9,6 +9,11 @@ import attrs
 from cmsapi.models.model import PUBLISHED, Model
 
 
+def _tuple(values: Any) -> Any:
+    # A list that came as null stays None, although no declaration shows it.
+    return None if values is None else tuple(values)
+
+
 @attrs.frozen(kw_only=True)
 class ReportSource(Model):
     """Describe a page that an answer engine cites.
@@ -61,9 +66,9 @@ class Report(Model):
 
     score: float = attrs.field(metadata=PUBLISHED)
     # Neither a recommendation nor the preview has a shown shape: they may be unhashable.
-    recommendations: tuple[Any, ...] = attrs.field(default=(), converter=tuple, hash=False, metadata=PUBLISHED)
-    sources: tuple[ReportSource, ...] = attrs.field(default=(), converter=tuple, metadata=PUBLISHED)
-    brands: tuple[ReportBrand, ...] = attrs.field(default=(), converter=tuple, metadata=PUBLISHED)
+    recommendations: tuple[Any, ...] = attrs.field(default=(), converter=_tuple, hash=False, metadata=PUBLISHED)
+    sources: tuple[ReportSource, ...] = attrs.field(default=(), converter=_tuple, metadata=PUBLISHED)
+    brands: tuple[ReportBrand, ...] = attrs.field(default=(), converter=_tuple, metadata=PUBLISHED)
     preview: Any = attrs.field(default=None, hash=False, metadata=PUBLISHED)
 
 

@@ -1,0 +1,93 @@
+"""JSON text in and out, without the liberties of Python's parser.
+
+`json.loads` takes NaN, Infinity, numbers that overflow to it, repeated keys and halves of surrogate pairs. It answers a
+bomb with a `RecursionError` or a plain `ValueError`. Here each of them is a `DecodeError`, like any other text that is
+not JSON (RFC 8259).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from cmsapi.errors import DecodeError
+from cmsapi.mismatch import excerpt
+
+__all__ = ["dumps", "loads"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def loads(body: bytes) -> Any:
+    """Parse a body.
+
+    Args:
+        body: JSON in UTF-8; a byte order mark is skipped.
+
+    Returns:
+        The document.
+
+    Raises:
+        DecodeError: The body is not JSON; the message names the position.
+    """
+    body = body.removeprefix(_BOM)
+    try:
+        document = _DECODER.decode(str(body, "utf-8"))
+        if b"\\" in body and b"\\u" in body:
+            _refuse_surrogates(document)
+    except json.JSONDecodeError as error:
+        wrong = f"{error.msg} (line {error.lineno}, column {error.colno})" if body.strip() else "the body is empty"
+    except UnicodeDecodeError as error:
+        wrong = f"invalid UTF-8 at byte {error.start}"
+    except UnicodeEncodeError:
+        wrong = "half of a surrogate pair"
+    except RecursionError:
+        wrong = "nested too deeply"
+    except ValueError as error:
+        wrong = str(error)
+    else:
+        return document
+    # Outside the handlers: the traceback of a bomb is a thousand frames long.
+    raise DecodeError(f"Expected JSON, but {wrong}", excerpt=excerpt(body[:_SHOWN]))
+
+
+def dumps(value: Any) -> bytes:
+    """Write a JSON value, compactly and in UTF-8.
+
+    Raises:
+        ValueError: The value has no form in JSON.
+    """
+    try:
+        return _ENCODER.encode(value).encode()
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"no form in JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in members if names.count(name) > 1)
+        raise ValueError(f"the key {excerpt(repeated)} is repeated in one object")
+    return members
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {excerpt(text)} is too large")
+    return number
+
+
+def _refuse_surrogates(document: Any) -> None:
+    _ENCODER.encode(document).encode()
+
+
+_SHOWN = 100
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
