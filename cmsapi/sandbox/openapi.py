@@ -36,6 +36,7 @@ _MEANINGS = {
     "ServiceUnavailable": "Temporarily unavailable",
 }
 _WORD: Schema = {"type": "string"}
+_IDENTIFIER: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}
 _PARAMETERS: dict[str, Schema] = {
     "page": {"type": "integer", "minimum": 1, "default": 1},
     "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
@@ -91,8 +92,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": route.name,
         "summary": summary(route),
         "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-            for name in route.parameters
+            {"name": name, "in": "path", "required": True, "schema": _IDENTIFIER} for name in route.parameters
         ]
         + [_query(name) for name in route.query],
         "responses": {**_successes(route), **_refusals(route)},

@@ -23,9 +23,7 @@ def ref(name: str) -> Schema:
 
 def nullable(schema: Schema) -> Schema:
     """Allow null beside a schema."""
-    if "$ref" in schema:
-        return {"oneOf": [schema, {"type": "null"}]}
-    return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def listing(schema: Schema) -> Schema:
@@ -112,7 +110,7 @@ _SHORT_CONTENT: dict[str, Schema] = {
     "id": STRING,
     "title": STRING,
     "type": {"type": "string", "enum": ["DRAFT", "PUBLISHED", "ORIGINAL"]},
-    "contentScore": {"type": ["integer", "null"], "minimum": 0, "maximum": 100},
+    "contentScore": nullable({"type": "integer", "minimum": 0, "maximum": 100}),
     "wordsCount": COUNT,
     "createdAt": MOMENT,
     "updatedAt": MOMENT,

@@ -1,0 +1,138 @@
+"""`htmlSanitized`: annotations gone, text kept, nothing dangerous (specification, section 2.4)."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmsapi.sandbox.sanitize import sanitized
+
+PIECES = (
+    "<script>",
+    "</script>",
+    "<script src=//evil>",
+    "<img src=x onerror=alert(1)>",
+    "<a href='java\tscript:alert(1)'>",
+    '<a href="&#106;avascript:alert(1)">',
+    "<a href=data:text/html,x>",
+    "</a>",
+    "<p onclick=x>",
+    "<p/onclick=x>",
+    "</p>",
+    "<svg/onload=alert(1)>",
+    "</svg>",
+    "<iframe srcdoc='<script>'>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "<![if x]>",
+    "]]>",
+    "<?php",
+    "<!doctype html>",
+    "<style>",
+    "</style>",
+    "<textarea>",
+    '<span data-comment="x">',
+    "<span>",
+    "</span>",
+    "<mark data-fact-check=x>",
+    "</mark>",
+    "<",
+    ">",
+    '"',
+    "'",
+    "=",
+    "&lt;script&gt;",
+    "&#0;",
+    "&notit;",
+    "\0",
+    "\r",
+    "text",
+    "<style/>",
+    "<br/>",
+)
+markup = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+
+
+class Reader(HTMLParser):
+    """Collect what a document consists of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.others: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_comment(self, data: str) -> None:
+        self.others.append(data)
+
+    def handle_decl(self, decl: str) -> None:
+        self.others.append(decl)
+
+    def handle_pi(self, data: str) -> None:
+        self.others.append(data)
+
+
+@given(markup)
+def test_nothing_dangerous_survives(text: str) -> None:
+    """No script, handler, foreign scheme, comment or marker is left, however broken the markup."""
+    reader = Reader()
+    reader.feed(sanitized(text))
+    reader.close()
+    assert reader.others == []
+    for tag, attributes in reader.tags:
+        assert tag not in {"script", "style", "iframe", "svg", "object", "embed", "textarea", "form", "base", "meta"}
+        assert not [name for name in attributes if name.startswith("on") or name in {"style", "srcdoc", "data-comment"}]
+        assert not (tag == "mark" and "data-fact-check" in attributes)
+        for name in ("href", "src"):
+            address = re.sub(r"[\x00-\x20]", "", attributes.get(name) or "").lower()
+            assert not address.startswith(("javascript:", "data:", "vbscript:"))
+
+
+@given(markup)
+def test_sanitising_twice_changes_nothing(text: str) -> None:
+    """What is clean stays as it is."""
+    assert sanitized(text) == sanitized(sanitized(text))
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40))
+def test_plain_text_is_kept(text: str) -> None:
+    """Escaped text comes back as it was."""
+    assert text == html.unescape(sanitized(html.escape(text))) or "&" in text or "\r" in text
+
+
+@pytest.mark.parametrize(
+    ("dirty", "clean"),
+    [
+        ("<p>a<!-- note -->b</p>", "<p>ab</p>"),
+        ('<p><span data-comment="why?">text</span></p>', "<p>text</p>"),
+        ('<mark data-fact-check="x">fact</mark>', "fact"),
+        ('<span data-comment="x">a<span class="k">b</span>c</span>d', 'a<span class="k">b</span>cd'),
+        ("<mark>kept</mark>", "<mark>kept</mark>"),
+        ("<script>alert(1)</script>after", "after"),
+        ("<svg><svg></svg><script>x</script></svg>after", "after"),
+        (
+            '<a href="https://a.example/?x=1&amp;y=2" onclick="x()">l</a>',
+            '<a href="https://a.example/?x=1&amp;y=2">l</a>',
+        ),
+        ('<a href="javascript:x()">l</a>', "<a>l</a>"),
+        ('<a href="/path:x">l</a><img src="x.png" alt>', '<a href="/path:x">l</a><img src="x.png" alt="">'),
+        ("<p>open <b>still", "<p>open <b>still</b></p>"),
+        ("stray</b></p> end", "stray end"),
+        ("<blink>text</blink>", "text"),
+        ("a < b & c", "a &lt; b &amp; c"),
+        ("<br/>line<hr>", "<br>line<hr>"),
+        ("<script/>gone", "gone"),
+        ("<p><b>x</p>y</b>", "<p><b>x</b></p>y"),
+    ],
+)
+def test_markup_by_example(dirty: str, clean: str) -> None:
+    """Each kind of markup has one outcome."""
+    assert clean == sanitized(dirty)
