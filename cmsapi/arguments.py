@@ -39,7 +39,7 @@ def within(parameter: str, value: object, least: int, most: int | None = None) -
 
 
 def timestamp(parameter: str, value: object) -> Any:
-    """Check a time and spell it as the interface does; a time without offset would mean a different moment elsewhere."""
+    """Check a time and spell it as the interface does; without an offset it would mean another moment elsewhere."""
     if value is None or isinstance(value, str):
         return optional_text(parameter, value)
     if not isinstance(value, datetime) or value.tzinfo is None:

@@ -45,7 +45,8 @@ class Converter:
     def __init__(self) -> None:
         self.drift = Drift()
         self._cattrs = cattrs.Converter()
-        self._cattrs.register_structure_hook_factory(lambda type_: type_ in SCALARS, _exactly)
+        for scalar in SCALARS:
+            self._cattrs.register_structure_hook(scalar, _exactly(scalar))
         self._cattrs.register_structure_hook_factory(_is_list, self._list)
         self._cattrs.register_structure_hook_factory(is_model, self._model)
         self._hooks: dict[Any, Hook] = {}
@@ -161,12 +162,10 @@ class _Oddities:
         return typing.cast("OpenEnum", self._fields[wire].type(value))
 
     def time(self, text: str, wire: str) -> datetime:
-        """Take a time without offset as UTC."""
+        """Take a time without offset, or a date, as UTC."""
         time = read_time(text)
-        if time.tzinfo is None:
-            self._note(DriftKind.NAIVE_TIME, wire, text)
-            time = time.replace(tzinfo=UTC)
-        return time
+        self._note(DriftKind.NAIVE_TIME, wire, text)
+        return time.replace(tzinfo=UTC)
 
     def unlisted(self, document: dict[str, Any]) -> Extra:
         """Keep the keys that nobody lists."""

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import attrs
 
+from cmsapi.arguments import within
 from cmsapi.converter import Converter
 from cmsapi.drift import DriftKind
 from cmsapi.errors import DecodeError
-from cmsapi.arguments import within
 from cmsapi.models.model import Model
 from cmsapi.models.pagination import Pagination
 from cmsapi.operations import OperationTable
@@ -21,6 +21,7 @@ from cmsapi.transport.protocol import RequestBuilder, expand
 M = TypeVar("M", bound=Model)
 
 LARGEST_PAGE = 100
+NO_PARAMETERS: Mapping[str, str] = {}
 
 
 @attrs.define
@@ -44,20 +45,20 @@ class Core:
     async def exchange(
         self,
         operation: str,
+        path: Mapping[str, str] = NO_PARAMETERS,
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         demand: Demand | None = None,
-        **path: str,
     ) -> Exchange:
         """Call an operation and return the answer as it came.
 
         Args:
             operation: Name in the table.
+            path: Path parameters by their names in the template.
             query: Query parameters; None values are left out.
             body: JSON body by wire name.
             demand: What the call asks of the pipeline; by default it is an interactive one.
-            **path: Path parameters by their names in the template.
         """
         self.ensure_open()
         row = self.operations[operation]
@@ -71,31 +72,31 @@ class Core:
         self,
         model: type[M],
         operation: str,
+        path: Mapping[str, str] = NO_PARAMETERS,
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         demand: Demand | None = None,
-        **path: str,
     ) -> M:
         """Call an operation that answers with one resource; the arguments are those of `exchange`."""
-        exchange = await self.exchange(operation, query=query, body=body, demand=demand, **path)
+        exchange = await self.exchange(operation, path, query=query, body=body, demand=demand)
         return self.read(operation, exchange, model)
 
-    async def call_for_list(self, model: type[M], operation: str, **path: str) -> list[M]:
+    async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
         """Call an operation that answers with a list without pages."""
-        items, _ = self._read_page(operation, await self.exchange(operation, **path), model)
+        items, _ = self._read_page(operation, await self.exchange(operation, path), model)
         return items
 
     def paginate(
         self,
         model: type[M],
         operation: str,
+        path: Mapping[str, str] = NO_PARAMETERS,
         *,
         limit: int,
         first: int = 1,
         query: Mapping[str, Any] | None = None,
         demand: Demand | None = None,
-        **path: str,
     ) -> Paginator[M]:
         """Read an operation that answers with pages; sends nothing by itself.
 
@@ -107,7 +108,7 @@ class Core:
 
         async def fetch(number: int) -> Page[M]:
             asked = {**(query or {}), "page": number, "limit": limit}
-            exchange = await self.exchange(operation, query=asked, demand=demand, **path)
+            exchange = await self.exchange(operation, path, query=asked, demand=demand)
             items, place = self._read_page(operation, exchange, model)
             return Page(
                 items=tuple(items),

@@ -131,4 +131,7 @@ def _spell(time: datetime | None) -> str | None:
     if time.tzinfo is None:
         raise ValueError("a time needs an offset, for example datetime.now(UTC)")
     precision = "milliseconds" if time.microsecond % 1000 == 0 else "microseconds"
-    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+    try:
+        return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+    except OverflowError as error:
+        raise ValueError(f"{time} lies outside the years 1 to 9999 in UTC") from error

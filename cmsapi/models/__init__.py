@@ -13,7 +13,7 @@ from cmsapi.models.idea_search import ContentIdea, ContentIdeaSearch, SearchStat
 from cmsapi.models.keyword import Keyword
 from cmsapi.models.knowledge_document import KnowledgeDocument, KnowledgeStatus, KnowledgeType, KnowledgeWorkspace
 from cmsapi.models.member import Member, Role
-from cmsapi.models.model import Extra
+from cmsapi.models.model import Extra, Model
 from cmsapi.models.open_enum import OpenEnum
 from cmsapi.models.pagination import Pagination
 from cmsapi.models.prompt import Prompt
@@ -50,6 +50,7 @@ __all__ = [
     "KnowledgeWorkspace",
     "LastGeneration",
     "Member",
+    "Model",
     "OpenEnum",
     "Organization",
     "OrganizationRef",

@@ -77,7 +77,7 @@ class Accounts:
         self._store = store
         self._sign = sign
         self.charges = 0
-        self._reserved = dict.fromkeys(TYPES, 0)
+        self._reserved: dict[str, int] = dict.fromkeys(TYPES, 0)
 
     def affords(self, purchase: Purchase) -> bool:
         """Whether the balance covers a purchase beside those that are still to be charged."""

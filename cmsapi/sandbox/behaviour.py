@@ -5,11 +5,16 @@ Each setting has the default that the project documents and the alternatives tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import attrs
 
 _one_of = attrs.validators.in_
+
+
+def _names(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(names)
 
 
 @attrs.frozen(kw_only=True)
@@ -68,7 +73,7 @@ class Behaviour:
     foreign_workspace: Literal[404, 403] = attrs.field(default=404, validator=_one_of((404, 403)))
     deletion: Literal["null", "empty"] = attrs.field(default="null", validator=_one_of(("null", "empty")))
     admin_only: frozenset[str] = attrs.field(
-        default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=frozenset
+        default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=_names
     )
     subfolders: Literal["top_level", "parent"] = attrs.field(
         default="top_level", validator=_one_of(("top_level", "parent"))

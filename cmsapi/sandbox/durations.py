@@ -7,7 +7,7 @@ strategies run against the same seed meet the same durations, in whatever order 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -70,6 +70,10 @@ class Weibull:
         return float(rng.weibullvariate(self.scale, self.shape))
 
 
+def _parts(parts: Iterable[tuple[float, Distribution]]) -> tuple[tuple[float, Distribution], ...]:
+    return tuple(parts)
+
+
 @attrs.frozen
 class Mixture:
     """Draw from one of several distributions, by weight.
@@ -78,7 +82,7 @@ class Mixture:
         parts: Pairs of weight and distribution.
     """
 
-    parts: Sequence[tuple[float, Distribution]] = attrs.field(converter=tuple, validator=attrs.validators.min_len(1))
+    parts: tuple[tuple[float, Distribution], ...] = attrs.field(converter=_parts, validator=attrs.validators.min_len(1))
 
     def __call__(self, rng: random.Random) -> float:
         """Draw one duration in seconds."""

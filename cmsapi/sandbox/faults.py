@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import attrs
@@ -48,6 +48,10 @@ class Fault:
             raise ValueError("a fault has either a status or drop=True")
 
 
+def _rules(rules: Iterable[Fault]) -> tuple[Fault, ...]:
+    return tuple(rules)
+
+
 @attrs.frozen(kw_only=True)
 class Faults:
     """Make the way to the service imperfect.
@@ -58,7 +62,7 @@ class Faults:
     """
 
     latency: Latency = None
-    rules: Sequence[Fault] = attrs.field(default=(), converter=tuple)
+    rules: tuple[Fault, ...] = attrs.field(default=(), converter=_rules)
 
 
 class Weather:

@@ -128,8 +128,7 @@ class Jobs:
 
     def _close(self, job: Job) -> None:
         job.done = True
-        if self.running.get(job.target_id) is job:
-            del self.running[job.target_id]
+        del self.running[job.target_id]
 
     def _fails(self, kind: str, rng: random.Random) -> bool:
         if self._failures is None:

@@ -10,125 +10,24 @@ from __future__ import annotations
 from html import escape
 from html.parser import HTMLParser
 
-_VOID = frozenset({"br", "hr", "img", "col", "wbr"})
-_ELEMENTS = _VOID | frozenset(
-    [
-        "a",
-        "abbr",
-        "article",
-        "aside",
-        "b",
-        "blockquote",
-        "caption",
-        "cite",
-        "code",
-        "colgroup",
-        "dd",
-        "del",
-        "details",
-        "dfn",
-        "div",
-        "dl",
-        "dt",
-        "em",
-        "figcaption",
-        "figure",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "i",
-        "ins",
-        "kbd",
-        "li",
-        "main",
-        "mark",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "q",
-        "s",
-        "samp",
-        "section",
-        "small",
-        "span",
-        "strong",
-        "sub",
-        "summary",
-        "sup",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "time",
-        "tr",
-        "u",
-        "ul",
-        "var",
-    ]
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VOID = _words("br hr img col wbr")
+_ELEMENTS = _VOID | _words(
+    "a abbr article aside b blockquote caption cite code colgroup dd del details dfn div dl dt em figcaption figure "
+    "footer h1 h2 h3 h4 h5 h6 header i ins kbd li main mark nav ol p pre q s samp section small span strong sub "
+    "summary sup table tbody td tfoot th thead time tr u ul var"
 )
-_WITH_CONTENT = frozenset(
-    [
-        "applet",
-        "audio",
-        "canvas",
-        "embed",
-        "frame",
-        "frameset",
-        "head",
-        "iframe",
-        "math",
-        "noembed",
-        "noframes",
-        "noscript",
-        "object",
-        "plaintext",
-        "script",
-        "select",
-        "style",
-        "svg",
-        "template",
-        "textarea",
-        "title",
-        "video",
-        "xmp",
-    ]
+_WITH_CONTENT = _words(
+    "applet audio canvas embed frame frameset head iframe math noembed noframes noscript object plaintext script "
+    "select style svg template textarea title video xmp"
 )
-_ATTRIBUTES = frozenset(
-    [
-        "abbr",
-        "alt",
-        "cite",
-        "class",
-        "colspan",
-        "datetime",
-        "dir",
-        "headers",
-        "height",
-        "href",
-        "id",
-        "lang",
-        "open",
-        "rel",
-        "reversed",
-        "rowspan",
-        "scope",
-        "span",
-        "src",
-        "start",
-        "target",
-        "title",
-        "type",
-        "value",
-        "width",
-    ]
+_ATTRIBUTES = _words(
+    "abbr alt cite class colspan datetime dir headers height href id lang open rel reversed rowspan scope span src "
+    "start target title type value width"
 )
 _ADDRESSES = frozenset({"href", "src", "cite"})
 _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
@@ -179,13 +78,9 @@ class _Writer(HTMLParser):
             if tag in self._hidden:
                 while self._hidden.pop() != tag:
                     pass
-            return
-        if all(tag != open_tag for open_tag, _ in self._open):
-            return
-        while self._open:
-            open_tag = self._close_last()
-            if open_tag == tag:
-                return
+        elif any(tag == open_tag for open_tag, _ in self._open):
+            while self._close_last() != tag:
+                pass
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:

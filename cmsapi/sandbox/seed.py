@@ -150,7 +150,9 @@ def populate(world: World, *, keywords: int, contents: int) -> Seeded:
 
 def _phrases() -> Iterator[str]:
     """Yield search terms, each of them once and without end."""
-    for number in itertools.count(1):
+    number = 0
+    while True:
+        number += 1
         for audience, good, manner in itertools.product(_AUDIENCES, _GOODS, _MANNERS):
             phrase = f"{manner} {good} {audience}".strip()
             yield phrase if number == 1 else f"{phrase} {number}"

@@ -51,6 +51,10 @@ class Store:
         """Return the keywords tracked for a page."""
         return [keyword for keyword in self.keywords.values() if keyword.page_id == page_id]
 
+    def analyzed_keyword(self, page_id: str) -> records.Keyword | None:
+        """Return the first keyword of a page with a completed analysis."""
+        return next((keyword for keyword in self.page_keywords(page_id) if keyword.analyzed), None)
+
     def page_contents(self, page_id: str) -> list[records.Content]:
         """Return the contents attached to a page."""
         return [content for content in self.contents.values() if content.page_id == page_id]

@@ -146,6 +146,17 @@ class Windows:
         self._advance(now)
         return self._ring[self._hour % self._size] + HOUR - now if self._hour < self._settled else 0.0
 
+    def tighten(self, per_second: int | None, per_hour: int | None) -> None:
+        """Obey stricter limits from now on; looser ones change nothing."""
+        self.per_second = min(self.per_second, math.inf if per_second is None else per_second)
+        self._own_limit = min(self._own_limit, math.inf if per_hour is None else per_hour)
+        self.per_hour = min(self.per_hour, self._own_limit)
+
+    def idle(self, now: float) -> bool:
+        """Tell whether nothing is out, so that forgetting these windows loses nothing."""
+        self._advance(now)
+        return not self.in_flight and self._hour == self._settled
+
     # Ending
 
     def departing(self, token: Token, now: float) -> None:

@@ -32,8 +32,6 @@ class ServerClock:
         if (seconds := read_date(headers)) is not None:
             self._offset = seconds - asyncio.get_running_loop().time()
 
-    def now(self) -> datetime | None:
-        """Return the service's time, or None before it is known."""
-        if self._offset is None:
-            return None
-        return datetime.fromtimestamp(self._offset + asyncio.get_running_loop().time(), UTC)
+    def at(self, loop_time: float) -> datetime | None:
+        """Return the service's time at a moment of the loop, or None before it is known."""
+        return None if self._offset is None else datetime.fromtimestamp(self._offset + loop_time, UTC)

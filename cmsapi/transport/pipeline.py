@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import attrs
@@ -73,7 +73,7 @@ class Pipeline:
 
     Args:
         transport: What carries them.
-        limiter: Whose turn it is.
+        find_limiter: Finds whose turn it is; the limiter belongs to the running loop.
         clock: The service's clock, learned from its answers.
         retry: How often and how patiently to repeat.
         timeouts: How long to wait.
@@ -83,7 +83,7 @@ class Pipeline:
     """
 
     transport: Transport | TellingTransport
-    limiter: RateLimiter
+    find_limiter: Callable[[], RateLimiter]
     clock: ServerClock
     retry: RetryPolicy
     timeouts: Timeouts
@@ -108,8 +108,9 @@ class Pipeline:
         deadline = self.timeouts.deadline
         if deadline is None:
             return await call.run()
+        scope = asyncio.timeout(deadline)
         try:
-            async with asyncio.timeout(deadline) as scope:
+            async with scope:
                 call.ends_at = scope.when()
                 return await call.run()
         except TimeoutError as error:
@@ -123,8 +124,9 @@ class Pipeline:
         Raises:
             TransportError: There was no whole answer.
         """
+        scope = asyncio.timeout(self.timeouts.request)
         try:
-            async with asyncio.timeout(self.timeouts.request) as scope:
+            async with scope:
                 response = await self._through_transport(request, permit)
         except NotSentError:
             permit.unsent()
@@ -201,7 +203,7 @@ class _Call:
     async def once(self) -> Exchange:
         pipeline, loop = self.pipeline, asyncio.get_running_loop()
         asked = loop.time()
-        permit = await pipeline.limiter.acquire(
+        permit = await pipeline.find_limiter().acquire(
             self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait
         )
         began = self.sent_at = loop.time()
@@ -227,7 +229,7 @@ class _Call:
         return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
 
     def rest(self, seconds: float) -> None:
-        self.pipeline.limiter.pause(seconds)
+        self.pipeline.find_limiter().pause(seconds)
         self.pipeline.hooks(RateLimitPaused(operation=self.operation.name, seconds=seconds))
 
     def beyond_patience(self, delay: float, retry_after: float | None) -> bool:
@@ -257,7 +259,9 @@ class _Call:
         return final
 
     def exchange(self, status: int, document: Any) -> Exchange:
-        return Exchange(status=status, document=document, attempts=self.attempt, in_doubt=self.in_doubt, sent_at=self.sent_at)
+        return Exchange(
+            status=status, document=document, attempts=self.attempt, in_doubt=self.in_doubt, sent_at=self.sent_at
+        )
 
     def announce_wait(self, expected: float) -> None:
         self.pipeline.hooks(QuotaWait(operation=self.operation.name, expected=expected))

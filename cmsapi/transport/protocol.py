@@ -74,13 +74,34 @@ def _segment(name: str, value: object) -> str:
     if not value or value in (".", ".."):
         raise ArgumentError(f"{parameter} is empty or a dot segment: {value!r}.", parameter=parameter)
     if len(value) > LONGEST_ID:
-        raise ArgumentError(f"{parameter} has {len(value)} characters; no identifier is that long.", parameter=parameter)
+        raise ArgumentError(
+            f"{parameter} has {len(value)} characters; no identifier is that long.", parameter=parameter
+        )
     if _CONTROL.search(value):
         raise ArgumentError(
             f"{parameter} holds white space, a slash, a percent sign or a control character: {value!r}.",
             parameter=parameter,
         )
     return quote(value, safe="")
+
+
+def check_path(path: str) -> str:
+    """Check a whole path of a free request: it must stay at the service, because the key travels with it.
+
+    Raises:
+        ArgumentError: It is a URL, names a host, or would mean another path once it is normalised.
+    """
+    segments = path.split("/")[1:] if isinstance(path, str) and path.startswith("/") else []
+    if not segments:
+        raise ArgumentError("path begins with one slash, as in '/v1/me'; a whole URL is refused.", parameter="path")
+    if len(path) > 8 * LONGEST_ID or any(
+        not segment or segment in (".", "..") or _CONTROL.search(segment) or "?" in segment or "#" in segment
+        for segment in segments
+    ):
+        raise ArgumentError(
+            "path has no empty, dot or encoded segments, and no query: give that as params.", parameter="path"
+        )
+    return quote(path)
 
 
 def query_string(values: Mapping[str, Any]) -> str:
@@ -127,7 +148,13 @@ class RequestBuilder:
         self._headers_with_body = Headers({**common, "Content-Type": "application/json"})
 
     def build(
-        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None, *, has_body: bool = False
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        *,
+        has_body: bool = False,
     ) -> Request:
         """Build a request; `has_body` sends a body even when it is None (`null`)."""
         url = self._base_url + path

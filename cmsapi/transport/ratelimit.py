@@ -176,6 +176,10 @@ class RateLimiter:
         ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
         return max(self._paused_until - now, self.windows.expected_wait(ahead, now))
 
+    def idle(self, now: float) -> bool:
+        """Tell whether nobody waits and no permit is out in either window."""
+        return self._front() is None and now >= self._paused_until and self.windows.idle(now)
+
     def snapshot(self) -> RateLimit:
         """Show the limits as they stand."""
         now = asyncio.get_running_loop().time()

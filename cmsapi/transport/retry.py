@@ -1,7 +1,7 @@
 """Decide whether and when a request is repeated: a pure function of what happened and what a repeat could do.
 
-Specification 7 asks for repeats of 429, 500, 502 and 503 with exponential backoff and jitter. It has no idempotency key,
-so what a repeat may cost depends on the operation:
+Specification 7 asks for repeats of 429, 500, 502 and 503 with exponential backoff and jitter. There is no idempotency
+key, so what a repeat may cost depends on the operation:
 
 =============  =========================  ==========================================  =========================
 replay class   429, or never sent         500, 502, 503                               outcome unknown

@@ -43,7 +43,5 @@ def write(world: World, content: Content, html: str, user_id: str, now: float) -
 
 def score(world: World, content: Content) -> int | None:
     """Rate a body from 0 to 100 against its page's analysed keywords; None when there are none."""
-    keywords = [keyword for keyword in world.store.page_keywords(content.page_id) if keyword.analyzed]
-    if not keywords:
-        return None
-    return article.score(keywords[0].keyword, content.title, content.html)
+    keyword = world.store.analyzed_keyword(content.page_id)
+    return None if keyword is None else article.score(keyword.keyword, content.title, content.html)

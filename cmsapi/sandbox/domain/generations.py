@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cmsapi.sandbox import accounts, article, durations, jobs
 from cmsapi.sandbox.answers import Refusal
@@ -56,7 +56,9 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
     Raises:
         Refusal: No keyword of the page is analysed, one runs or awaits its decision, or credits are exhausted.
     """
-    keyword = _analyzed_keyword(world, content)
+    keyword = world.store.analyzed_keyword(content.page_id)
+    if keyword is None:
+        raise Refusal(world.behaviour.refused_launch, "the keyword has no completed analysis")
     if content.generation is not None and content.generation.word == REVIEW:
         raise Refusal(world.behaviour.refused_launch, "a generation awaits its review: confirm or cancel it first")
     workspace = world.store.workspaces[content.workspace_id]
@@ -71,13 +73,11 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
 def complete(world: World, job: Job) -> None:
     """Bring a generation to `review`, or to its failure."""
     content = world.store.contents[job.target_id]
-    generation = content.generation
-    if generation is None:
-        return
+    generation = cast("Generation", content.generation)  # whose job this is
     if job.outcome == jobs.FAILED:
         generation.word = world.behaviour.generation_failed
         return
-    keyword = _analyzed_keyword(world, content)
+    keyword = cast("Keyword", world.store.analyzed_keyword(content.page_id))
     checked = bool(generation.settings.get("factCheckingEnabled"))
     rng = dice(world.seed, "article", generation.id)
     generation.html = article.write(rng, keyword.keyword, content.title, fact_checks=checked)
@@ -126,10 +126,3 @@ def _in_review(world: World, content: Content) -> Generation:
     if content.generation.word != REVIEW:
         raise Refusal(world.behaviour.refused_launch, f"the generation is not in {REVIEW}")
     return content.generation
-
-
-def _analyzed_keyword(world: World, content: Content) -> Keyword:
-    for keyword in world.store.page_keywords(content.page_id):
-        if keyword.analyzed:
-            return keyword
-    raise Refusal(world.behaviour.refused_launch, "the keyword has no completed analysis")

@@ -1,0 +1,336 @@
+"""The client: everything put together, and its life cycle."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import random
+import ssl as ssl_module
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+
+from cmsapi._version import __version__
+from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.converter import Converter
+from cmsapi.core import Core
+from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
+from cmsapi.instrumentation import Hook, Hooks
+from cmsapi.instrumentation.statistics import Statistics, Tally
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.jobs import Jobs
+from cmsapi.jobs.launch import Launcher
+from cmsapi.models import User
+from cmsapi.operations import OPERATIONS, Operation, OperationTable, Replay
+from cmsapi.resources import (
+    BrandVoices,
+    ContentIdeaSearches,
+    Contents,
+    CreditUsages,
+    Folders,
+    Keywords,
+    KnowledgeDocuments,
+    Pages,
+    Prompts,
+    Users,
+    Workspaces,
+)
+from cmsapi.transport.accounts import limiter_of
+from cmsapi.transport.clock import ServerClock
+from cmsapi.transport.http import AiohttpTransport, TellingTransport, Transport
+from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.protocol import RequestBuilder, check_path
+from cmsapi.transport.ratelimit import RateLimit, RateLimiter
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_REPLAY_BY_METHOD: Mapping[str, Replay] = {
+    "GET": Replay.SAFE,
+    "PUT": Replay.IDEMPOTENT,
+    "DELETE": Replay.IDEMPOTENT,
+    "PATCH": Replay.CREATES,
+    "POST": Replay.CREATES,
+}
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """Hold what a client was asked to do, apart from what it shares.
+
+    Args:
+        limits: Requests the key may make.
+        retry: How often and how patiently to repeat.
+        polling: How often to look at jobs.
+        timeouts: How long to wait.
+        launch: What to do when the same work is under way.
+        operations: The table of operations.
+    """
+
+    limits: RateLimits = attrs.field(factory=RateLimits, validator=attrs.validators.instance_of(RateLimits))
+    retry: RetryPolicy = attrs.field(factory=RetryPolicy, validator=attrs.validators.instance_of(RetryPolicy))
+    polling: PollPolicy = attrs.field(factory=PollPolicy, validator=attrs.validators.instance_of(PollPolicy))
+    timeouts: Timeouts = attrs.field(factory=Timeouts, validator=attrs.validators.instance_of(Timeouts))
+    launch: LaunchPolicy = attrs.field(factory=LaunchPolicy, validator=attrs.validators.instance_of(LaunchPolicy))
+    operations: OperationTable = attrs.field(default=OPERATIONS, validator=attrs.validators.instance_of(OperationTable))
+
+    @classmethod
+    def of(cls, base: Settings | None = None, **given: Any) -> Settings:
+        """Take what is given, else what the base has.
+
+        Raises:
+            ConfigError: Something is of the wrong type.
+        """
+        chosen = {name: value for name, value in given.items() if value is not None}
+        try:
+            return attrs.evolve(base or cls(), **chosen)
+        except TypeError as error:
+            raise ConfigError(f"A setting is of the wrong type: {error.args[0]}") from None
+
+
+class Life(enum.Enum):
+    """Say where a client is in its life."""
+
+    UNBOUND = "not used yet"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Trunk:
+    """Hold what a client and its `with_options` twins share: connections, limits, clock, counts and life.
+
+    Args:
+        account: Key and base URL.
+        transport: Carries the requests.
+        hooks: Who wants to hear of it.
+    """
+
+    def __init__(self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook]) -> None:
+        self.account = account
+        self.transport = transport
+        self.tally = Tally()
+        self.hooks = Hooks((self.tally, *hooks))
+        self.clock = ServerClock()
+        self.converter = Converter()
+        self.rng = random.Random()  # noqa: S311  jitter, not secrets
+        self.desks: list[Desk] = []
+        self._life = Life.UNBOUND
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def ensure_open(self) -> None:
+        """Bind to the running loop on first use; raise when closed or on another loop."""
+        loop = asyncio.get_running_loop()
+        if self._life is Life.CLOSED:
+            raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
+        if self._life is Life.UNBOUND:
+            self._life, self._loop = Life.OPEN, loop
+        elif self._loop is not loop:
+            raise ClientClosedError(
+                "The client belongs to another event loop; nothing was sent. Make one client per loop."
+            )
+
+    def limiter(self, limits: RateLimits) -> RateLimiter:
+        """Return the limiter of the account on this loop."""
+        return limiter_of(self.account.digest, limits)
+
+    async def aclose(self) -> None:
+        """Close everything, once."""
+        if self._life is Life.CLOSED:
+            return
+        self._life = Life.CLOSED
+        for desk in self.desks:
+            await desk.aclose()
+        close = getattr(self.transport, "aclose", None)
+        if close is not None:
+            await close()
+
+    def __repr__(self) -> str:
+        return f"{self.account.base_url}, {self._life.value}"
+
+
+class Client:
+    """Talk to the Content Marketing Service.
+
+    Use it as an async context manager, or call `aclose()` when done. It binds to the event loop of its first call.
+
+    Args:
+        api_key: Key beginning with `sk_`; `CMSAPI_API_KEY` if left out.
+        base_url: Address of the service without `/v1`; `CMSAPI_BASE_URL` if left out.
+        limits: Requests the key may make (specification 8).
+        retry: How often and how patiently to repeat (specification 7).
+        polling: How often to look at jobs (specification 8, rule 5).
+        timeouts: How long to wait for what.
+        launch: What a launch does when the same work is under way.
+        operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
+        transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
+        session: An aiohttp session to use; it is not closed here.
+        hooks: Called with each event of `cmsapi.instrumentation`.
+        proxy: Proxy URL.
+        ssl: TLS context for private authorities or client certificates.
+        trust_env: Read proxies from the environment; makes every request several times as expensive.
+        allow_http: Allow `http://` to another host than this one, which shows the key to the network.
+
+    Raises:
+        ConfigError: A key, URL or option is missing or wrong; nothing was sent.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        *,
+        base_url: str | None = None,
+        limits: RateLimits | None = None,
+        retry: RetryPolicy | None = None,
+        polling: PollPolicy | None = None,
+        timeouts: Timeouts | None = None,
+        launch: LaunchPolicy | None = None,
+        operations: OperationTable | None = None,
+        transport: Transport | TellingTransport | None = None,
+        session: aiohttp.ClientSession | None = None,
+        hooks: Sequence[Hook] = (),
+        proxy: str | None = None,
+        ssl: ssl_module.SSLContext | None = None,
+        trust_env: bool = False,
+        allow_http: bool = False,
+    ) -> None:
+        settings = Settings.of(
+            limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
+        )
+        account = Account.resolve(api_key, base_url, allow_http=allow_http)
+        if transport is None:
+            transport = AiohttpTransport(settings.timeouts, session=session, proxy=proxy, ssl=ssl, trust_env=trust_env)
+        elif session is not None or proxy is not None or ssl is not None or trust_env:
+            raise ConfigError(
+                "session, proxy, ssl and trust_env are for the own transport; give them to yours instead."
+            )
+        self._assemble(Trunk(account, transport, hooks), settings)
+
+    def _assemble(self, trunk: Trunk, settings: Settings) -> None:
+        self._trunk = trunk
+        self._settings = settings
+        pipeline = Pipeline(
+            transport=trunk.transport,
+            find_limiter=lambda: trunk.limiter(settings.limits),
+            clock=trunk.clock,
+            retry=settings.retry,
+            timeouts=settings.timeouts,
+            max_wait=settings.limits.max_wait,
+            hooks=trunk.hooks,
+            rng=trunk.rng,
+        )
+        builder = RequestBuilder(trunk.account, __version__)
+        core = self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
+        desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, trunk.rng)
+        trunk.desks.append(desk)
+        launcher = Launcher(core, desk, settings.launch)
+        self.users = Users(core)
+        self.workspaces = Workspaces(core)
+        self.folders = Folders(core)
+        self.contents = Contents(core, launcher)
+        self.pages = Pages(core)
+        self.keywords = Keywords(core, launcher)
+        self.prompts = Prompts(core, launcher)
+        self.brand_voices = BrandVoices(core)
+        self.knowledge_documents = KnowledgeDocuments(core)
+        self.content_ideas = ContentIdeaSearches(core, launcher)
+        self.credit_usages = CreditUsages(core)
+        self.jobs = Jobs(desk)
+
+    def __repr__(self) -> str:
+        return f"<cmsapi.Client at {self._trunk!r}>"
+
+    async def __aenter__(self) -> Self:
+        self._trunk.ensure_open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close connections and stop looking at jobs; whoever waits gets `ClientClosedError`. Jobs go on remotely."""
+        await self._trunk.aclose()
+
+    async def me(self) -> User:
+        """Read the key's user, organisation and credit balances; one request. Verifies the key.
+
+        Raises:
+            UnauthorizedError: The key is invalid or revoked.
+        """
+        return await self._core.call(User, "get_me")
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        retry: bool | None = None,
+    ) -> Any:
+        """Call what the SDK has no method for; one request, with limits, retries and errors as always.
+
+        Args:
+            method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
+            path: Path such as `/v1/me`; whole URLs are refused, because the key would go with them.
+            params: Query parameters.
+            json: Body; None sends none.
+            retry: True repeats also when the outcome is not known, False never. By default only `GET`, `PUT` and
+                `DELETE` are repeated then.
+
+        Returns:
+            The JSON document, or None for an empty body.
+        """
+        verb = method.upper() if isinstance(method, str) else method
+        if verb not in _REPLAY_BY_METHOD:
+            raise ArgumentError(f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {method!r}.", parameter="method")
+        self._trunk.ensure_open()
+        operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
+        request = self._core.builder.build(verb, operation.path, params, json)
+        demand = Demand(
+            repeat=retry is True,
+            max_attempts=1 if retry is False else None,
+            sent=tuple(json) if isinstance(json, dict) else (),
+        )
+        return (await self._core.pipeline.send(operation, request, demand)).document
+
+    @property
+    def rate_limit(self) -> RateLimit:
+        """What is left of the limits, as this process knows it; sends nothing."""
+        self._trunk.ensure_open()
+        return self._trunk.limiter(self._settings.limits).snapshot()
+
+    @property
+    def statistics(self) -> Statistics:
+        """What this client has done so far; sends nothing."""
+        return self._trunk.tally.snapshot(self._trunk.converter.drift.deviations())
+
+    def with_options(
+        self,
+        *,
+        limits: RateLimits | None = None,
+        retry: RetryPolicy | None = None,
+        polling: PollPolicy | None = None,
+        timeouts: Timeouts | None = None,
+        launch: LaunchPolicy | None = None,
+        operations: OperationTable | None = None,
+    ) -> Client:
+        """Make a twin with other settings that shares connections, limits and life with this one.
+
+        Of the limits `max_wait` is its own; the stricter counts hold for both. Closing either closes both.
+        """
+        settings = Settings.of(
+            self._settings,
+            limits=limits,
+            retry=retry,
+            polling=polling,
+            timeouts=timeouts,
+            launch=launch,
+            operations=operations,
+        )
+        twin = object.__new__(type(self))
+        twin._assemble(self._trunk, settings)
+        return twin

@@ -1,0 +1,64 @@
+"""What a client has done so far, in numbers."""
+
+from __future__ import annotations
+
+import attrs
+
+from cmsapi.drift import Deviation
+from cmsapi.instrumentation.events import Event, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
+
+
+@attrs.frozen(kw_only=True)
+class Statistics:
+    """Show what a client has done since it was made.
+
+    Args:
+        requests: Attempts that were made, polls included.
+        answered: Those that got an answer of any status.
+        retries: Repeats among them.
+        rate_limited: 429 answers.
+        polls: Looks at jobs.
+        poll_failures: Looks that failed.
+        drift: Where answers differed from what the specification shows.
+    """
+
+    requests: int
+    answered: int
+    retries: int
+    rate_limited: int
+    polls: int
+    poll_failures: int
+    drift: tuple[Deviation, ...]
+
+
+class Tally:
+    """Count events; the first hook of every client."""
+
+    def __init__(self) -> None:
+        self._requests = self._answered = self._retries = self._rate_limited = self._polls = self._poll_failures = 0
+
+    def __call__(self, event: Event) -> None:
+        """Count an event."""
+        match event:
+            case RequestFinished():
+                self._requests += 1
+                self._answered += event.status is not None
+            case RetryScheduled():
+                self._retries += 1
+            case RateLimitPaused():
+                self._rate_limited += 1
+            case JobObserved():
+                self._polls += 1
+                self._poll_failures += event.error is not None
+
+    def snapshot(self, drift: tuple[Deviation, ...]) -> Statistics:
+        """Show the counts as they stand."""
+        return Statistics(
+            requests=self._requests,
+            answered=self._answered,
+            retries=self._retries,
+            rate_limited=self._rate_limited,
+            polls=self._polls,
+            poll_failures=self._poll_failures,
+            drift=drift,
+        )

@@ -1,0 +1,31 @@
+"""Asynchronous work of the service as objects to await."""
+
+from __future__ import annotations
+
+from cmsapi.jobs.events import Finished, JobEvent, LookFailed, Observed
+from cmsapi.jobs.fanout import AsCompleted, Fanout, Outcome
+from cmsapi.jobs.ideas import ContentIdeas
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.jobs import Jobs
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook
+from cmsapi.jobs.status import JobStatus, Phase
+
+__all__ = [
+    "AsCompleted",
+    "ContentIdeas",
+    "Decision",
+    "Fanout",
+    "Finished",
+    "GenerationReview",
+    "Job",
+    "JobEvent",
+    "JobKind",
+    "JobStatus",
+    "Jobs",
+    "LookFailed",
+    "Observed",
+    "Outcome",
+    "Phase",
+    "ReviewHook",
+]

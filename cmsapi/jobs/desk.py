@@ -1,0 +1,349 @@
+"""Where the jobs of a client are looked at: one look, what it means, and what follows from it.
+
+A look that fails says nothing about the job. Not a 404 either, until it has been 404 for a minute and three looks. A
+refused key ends the waiters, not the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from cmsapi.config import PollPolicy
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.errors import (
+    ClientClosedError,
+    CMSError,
+    ForbiddenError,
+    JobError,
+    JobFailedError,
+    JobSupersededError,
+    JobVanishedError,
+    NotFoundError,
+    UnauthorizedError,
+    UnknownJobStateError,
+)
+from cmsapi.instrumentation import Hooks, JobObserved
+from cmsapi.jobs.events import JobEvent, LookFailed, Observed
+from cmsapi.jobs.ideas import ContentIdeas
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, JobKind, Judgement
+from cmsapi.jobs.pacing import doubt_limit, next_look
+from cmsapi.jobs.poller import Poller
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.status import Phase
+from cmsapi.models import ContentIdea, ContentIdeaSearch, Generation
+from cmsapi.models.model import Model
+from cmsapi.transport.pipeline import Demand
+from cmsapi.transport.ratelimit import Priority
+
+logger = logging.getLogger("cmsapi")
+
+VANISHED_AFTER = 60.0
+VANISHED_LOOKS = 3
+# A job that nobody has looked at for this long is no longer joined: it may have ended long ago.
+FORGOTTEN_AFTER = 86_400.0
+
+
+class Desk:
+    """Look at jobs.
+
+    Args:
+        core: Calls the operations.
+        policy: How often to look.
+        hooks: Who wants to hear of looks.
+        base_url: Where the jobs run.
+        rng: Source of jitter.
+    """
+
+    def __init__(self, core: Core, policy: PollPolicy, hooks: Hooks, base_url: str, rng: random.Random) -> None:
+        self.base_url = base_url
+        self._core = core
+        self._policy = policy
+        self._hooks = hooks
+        self._rng = rng
+        self._poller = Poller(self._poll, self._poller_failed)
+        self._wanted: set[Job[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._deciding: set[Job[Any]] = set()
+        self.active: OrderedDict[tuple[JobKind, str], Job[Any]] = OrderedDict()
+
+    # For jobs
+
+    def ensure_open(self) -> None:
+        """Raise when the client is closed or belongs to another loop."""
+        self._core.ensure_open()
+
+    def time(self) -> float:
+        """Return the loop's time."""
+        return asyncio.get_running_loop().time()
+
+    def datetime_at(self, loop_time: float) -> datetime:
+        """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
+        known = self._core.pipeline.clock.at(loop_time)
+        return known or datetime.fromtimestamp(datetime.now(UTC).timestamp() + loop_time - self.time(), UTC)
+
+    def guard(self, listener: Callable[[JobEvent], None], event: JobEvent) -> None:
+        """Call a listener; what it raises is logged and forgotten."""
+        try:
+            listener(event)
+        except Exception:
+            logger.exception("a listener failed on %s", type(event).__name__)
+
+    def want(self, job: Job[Any]) -> None:
+        """Have a job looked at from now on."""
+        if job._closed or not job._wanted:
+            return
+        self._wanted.add(job)
+        if job._due is None and job._look is None:
+            self._plan(job)
+
+    def unwant(self, job: Job[Any]) -> None:
+        """Stop looking at a job when nobody wants it any more."""
+        if not job._wanted:
+            self._wanted.discard(job)
+            self._poller.drop(job)
+            if not job._closed:
+                job._why_next = "nobody waits for it"
+
+    def forget(self, job: Job[Any]) -> None:
+        """Stop looking at a job, whoever wants it."""
+        job._listeners.clear()
+        self.unwant(job)
+        if self.active.get((job.kind, job.target)) is job:
+            del self.active[job.kind, job.target]
+
+    async def look_now(self, job: Job[Any]) -> None:
+        """Look at a job once, or join the look that is under way.
+
+        Raises:
+            CMSError: The look failed.
+        """
+        await asyncio.shield(self._look(job, Priority.INTERACTIVE))
+
+    # For launches
+
+    def remember(self, job: Job[Any]) -> None:
+        """Keep a launched job so that another launch for the same target joins it."""
+        now = self.time()
+        while self.active and next(iter(self.active.values()))._trail.began < now - FORGOTTEN_AFTER:
+            self.active.popitem(last=False)
+        self.active[job.kind, job.target] = job
+
+    def start(self, coroutine: Any) -> asyncio.Task[Any]:
+        """Run something that belongs to the client and not to its caller."""
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def aclose(self) -> None:
+        """Stop looking; every waiter is told so."""
+        await self._poller.aclose()
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for job in tuple(self._wanted):
+            job._on_review = None
+            job._wake(
+                ClientClosedError(
+                    f"The client was closed while {job!r} was waited for. It goes on and may be paid for: "
+                    f"client.jobs.attach({job.token!r}) waits for it again."
+                )
+            )
+            self.forget(job)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Retrieved here, because everybody who asked may have gone.
+            task.exception()
+
+    def _poller_failed(self, error: Exception) -> None:
+        logger.error("the poller failed", exc_info=error)
+        for job in tuple(self._wanted):
+            job._wake(error)
+
+    # Looking
+
+    def _plan(self, job: Job[Any]) -> None:
+        if job._closed or not job._wanted or job in self._deciding:
+            return
+        now = self.time()
+        if job._observed_at is None and job._polls == 0 and not job._trail.fresh:
+            due, why = now, "it has not been looked at yet"
+        else:
+            last = job._looked_at if job._looked_at is not None else job._trail.began
+            due, why = next_look(self._policy, last, self._rng)
+        job._why_next = why
+        self._poller.schedule(job, max(now, due))
+
+    async def _poll(self, job: Job[Any]) -> None:
+        await asyncio.wait([self._look(job, Priority.POLL)])
+
+    def _look(self, job: Job[Any], priority: Priority) -> asyncio.Task[None]:
+        if job._look is None:
+            self._poller.drop(job)
+            job._look = self.start(self._look_once(job, priority))
+        return job._look
+
+    async def _look_once(self, job: Job[Any], priority: Priority) -> None:
+        strategy = STRATEGIES[job.kind]
+        try:
+            document = await self._core.call(
+                strategy.model,
+                strategy.operation,
+                {strategy.parameter: job.target},
+                # The schedule is the retry.
+                demand=Demand(priority=priority, max_attempts=1),
+            )
+            judgement = strategy.judge(document, job._trail, self.time())
+            result = await self._result(job, judgement, document)
+        except CMSError as error:
+            self._note_failure(job, error)
+            raise
+        else:
+            self._note(job, judgement)
+            self._conclude(job, judgement, result)
+        finally:
+            job._look = None
+            job._looked_at = self.time()
+            self._plan(job)
+
+    async def _result(self, job: Job[Any], judgement: Judgement, document: Model) -> Any:
+        if isinstance(document, Generation):
+            return GenerationReview(self._core, job.target, document)
+        if isinstance(document, ContentIdeaSearch) and judgement.phase is Phase.SUCCEEDED:
+            ideas = self._core.paginate(
+                ContentIdea,
+                "list_content_ideas",
+                {"contentIdeaSearchId": document.id},
+                limit=LARGEST_PAGE,
+                demand=Demand(priority=Priority.RESULT),
+            )
+            return ContentIdeas(document, tuple([idea async for idea in ideas]))
+        return document
+
+    def _note(self, job: Job[Any], judgement: Judgement) -> None:
+        now, trail = self.time(), job._trail
+        trail.missing_since, trail.missing_looks = None, 0
+        changed = (judgement.phase, judgement.state) != (job._phase, job._state)
+        if judgement.phase is not job._phase:
+            job._since = now
+        job._phase, job._state = judgement.phase, judgement.state
+        job._observed_at = now
+        job._polls += 1
+        self._tell(job)
+        job._tell(Observed(job.status, changed))
+
+    def _note_failure(self, job: Job[Any], error: CMSError) -> None:
+        now, trail = self.time(), job._trail
+        job._polls += 1
+        self._tell(job, error)
+        job._tell(LookFailed(job.status, error))
+        if isinstance(error, UnauthorizedError | ForbiddenError):
+            job._wake(error)
+            self.unwant(job)
+        elif isinstance(error, NotFoundError) and error.operation == STRATEGIES[job.kind].operation:
+            trail.missing_since = now if trail.missing_since is None else trail.missing_since
+            trail.missing_looks += 1
+            if trail.missing_looks >= VANISHED_LOOKS and now - trail.missing_since >= VANISHED_AFTER:
+                job._since, job._phase = now, Phase.VANISHED
+                self._close(job, error=_vanished(job))
+
+    def _tell(self, job: Job[Any], error: CMSError | None = None) -> None:
+        self._hooks(
+            JobObserved(
+                kind=job.kind.value,
+                target=job.target,
+                phase=job._phase.value,
+                state=job._state,
+                polls=job._polls,
+                error=type(error).__name__ if error else None,
+            )
+        )
+
+    def _conclude(self, job: Job[Any], judgement: Judgement, result: Any) -> None:
+        match judgement.phase:
+            case Phase.SUCCEEDED:
+                if isinstance(result, GenerationReview):
+                    result.decision = "elsewhere"
+                self._close(job, result)
+            case Phase.FAILED:
+                self._close(job, error=_failed(job))
+            case Phase.SUPERSEDED:
+                self._close(job, error=_superseded(job, result))
+            case Phase.REVIEW if job._on_review is not None:
+                self._deciding.add(job)
+                self.start(self._decide(job, result, job._on_review))
+            case Phase.REVIEW:
+                self._close(job, result)
+            case _ if not judgement.decided:
+                self._doubt(job)
+
+    async def _decide(self, job: Job[Any], review: GenerationReview, hook: Callable[..., Any]) -> None:
+        try:
+            await review.follow(hook)
+        except Exception as error:
+            error.add_note(
+                f"Generation {review.generation.id} of content {review.content_id} is not decided by this hook: "
+                f"client.contents.review({review.content_id!r}) decides on it later."
+            )
+            self._close(job, error=error)
+        else:
+            if review.decision != "leave":
+                job._since, job._phase = self.time(), Phase.SUCCEEDED
+                job._state = str(review.generation.status)
+            self._close(job, review)
+        finally:
+            self._deciding.discard(job)
+
+    def _doubt(self, job: Job[Any]) -> None:
+        long_enough = self.time() - job._trail.began >= doubt_limit(self._policy)
+        if job._trail.undecided_looks >= STALE_LOOKS and long_enough:
+            job._phase = Phase.UNKNOWN
+            self._close(job, error=_undecidable(job))
+
+    def _close(self, job: Job[Any], result: Any = None, *, error: Exception | None = None) -> None:
+        job._close(result, error)
+        job._on_review = None
+        self.forget(job)
+
+
+def _failed(job: Job[Any]) -> JobError:
+    return JobFailedError(
+        f"The service says that {job!r} failed. Whether its credit was given back is shown by "
+        "client.credit_usages; to try again, launch it again, which costs a credit.",
+        job=job,
+    )
+
+
+def _superseded(job: Job[Any], review: GenerationReview) -> JobError:
+    return JobSupersededError(
+        f"Content {job.target} has a newer generation ({review.generation.id}) than {job.id}. "
+        f"client.jobs.watch('generation', {job.target!r}) follows the newer one.",
+        job=job,
+    )
+
+
+def _vanished(job: Job[Any]) -> JobError:
+    return JobVanishedError(
+        f"The service has not known {job!r} for {VANISHED_AFTER:g} s and more: deleted, or no longer visible to this "
+        "key. If it comes back, client.jobs.attach(token) finds it.",
+        job=job,
+    )
+
+
+def _undecidable(job: Job[Any]) -> JobError:
+    return UnknownJobStateError(
+        f"The end of {job!r} cannot be told: the service keeps showing {job._state!r}, which is either a word that "
+        "nobody lists or the end of an earlier run. Look at it in the application; client.jobs.attach(token) "
+        "goes on waiting.",
+        job=job,
+    )

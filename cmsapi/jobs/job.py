@@ -1,0 +1,296 @@
+"""A job: paid work at the service, as something to await.
+
+Any number of awaiters share one stream of looks. Each has a future of its own, registered before anything is read, so
+that no end is missed and cancelling one touches neither the others nor the job. Nobody is looked at for whom nobody
+waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from cmsapi.errors import ArgumentError, CMSError, JobDetachedError, JobWaitTimeoutError
+from cmsapi.jobs.events import Finished, JobEvent
+from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.review import GenerationReview, ReviewHook
+from cmsapi.jobs.status import JobStatus, Phase
+from cmsapi.jobs.token import Token
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.desk import Desk
+
+R = TypeVar("R")
+E = TypeVar("E")
+
+
+class Job(Generic[R]):
+    """Stand for one piece of asynchronous work; made by launches, `jobs.attach` and `jobs.watch`.
+
+    `await job` gives the result, as often and from as many tasks as wanted.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_closed",
+        "_desk",
+        "_due",
+        "_error",
+        "_kind",
+        "_listeners",
+        "_look",
+        "_looked_at",
+        "_observed_at",
+        "_on_review",
+        "_phase",
+        "_polls",
+        "_result",
+        "_since",
+        "_state",
+        "_target",
+        "_trail",
+        "_waiters",
+        "_why_next",
+    )
+
+    def __init__(self, desk: Desk, kind: JobKind, target: str, trail: Trail) -> None:
+        self._desk = desk
+        self._kind = kind
+        self._target = target
+        self._trail = trail
+        self._phase = Phase.RUNNING
+        self._state: str | None = None
+        self._since = trail.began
+        self._observed_at: float | None = None
+        self._looked_at: float | None = None
+        self._polls = 0
+        self._due: float | None = None
+        self._why_next = "nobody waits for it"
+        self._waiters: list[asyncio.Future[None]] = []
+        self._listeners: list[Callable[[JobEvent], None]] = []
+        # Wants the job's review although nobody may await it.
+        self._on_review: ReviewHook | None = None
+        self._look: asyncio.Task[None] | None = None
+        self._closed = False
+        self._result: R | None = None
+        self._error: Exception | None = None
+
+    # What it is
+
+    @property
+    def kind(self) -> JobKind:
+        """The kind of work."""
+        return self._kind
+
+    @property
+    def target(self) -> str:
+        """Identifier of what is looked at: a keyword, prompt, search, content or knowledge document."""
+        return self._target
+
+    @property
+    def id(self) -> str:
+        """Identifier of the job; for kinds without one, that of what it works on."""
+        return self._trail.job_id or self._target
+
+    @property
+    def token(self) -> str:
+        """Text that `client.jobs.attach` turns into this job again, also in another process; it holds no secret."""
+        return Token(
+            kind=self._kind,
+            target=self._target,
+            job_id=self._trail.job_id,
+            launched_at=self._trail.launched_at,
+            watched=self._trail.watched,
+            base_url=self._desk.base_url,
+        ).spell()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over, with a result or an error."""
+        return self._closed
+
+    @property
+    def status(self) -> JobStatus:
+        """What is known of it now; sends nothing."""
+        at = self._desk.datetime_at
+        return JobStatus(
+            state=self._state,
+            phase=self._phase,
+            since=at(self._since),
+            observed_at=at(self._observed_at) if self._observed_at is not None else None,
+            polls=self._polls,
+            next_poll_at=at(self._due) if self._due is not None else None,
+            why_next=self._why_next,
+            elapsed=self._elapsed(),
+        )
+
+    def _elapsed(self) -> float:
+        end = self._since if self._closed else self._desk.time()
+        return max(0.0, end - self._trail.began)
+
+    def __repr__(self) -> str:
+        state = f" ({self._state})" if self._state else ""
+        return f"<Job {self._kind.value} {self.id}: {self._phase.value}{state}, {self._polls} looks>"
+
+    # Waiting
+
+    def __await__(self) -> Generator[Any, None, R]:
+        return self.wait().__await__()
+
+    async def wait(self, timeout: float | None = None) -> R:  # noqa: ASYNC109  the waiter's patience is the point
+        """Wait for the result.
+
+        Args:
+            timeout: Seconds this waiter waits; the job and its other waiters go on without it. None waits for ever.
+
+        Raises:
+            JobWaitTimeoutError: `timeout` is over.
+            JobFailedError: The service says the job failed.
+            JobSupersededError: A newer generation has taken its place.
+            JobVanishedError: The service no longer knows it.
+            UnknownJobStateError: Its end cannot be told from what the service shows.
+            JobDetachedError: It was detached.
+            UnauthorizedError: The key was refused while looking. The job goes on; so do later waiters.
+            ForbiddenError: Likewise.
+            ClientClosedError: The client was closed. The token lives on.
+        """
+        if not self._closed:
+            self._desk.ensure_open()
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            self._desk.want(self)
+            patience = asyncio.timeout(timeout)
+            try:
+                async with patience:
+                    await waiter
+            except TimeoutError as error:
+                if not patience.expired():
+                    raise
+                raise JobWaitTimeoutError(
+                    f"{self!r} was not over within {timeout:g} s. It goes on and may be paid for: "
+                    "wait again, or keep job.token and attach it later.",
+                    job=self,
+                ) from error
+            finally:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+                self._desk.unwant(self)
+        if self._error is not None:
+            raise _own(self._error)
+        return self._result  # type: ignore[return-value]  # closed without an error: the result is there
+
+    async def review(self) -> GenerationReview:
+        """Wait for the review of a generation; with `on_review=` it has been decided on by then.
+
+        Raises:
+            ArgumentError: The job is not a generation.
+            JobError: As for `wait`.
+        """
+        result = await self.wait()
+        if not isinstance(result, GenerationReview):
+            raise ArgumentError(f"A {self._kind} has no review; only a generation has.", parameter="job")
+        return result
+
+    async def refresh(self) -> JobStatus:
+        """Look now; one request, shared with a look that is under way.
+
+        Raises:
+            APIError: The look failed; that says nothing about the job.
+            TransportError: Likewise.
+        """
+        self._desk.ensure_open()
+        if not self._closed:
+            await self._desk.look_now(self)
+        return self.status
+
+    async def events(self) -> AsyncIterator[JobEvent]:
+        """Follow what happens to the job, from now to its end; keeps it being looked at."""
+        if self._closed:
+            yield Finished(self.status, self._error)
+            return
+        heard: asyncio.Queue[JobEvent] = asyncio.Queue()
+        self._listeners.append(heard.put_nowait)
+        self._desk.want(self)
+        try:
+            while True:
+                event = await heard.get()
+                yield event
+                if isinstance(event, Finished):
+                    return
+        finally:
+            if heard.put_nowait in self._listeners:
+                self._listeners.remove(heard.put_nowait)
+            self._desk.unwant(self)
+
+    def on(self, event: type[E], call: Callable[[E], Any]) -> None:
+        """Call a function on each event of a class; keeps the job being looked at until its end.
+
+        Args:
+            event: `Observed`, `LookFailed` or `Finished`.
+            call: A plain function; it runs on the event loop. What it raises is logged and forgotten.
+
+        Raises:
+            ArgumentError: `call` is a coroutine function; use `events()` there.
+        """
+        if inspect.iscoroutinefunction(call):
+            raise ArgumentError("job.on takes a plain function; to await, iterate over job.events().", parameter="call")
+
+        def filtered(happened: JobEvent) -> None:
+            if isinstance(happened, event):
+                call(happened)
+
+        if self._closed:
+            filtered(Finished(self.status, self._error))
+            return
+        self._desk.ensure_open()
+        self._listeners.append(filtered)
+        self._desk.want(self)
+
+    def detach(self) -> None:
+        """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on."""
+        if self._closed:
+            return
+        self._on_review = None
+        self._wake(
+            JobDetachedError(
+                f"{self!r} was detached. It goes on and may be paid for: client.jobs.attach(token) waits for it again.",
+                job=self,
+            )
+        )
+        self._desk.forget(self)
+
+    # For the desk
+
+    @property
+    def _wanted(self) -> bool:
+        return not self._closed and bool(self._waiters or self._listeners or self._on_review)
+
+    def _tell(self, event: JobEvent) -> None:
+        for listener in tuple(self._listeners):
+            self._desk.guard(listener, event)
+
+    def _close(self, result: R | None, error: Exception | None) -> None:
+        self._result, self._error = result, error
+        self._closed = True
+        self._due, self._why_next = None, "it is over"
+        self._tell(Finished(self.status, error))
+        self._listeners.clear()
+        self._wake(None)
+
+    def _wake(self, error: Exception | None) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(_own(error))
+
+
+def _own(error: Exception) -> Exception:
+    """Give each waiter an error of its own, so that their tracebacks do not grow into each other."""
+    return error.fresh() if isinstance(error, CMSError) else copy.copy(error)

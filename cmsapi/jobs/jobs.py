@@ -1,0 +1,118 @@
+"""`client.jobs`: everything about jobs that is not one job."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from typing import Any, Literal, TypeVar, overload
+
+from cmsapi.arguments import text, within
+from cmsapi.errors import ArgumentError
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.fanout import AsCompleted, Fanout, gather
+from cmsapi.jobs.ideas import ContentIdeas
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.token import Token
+from cmsapi.models import Keyword, KnowledgeDocument, Prompt
+
+I = TypeVar("I")  # noqa: E741  an item
+R = TypeVar("R")
+
+
+class Jobs:
+    """Fan out, wait for many, and find jobs again.
+
+    Args:
+        desk: Looks at the jobs.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def map(
+        self,
+        launch: Callable[[I], Awaitable[Job[R]]],
+        items: Iterable[I] | AsyncIterable[I],
+        *,
+        in_flight: int = 20,
+        errors: Literal["collect", "raise"] = "collect",
+    ) -> Fanout[I, R]:
+        """Launch a job for each item and give the outcomes in the order in which they end.
+
+        Use `async with` around the loop when it may be left early::
+
+            async with client.jobs.map(client.keywords.analyze, keyword_ids) as outcomes:
+                async for outcome in outcomes:
+                    ...
+
+        Args:
+            launch: Launches the job of one item, such as `client.keywords.analyze`.
+            items: The items, also from an async iterable.
+            in_flight: Jobs that are launched and not over, at the most.
+            errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
+
+        Returns:
+            An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
+        """
+        within("in_flight", in_flight, 1)
+        if errors not in ("collect", "raise"):
+            raise ArgumentError(f"errors is 'collect' or 'raise', not {errors!r}.", parameter="errors")
+        self._desk.ensure_open()
+        return Fanout(launch, items, in_flight, errors, self._desk.start)
+
+    def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
+        """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way."""
+        self._desk.ensure_open()
+        return AsCompleted(jobs, self._desk.start)
+
+    async def gather(self, *jobs: Job[R]) -> list[R]:
+        """Wait for all jobs and return their results in order.
+
+        Raises:
+            JobError: One has no result; raised when all are over, with a note on the others.
+        """
+        return await gather(jobs)
+
+    def attach(self, token: str) -> Job[Any]:
+        """Turn a token into its job again; sends nothing.
+
+        Raises:
+            ArgumentError: It is not a token, was changed, or names a job of another service.
+        """
+        self._desk.ensure_open()
+        found = Token.read(token, self._desk.base_url)
+        trail = Trail(
+            began=self._desk.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
+        )
+        return Job(self._desk, found.kind, found.target, trail)
+
+    @overload
+    def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...
+    @overload
+    def watch(self, kind: Literal["prompt_analysis"], id: str) -> Job[Prompt]: ...
+    @overload
+    def watch(self, kind: Literal["idea_search"], id: str) -> Job[ContentIdeas]: ...
+    @overload
+    def watch(self, kind: Literal["generation"], id: str) -> Job[GenerationReview]: ...
+    @overload
+    def watch(self, kind: Literal["knowledge_document"], id: str) -> Job[KnowledgeDocument]: ...
+    def watch(self, kind: str, id: str) -> Job[Any]:  # noqa: A002  the word that users know
+        """Follow a job that somebody else launched; sends nothing by itself and costs no credit.
+
+        Args:
+            kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
+                `"knowledge_document"`.
+            id: Identifier of the keyword, prompt, search, content or knowledge document.
+
+        Raises:
+            ArgumentError: There is no such kind.
+        """
+        self._desk.ensure_open()
+        try:
+            known = JobKind(kind)
+        except ValueError:
+            words = ", ".join(repr(word.value) for word in JobKind)
+            raise ArgumentError(f"kind is one of {words}, not {kind!r}.", parameter="kind") from None
+        trail = Trail(began=self._desk.time(), watched=True)
+        return Job(self._desk, known, text("id", id), trail)

@@ -1,0 +1,108 @@
+"""Names of jobs that outlive the process: text without secrets, versioned and checked.
+
+A token says which job, of which kind, at which service, and when it was launched. It opens nothing: whoever attaches it
+needs a key of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from cmsapi.errors import ArgumentError, DecodeError
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jsontext import dumps, loads
+
+PREFIX = "cmsjob1"
+LONGEST = 4096
+
+
+@attrs.frozen(kw_only=True)
+class Token:
+    """Hold what a token says.
+
+    Args:
+        kind: Kind of job.
+        target: Identifier that a look needs.
+        job_id: Identifier of the job where the kind has one apart from its target, or None.
+        launched_at: The service's time of the launch, or None.
+        watched: Whether somebody else launched it.
+        base_url: Where the job runs.
+    """
+
+    kind: JobKind
+    target: str
+    job_id: str | None
+    launched_at: datetime | None
+    watched: bool
+    base_url: str
+
+    def spell(self) -> str:
+        """Write the token as text."""
+        document = {
+            "kind": self.kind.value,
+            "target": self.target,
+            "job": self.job_id,
+            "launched": self.launched_at.isoformat() if self.launched_at else None,
+            "watched": self.watched,
+            "at": self.base_url,
+        }
+        payload = base64.urlsafe_b64encode(dumps(document)).rstrip(b"=").decode()
+        return f"{PREFIX}.{payload}.{_check(payload)}"
+
+    @classmethod
+    def read(cls, text: object, base_url: str) -> Token:
+        """Read a token for a client of `base_url`.
+
+        Raises:
+            ArgumentError: It is not a token, was changed on its way, or names a job of another service.
+        """
+        if not isinstance(text, str) or len(text) > LONGEST or text.count(".") != 2:
+            raise _bad("This is not a job token.")
+        prefix, payload, check = text.split(".")
+        if prefix != PREFIX:
+            raise _bad(f"This is not a job token of this version ({PREFIX}).")
+        if check != _check(payload):
+            raise _bad("The job token was changed or cut on its way.")
+        token = _read(payload)
+        if token.base_url != base_url:
+            raise _bad(f"The job runs at {token.base_url}, and this client talks to {base_url}.")
+        return token
+
+
+def _read(payload: str) -> Token:
+    try:
+        document: Any = loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        match document:
+            case {
+                "kind": str(kind),
+                "target": str(target),
+                "job": str() | None as job,
+                "launched": str() | None as launched,
+                "watched": bool(watched),
+                "at": str(base_url),
+            }:
+                return Token(
+                    kind=JobKind(kind),
+                    target=target,
+                    job_id=job,
+                    launched_at=datetime.fromisoformat(launched) if launched else None,
+                    watched=watched,
+                    base_url=base_url,
+                )
+    except (DecodeError, ValueError, binascii.Error):
+        pass
+    raise _bad("The job token cannot be read.")
+
+
+def _check(payload: str) -> str:
+    return hashlib.blake2b(payload.encode(), digest_size=6, person=b"cmsapi-token").hexdigest()
+
+
+def _bad(message: str) -> ArgumentError:
+    return ArgumentError(f"{message} Nothing was sent.", parameter="token")

@@ -1,0 +1,23 @@
+"""Brand voices: editorial identities for AI generation (specification 2.8 and 4.8)."""
+
+from __future__ import annotations
+
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.models import BrandVoice
+from cmsapi.pagination import Paginator
+
+
+class BrandVoices:
+    """Read brand voices."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[BrandVoice]:
+        """List the brand voices of a workspace; one request a page."""
+        path = {"workspaceId": workspace_id}
+        return self._core.paginate(BrandVoice, "list_brand_voices", path, limit=limit, first=first)
+
+    async def get(self, brand_voice_id: str) -> BrandVoice:
+        """Read a brand voice; one request."""
+        return await self._core.call(BrandVoice, "get_brand_voice", {"brandVoiceId": brand_voice_id})

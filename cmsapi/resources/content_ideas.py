@@ -1,0 +1,54 @@
+"""Content-idea searches for a seed keyword (specification 2.6 and 4.6)."""
+
+from __future__ import annotations
+
+from cmsapi.arguments import text
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.jobs import ContentIdeas, Job, JobKind
+from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.models import ContentIdea, ContentIdeaSearch
+from cmsapi.pagination import Paginator
+
+
+class ContentIdeaSearches:
+    """Search for content ideas, and read searches again."""
+
+    def __init__(self, core: Core, launcher: Launcher) -> None:
+        self._core = core
+        self._launcher = launcher
+
+    async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
+        """Launch a search; one request and **one content-ideas-searches credit**. Two searches are two wishes.
+
+        Args:
+            workspace_id: The workspace.
+            keyword: Seed keyword or topic, at least one character.
+
+        Returns:
+            The job; `await` it for the search record and its ideas.
+
+        Raises:
+            LaunchUnknownError: It may have been launched; it is not repeated.
+            ConflictError: The service refuses, for example because no credits are left.
+        """
+        body = {"keyword": text("keyword", keyword)}
+        return await self._launcher.launch(
+            Launch(
+                kind=JobKind.IDEA_SEARCH,
+                target=keyword,
+                operation="start_content_idea_search",
+                path={"workspaceId": workspace_id},
+                body=body,
+                joins=False,
+            )
+        )
+
+    async def get(self, content_idea_search_id: str) -> ContentIdeaSearch:
+        """Read a search record; one request."""
+        path = {"contentIdeaSearchId": content_idea_search_id}
+        return await self._core.call(ContentIdeaSearch, "get_content_idea_search", path)
+
+    def list(self, content_idea_search_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[ContentIdea]:
+        """Read the ideas of a search that succeeded; one request a page."""
+        path = {"contentIdeaSearchId": content_idea_search_id}
+        return self._core.paginate(ContentIdea, "list_content_ideas", path, limit=limit, first=first)

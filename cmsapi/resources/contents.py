@@ -1,0 +1,246 @@
+"""Contents: drafts and articles (specification 2.4, 4.3, 4.4 and 9)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from cmsapi.arguments import given, optional_text, text, timestamp, within
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.document import encode
+from cmsapi.errors import ArgumentError, ConflictError, EditConflictError
+from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
+from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
+from cmsapi.pagination import Paginator
+from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
+
+Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
+
+
+class Contents:
+    """Read, create, change, publish, delete and generate contents."""
+
+    def __init__(self, core: Core, launcher: Launcher) -> None:
+        self._core = core
+        self._launcher = launcher
+
+    def list(
+        self,
+        workspace_id: str,
+        *,
+        assigned_to_id: str | None = None,
+        content_status_id: str | Sequence[str] | None = None,
+        content_score: int | None = None,
+        content_score_min: int | None = None,
+        content_score_max: int | None = None,
+        limit: int = LARGEST_PAGE,
+        first: int = 1,
+    ) -> Paginator[ContentSummary]:
+        """List the contents of a workspace in their short form; one request a page.
+
+        Args:
+            workspace_id: The workspace.
+            assigned_to_id: Only those assigned to this user.
+            content_status_id: Only those with this workflow status, or with one of these.
+            content_score: Only those with exactly this score, 0 to 100.
+            content_score_min: Only those with at least this score.
+            content_score_max: Only those with at most this score.
+            limit: Contents a page, 1 to 100.
+            first: Number of the page to begin with.
+        """
+        scores = {
+            "contentScore": content_score,
+            "contentScore[gte]": content_score_min,
+            "contentScore[lte]": content_score_max,
+        }
+        for name, score in scores.items():
+            if score is not None:
+                within(name, score, 0, 100)
+        query = {"assignedToId": assigned_to_id, "contentStatusId": content_status_id, **scores}
+        path = {"workspaceId": workspace_id}
+        return self._core.paginate(ContentSummary, "list_contents", path, limit=limit, first=first, query=query)
+
+    async def create(
+        self,
+        workspace_id: str,
+        title: str,
+        *,
+        html: str | None = None,
+        meta_description: str | None = None,
+        page_id: str | None = None,
+        folder_id: str | None = None,
+        assigned_to_id: str | None = None,
+        content_status_id: str | None = None,
+        due_date: datetime | str | None = None,
+    ) -> Content:
+        """Create a draft; one request.
+
+        Args:
+            workspace_id: The workspace.
+            title: Title, 1 to 255 characters.
+            html: Initial body.
+            meta_description: Initial meta description.
+            page_id: The imported page to attach it to; without one a blank page is created.
+            folder_id: The folder to put it into.
+            assigned_to_id: The user to assign it to.
+            content_status_id: Its workflow status.
+            due_date: An aware datetime, or an ISO 8601 string.
+
+        Raises:
+            ValidationError: An identifier does not exist.
+            OutcomeUnknownError: It may have been created; list the contents before another try.
+        """
+        body = {
+            "title": text("title", title, 1, LONGEST_TITLE),
+            **given(
+                html=optional_text("html", html),
+                metaDescription=optional_text("meta_description", meta_description),
+                pageId=optional_text("page_id", page_id),
+                folderId=optional_text("folder_id", folder_id),
+                assignedToId=optional_text("assigned_to_id", assigned_to_id),
+                contentStatusId=optional_text("content_status_id", content_status_id),
+                dueDate=timestamp("due_date", due_date),
+            ),
+        }
+        return await self._core.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
+
+    async def get(self, content_id: str) -> Content:
+        """Read a content; one request."""
+        return await self._core.call(Content, "get_content", {"contentId": content_id})
+
+    async def update(self, content_id: str, version: int, **changes: Any) -> Content:
+        """Change a content that has a known version; one request. `edit` is the comfortable way.
+
+        Args:
+            content_id: The content.
+            version: Its version; a stale one is refused (specification 9, rule 4).
+            **changes: New values by Python name; None clears.
+
+        Raises:
+            ArgumentError: There is no such field, or nothing to change.
+            ConflictError: Somebody changed it in between; nothing was saved.
+        """
+        within("version", version, 0)
+        if not changes:
+            raise ArgumentError("There is nothing to change.", parameter="changes")
+        body = {"version": version, **wire_changes(changes)}
+        try:
+            return await self._core.call(Content, "update_content", {"contentId": content_id}, body=body)
+        except ConflictError as error:
+            # After a lost answer the conflict may be with this very change.
+            if error.in_doubt and holds(current := await self.get(content_id), changes, version):
+                return current
+            raise
+
+    async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
+        """Change a content whatever others do to it: read, change, send the version; on a conflict read again.
+
+        Two requests without a conflict, two more for each conflict (specification 7, retry rule 3).
+
+        Args:
+            content_id: The content.
+            change: Takes the content and returns the new values by Python name (None clears); sync or async. It is
+                called again with the fresh content after a conflict. An empty answer saves nothing.
+            attempts: How often to try.
+
+        Returns:
+            The content as saved.
+
+        Raises:
+            EditConflictError: Each try met a newer version; nothing was saved.
+        """
+        within("attempts", attempts, 1)
+        for attempt in range(1, attempts + 1):
+            base = await self.get(content_id)
+            wanted = change(base)
+            changes = await wanted if inspect.isawaitable(wanted) else wanted
+            if not changes:
+                return base
+            if base.version is None:
+                raise EditConflictError(
+                    f"Content {content_id} shows no version, so a change could overwrite somebody else's. Nothing was "
+                    "saved.",
+                    base=base,
+                )
+            try:
+                return await self.update(content_id, base.version, **changes)
+            except ConflictError as error:
+                if attempt == attempts:
+                    raise EditConflictError(
+                        f"Content {content_id} was changed by others during each of {attempts} tries. Nothing of this "
+                        "edit was saved; try again, or with more attempts.",
+                        base=base,
+                        current=await self.get(content_id),
+                    ) from error
+        raise AssertionError("the last attempt returns or raises")
+
+    async def publish(self, content_id: str, *, url: str | None = None) -> Content:
+        """Mark a content as published; one request. It sends nothing to a CMS.
+
+        Args:
+            content_id: The content.
+            url: Where it was published.
+
+        Raises:
+            OutcomeUnknownError: It may have been marked; read it before another try.
+        """
+        body = given(url=optional_text("url", url))
+        return await self._core.call(Content, "publish_content", {"contentId": content_id}, body=body)
+
+    async def delete(self, content_id: str) -> None:
+        """Delete a content; one request, cannot be undone."""
+        await self._core.exchange("delete_content", {"contentId": content_id})
+
+    async def generate(
+        self,
+        content_id: str,
+        settings: GenerationSettings | None = None,
+        *,
+        on_review: ReviewHook | None = None,
+    ) -> Job[GenerationReview]:
+        """Launch the generation of an article (Atomic Content); one request and **AI-writing credits**.
+
+        A generation of the same content with the same settings that is under way is joined and not paid again.
+
+        Args:
+            content_id: A draft whose keyword has a completed analysis.
+            settings: Brand voice, instructions and sources.
+            on_review: Decides when the article waits in review: takes the `GenerationReview` and returns `"confirm"`,
+                `"cancel"` or `"leave"`, sync or async. If it raises, the generation stays in review, and whoever
+                awaits the job gets the error.
+
+        Returns:
+            The job; `await` it for the review, on which `confirm()` applies the article and `cancel()` discards it.
+
+        Raises:
+            LaunchUnknownError: It may have been launched; it is not repeated.
+            ConflictError: The service refuses, for example because the keyword is not analysed.
+        """
+        target = text("content_id", content_id)
+        launch = Launch(
+            kind=JobKind.GENERATION,
+            target=target,
+            operation="generate_content",
+            path={"contentId": target},
+            body={"settings": encode(settings or GenerationSettings())},
+        )
+        return await self._launcher.launch(launch, on_review)
+
+    async def generation(self, content_id: str) -> Generation:
+        """Read the current generation of a content; one request.
+
+        Raises:
+            NotFoundError: It has none.
+        """
+        return await self._core.call(Generation, "get_generation", {"contentId": content_id})
+
+    async def review(self, content_id: str) -> GenerationReview:
+        """Take up a generation that waits in review, whoever launched it; one request.
+
+        Raises:
+            NotFoundError: The content has no generation.
+        """
+        return GenerationReview(self._core, content_id, await self.generation(content_id))

@@ -1,0 +1,59 @@
+"""What credits were spent on (specification 2.7 and 4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from cmsapi.arguments import optional_text
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.errors import ArgumentError
+from cmsapi.models import CreditType, CreditUsage
+from cmsapi.pagination import Paginator
+
+
+class CreditUsages:
+    """Read credit usage entries of the organisation."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(
+        self,
+        type: CreditType | str,  # noqa: A002  the service's own word
+        *,
+        q: str | None = None,
+        limit: int = LARGEST_PAGE,
+        first: int = 1,
+    ) -> Paginator[CreditUsage]:
+        """List the entries of one credit type, newest first; one request a page.
+
+        Args:
+            type: `"analysis"`, `"ai_writing"` or `"content_idea_search"`; the service takes one a request.
+            q: Text to search for.
+            limit: Entries a page, 1 to 100.
+            first: Number of the page to begin with.
+
+        Raises:
+            ArgumentError: `type` is not one of the three.
+        """
+        words = [word.value for word in CreditType]
+        if type not in words:
+            raise ArgumentError(f"type is one of {', '.join(words)}, not {type!r}.", parameter="type")
+        query = {"type": str(type), "q": optional_text("q", q)}
+        return self._core.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
+
+    async def list_all(self, *, q: str | None = None, limit: int = LARGEST_PAGE) -> AsyncIterator[CreditUsage]:
+        """Merge the entries of all three types, newest first; at least three requests.
+
+        Args:
+            q: Text to search for.
+            limit: Entries a page, 1 to 100.
+        """
+        streams = [aiter(self.list(word, q=q, limit=limit)) for word in CreditType]
+        heads = [await anext(stream, None) for stream in streams]
+        while newest := max(
+            (head for head in heads if head is not None), key=lambda head: head.created_at, default=None
+        ):
+            place = next(index for index, head in enumerate(heads) if head is newest)
+            heads[place] = await anext(streams[place], None)
+            yield newest

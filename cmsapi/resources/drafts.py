@@ -1,0 +1,59 @@
+"""What of a draft can be changed, and whether a change has been saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cmsapi.arguments import optional_text, text, timestamp
+from cmsapi.errors import ArgumentError
+from cmsapi.models import Content
+
+LONGEST_TITLE = 255  # specification 8
+
+_WIRE_NAMES = {
+    "title": "title",
+    "html": "html",
+    "meta_description": "metaDescription",
+    "folder_id": "folderId",
+    "assigned_to_id": "assignedToId",
+    "content_status_id": "contentStatusId",
+    "due_date": "dueDate",
+}
+
+
+def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Check changes by Python name and spell them for the wire.
+
+    Raises:
+        ArgumentError: There is no such field, or a value breaks a rule.
+    """
+    body: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name not in _WIRE_NAMES:
+            raise ArgumentError(f"A change has {', '.join(_WIRE_NAMES)}; {name!r} is none of them.", parameter=name)
+        if name == "title":
+            value = text(name, value, 1, LONGEST_TITLE)
+        elif name == "due_date":
+            value = timestamp(name, value)
+        else:
+            value = optional_text(name, value)
+        body[_WIRE_NAMES[name]] = value
+    return body
+
+
+def holds(content: Content, changes: Mapping[str, Any], base_version: int) -> bool:
+    """Tell whether a content is newer than a version and has all the values that were sent for it."""
+    now = {
+        "title": content.title,
+        "html": content.html,
+        "meta_description": content.meta_description,
+        "folder_id": content.folder.id if content.folder else None,
+        "assigned_to_id": content.assigned_to.id if content.assigned_to else None,
+        "content_status_id": content.content_status.id if content.content_status else None,
+        "due_date": timestamp("due_date", content.due_date),
+    }
+    newer = content.version is not None and content.version > base_version
+    return newer and all(
+        now[name] == (timestamp(name, value) if name == "due_date" else value) for name, value in changes.items()
+    )

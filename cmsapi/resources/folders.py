@@ -1,0 +1,40 @@
+"""Folders of a workspace (specification 2.3 and 4.2)."""
+
+from __future__ import annotations
+
+from cmsapi.arguments import optional_text, text
+from cmsapi.core import Core
+from cmsapi.models import Folder, FolderTree
+
+
+class Folders:
+    """Read, create and delete folders."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def list(self, workspace_id: str) -> FolderTree:
+        """Read all folders of a workspace as a tree; one request.
+
+        Returns:
+            The folders in the service's order, with `.roots`, `.children(id)` and `.path(id)`.
+        """
+        return FolderTree(await self._core.call_for_list(Folder, "list_folders", {"workspaceId": workspace_id}))
+
+    async def create(self, workspace_id: str, name: str, *, parent_folder_id: str | None = None) -> Folder:
+        """Create a folder; one request.
+
+        Args:
+            workspace_id: The workspace.
+            name: Its name, at least one character.
+            parent_folder_id: The folder to put it into; None for the top level.
+
+        Raises:
+            OutcomeUnknownError: It may have been created; list the folders before another try.
+        """
+        body = {"name": text("name", name), "parentFolderId": optional_text("parent_folder_id", parent_folder_id)}
+        return await self._core.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)
+
+    async def delete(self, folder_id: str) -> None:
+        """Delete a folder; one request. Its contents are kept and become unorganised. Needs the role Admin."""
+        await self._core.exchange("delete_folder", {"folderId": folder_id})

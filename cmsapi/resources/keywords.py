@@ -1,0 +1,78 @@
+"""Keywords tracked for a page, and their analysis (specification 4.5 and 4.8)."""
+
+from __future__ import annotations
+
+from cmsapi.arguments import text
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.jobs import Job, JobKind
+from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.models import Keyword, ScoreReport
+from cmsapi.pagination import Paginator
+from cmsapi.resources.scoring import scored
+
+
+class Keywords:
+    """Read, add, analyse and score keywords."""
+
+    def __init__(self, core: Core, launcher: Launcher) -> None:
+        self._core = core
+        self._launcher = launcher
+
+    def list(self, page_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Keyword]:
+        """List the keywords of a page; one request a page of the list."""
+        return self._core.paginate(Keyword, "list_keywords", {"pageId": page_id}, limit=limit, first=first)
+
+    async def create(self, page_id: str, keyword: str) -> Keyword:
+        """Track another keyword for a page; one request.
+
+        Raises:
+            OutcomeUnknownError: It may have been added; list the keywords before another try.
+        """
+        body = {"keyword": text("keyword", keyword)}
+        return await self._core.call(Keyword, "add_keyword", {"pageId": page_id}, body=body)
+
+    async def get(self, keyword_id: str) -> Keyword:
+        """Read a keyword; one request."""
+        return await self._core.call(Keyword, "get_keyword", {"keywordId": keyword_id})
+
+    async def analyze(self, keyword_id: str) -> Job[Keyword]:
+        """Launch the analysis of a keyword; one request and **one analysis credit**.
+
+        An analysis of the same keyword that is under way is joined and not paid again.
+
+        Returns:
+            The job; `await` it for the keyword as it is after the analysis.
+
+        Raises:
+            LaunchUnknownError: It may have been launched; it is not repeated.
+            ConflictError: The service refuses, for example because no credits are left.
+        """
+        target = text("keyword_id", keyword_id)
+        path = {"keywordId": target}
+        return await self._launcher.launch(
+            Launch(kind=JobKind.KEYWORD_ANALYSIS, target=target, operation="analyze_keyword", path=path)
+        )
+
+    async def score(
+        self,
+        keyword_id: str,
+        *,
+        content_id: str | None = None,
+        title: str | None = None,
+        html: str | None = None,
+        meta_description: str | None = None,
+    ) -> ScoreReport:
+        """Score a content, or a text, against the keyword's recommendations; one request.
+
+        Args:
+            keyword_id: An analysed keyword.
+            content_id: The content to score; or
+            title: a title and
+            html: a body.
+            meta_description: With either.
+
+        Raises:
+            ArgumentError: Neither or both were given.
+        """
+        body = scored(content_id, title, html, meta_description)
+        return await self._core.call(ScoreReport, "score_keyword", {"keywordId": keyword_id}, body=body)

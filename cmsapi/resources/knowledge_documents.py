@@ -1,0 +1,51 @@
+"""Knowledge documents that feed AI generation (specification 2.5b, 4.6b and 4.8)."""
+
+from __future__ import annotations
+
+from cmsapi.arguments import given, optional_text
+from cmsapi.arguments import text as check_text
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.errors import ArgumentError
+from cmsapi.models import KnowledgeDocument
+from cmsapi.pagination import Paginator
+
+
+class KnowledgeDocuments:
+    """Read and create knowledge documents; `client.jobs.watch("knowledge_document", id)` waits for processing."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[KnowledgeDocument]:
+        """List the knowledge documents of a workspace; one request a page."""
+        path = {"workspaceId": workspace_id}
+        return self._core.paginate(KnowledgeDocument, "list_knowledge_documents", path, limit=limit, first=first)
+
+    async def create(
+        self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
+    ) -> KnowledgeDocument:
+        """Create a knowledge document from a text or a URL; one request.
+
+        Args:
+            workspace_id: The workspace.
+            name: Its name, at least one character.
+            text: The text; or
+            url: an address to read it from.
+
+        Raises:
+            ArgumentError: Neither or both of `text` and `url` were given.
+            OutcomeUnknownError: It may have been created; list the documents before another try.
+        """
+        if (text is None) == (url is None):
+            raise ArgumentError("Give either text or url.", parameter="text")
+        body = {
+            "name": check_text("name", name),
+            **given(text=optional_text("text", text), url=optional_text("url", url)),
+        }
+        path = {"workspaceId": workspace_id}
+        return await self._core.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
+
+    async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
+        """Read a knowledge document and its processing status; one request."""
+        path = {"knowledgeDocumentId": knowledge_document_id}
+        return await self._core.call(KnowledgeDocument, "get_knowledge_document", path)

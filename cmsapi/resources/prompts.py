@@ -1,0 +1,80 @@
+"""Prompts: questions asked to AI answer engines (specification 2.8 and 4.8)."""
+
+from __future__ import annotations
+
+from cmsapi.arguments import text
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.jobs import Job, JobKind
+from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.models import Prompt, ScoreReport
+from cmsapi.pagination import Paginator
+from cmsapi.resources.scoring import scored
+
+
+class Prompts:
+    """Read, add, analyse and score prompts."""
+
+    def __init__(self, core: Core, launcher: Launcher) -> None:
+        self._core = core
+        self._launcher = launcher
+
+    def list(self, keyword_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Prompt]:
+        """List the prompts of a keyword; one request a page."""
+        return self._core.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, limit=limit, first=first)
+
+    async def create(self, keyword_id: str, prompt: str) -> Prompt:
+        """Track another prompt for a keyword; one request.
+
+        Raises:
+            OutcomeUnknownError: It may have been added; list the prompts before another try.
+        """
+        body = {"prompt": text("prompt", prompt)}
+        return await self._core.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)
+
+    async def get(self, prompt_id: str) -> Prompt:
+        """Read a prompt; one request."""
+        return await self._core.call(Prompt, "get_prompt", {"promptId": prompt_id})
+
+    async def analyze(self, prompt_id: str) -> Job[Prompt]:
+        """Launch the analysis of a prompt; one request and, as is assumed, **one analysis credit**.
+
+        An analysis of the same prompt that is under way is joined and not paid again.
+
+        Returns:
+            The job; `await` it for the prompt as it is after the analysis.
+
+        Raises:
+            LaunchUnknownError: It may have been launched; it is not repeated.
+            ConflictError: The service refuses, for example because no credits are left.
+        """
+        target = text("prompt_id", prompt_id)
+        return await self._launcher.launch(
+            Launch(kind=JobKind.PROMPT_ANALYSIS, target=target, operation="analyze_prompt", path={"promptId": target})
+        )
+
+    async def score(
+        self,
+        prompt_id: str,
+        *,
+        content_id: str | None = None,
+        title: str | None = None,
+        html: str | None = None,
+        meta_description: str | None = None,
+    ) -> ScoreReport:
+        """Score how well a content, or a text, answers the prompt; one request.
+
+        Args:
+            prompt_id: An analysed prompt.
+            content_id: The content to score; or
+            title: a title and
+            html: a body.
+            meta_description: With either.
+
+        Returns:
+            The report; its `chatgpt` is None while there is none.
+
+        Raises:
+            ArgumentError: Neither or both were given.
+        """
+        body = scored(content_id, title, html, meta_description)
+        return await self._core.call(ScoreReport, "score_prompt", {"promptId": prompt_id}, body=body)

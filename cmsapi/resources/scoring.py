@@ -1,0 +1,25 @@
+"""What is scored: a stored content, or a text that is not stored (keywords and prompts alike)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cmsapi.arguments import given, optional_text
+from cmsapi.errors import ArgumentError
+
+
+def scored(content_id: str | None, title: str | None, html: str | None, meta_description: str | None) -> dict[str, Any]:
+    """Make the body of a report.
+
+    Raises:
+        ArgumentError: Neither a content nor title and html were given, or both were.
+    """
+    loose = title is not None or html is not None
+    if (content_id is not None) == loose or (loose and (title is None or html is None)):
+        raise ArgumentError("Give content_id, or title and html, and never both.", parameter="content_id")
+    return given(
+        contentId=optional_text("content_id", content_id),
+        title=optional_text("title", title),
+        html=optional_text("html", html),
+        metaDescription=optional_text("meta_description", meta_description),
+    )

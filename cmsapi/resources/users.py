@@ -1,0 +1,26 @@
+"""Members of the organisation (specification 4.8)."""
+
+from __future__ import annotations
+
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.models import Member
+from cmsapi.pagination import Paginator
+
+
+class Users:
+    """Read the members of the organisation."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def list(self, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Member]:
+        """List the members of the organisation; one request a page. Needs the role Admin.
+
+        Args:
+            limit: Members a page, 1 to 100.
+            first: Number of the page to begin with.
+
+        Raises:
+            ForbiddenError: The key's user is not an admin.
+        """
+        return self._core.paginate(Member, "list_users", limit=limit, first=first)
