@@ -1,0 +1,59 @@
+"""Lists of resources are read in every shape the service may send."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import pytest
+
+from cmsapi.converter import Converter
+from cmsapi.errors import DecodeError
+from cmsapi.models import CreditUsage, Folder, Pagination
+
+converter = Converter()
+
+
+def test_a_page_is_read_in_every_shape() -> None:
+    """An envelope with and without `pagination`, and a bare list, give the same items."""
+    folder = {"id": "f", "name": "n", "depth": 0, "nbAssociatedContents": 0, "parentFolderId": None}
+    place = {"total": 1, "page": 1, "limit": 25, "hasMore": False}
+    converter = Converter()
+
+    items, pagination = converter.decode_page(Folder, {"data": [folder], "pagination": place, "links": {}})
+
+    assert [Folder(id="f", name="n", depth=0, nb_associated_contents=0)] == items
+    assert Pagination(total=1, page=1, limit=25, has_more=False) == pagination
+    assert (items, None) == converter.decode_page(Folder, {"data": [folder]})
+    assert (items, None) == converter.decode_page(Folder, [folder])
+    assert [deviation.where for deviation in converter.drift.deviations()] == ["Page.links"]
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        (None, "$"),
+        ("data", "$"),
+        ({}, "$.data"),
+        ({"data": {}}, "$.data"),
+        ({"data": [{"id": "u"}, None]}, "$.data[1]"),
+        ({"data": [{"id": "u"}, {"id": "v", "keyword": {"keyword": 3}}]}, "$.data[1].keyword.keyword"),
+        ({"data": [], "pagination": {"total": "1"}}, "$.pagination.total"),
+    ],
+)
+def test_a_page_names_the_path(document: object, path: str) -> None:
+    """Paths of errors count from the whole body."""
+    with pytest.raises(DecodeError) as caught:
+        converter.decode_page(CreditUsage, document)
+
+    assert path == caught.value.path
+
+
+def test_plain_types_are_read_exactly() -> None:
+    """Lists of plain values coerce nothing either."""
+    assert converter.decode(list[str], ["a"]) == ["a"]
+    assert converter.decode(list[float], [1, 1.5]) == [1, 1.5]
+    for type_, document in ((list[str], [None]), (list[int], [3.7]), (list[bool], ["false"])):
+        with pytest.raises(DecodeError) as caught:
+            converter.decode(typing.cast("Any", type_), document)
+        assert caught.value.path == "$[0]"
