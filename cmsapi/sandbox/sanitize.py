@@ -7,6 +7,7 @@ through, however the markup is broken.
 
 from __future__ import annotations
 
+import functools
 from html import escape
 from html.parser import HTMLParser
 
@@ -34,6 +35,7 @@ _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _MARKERS = {"span": "data-comment", "mark": "data-fact-check"}
 
 
+@functools.lru_cache(maxsize=256)  # a content is read more often than written
 def sanitized(html: str) -> str:
     """Return a body that is safe to publish.
 

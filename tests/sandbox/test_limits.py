@@ -65,14 +65,16 @@ async def test_the_twenty_first_request_of_a_second_is_refused(box: Sandbox, cal
 async def test_the_hour_is_limited_too(caller_of_small_hour: Caller) -> None:
     """Exceeding the hour is a 429 whose `Retry-After` ends when the oldest request leaves."""
     call = caller_of_small_hour
-    for _ in range(5):
-        answer = await call("GET", "/v1/me")
+    answer = await call("GET", "/v1/me")
+    for _ in range(4):
         await asyncio.sleep(10)
+        answer = await call("GET", "/v1/me")
     assert tuple(answer.headers[f"X-RateLimit-{name}"] for name in ("Limit", "Remaining", "Reset")) == (
         "5",
         "0",
         "3560",
     )
+    await asyncio.sleep(10)
     refused = await call("GET", "/v1/me")
     assert (refused.status, refused.headers["Retry-After"]) == (429, "3550")
     await asyncio.sleep(3550)
@@ -93,6 +95,13 @@ async def test_refused_requests_count_unless_set_otherwise() -> None:
         call = Caller(Sandbox(behaviour=Behaviour(count_client_errors=counted)))
         assert "X-RateLimit-Reset" in (await call("GET", "/v1/keywords/none")).headers
         assert remaining == (await call("GET", "/v1/me")).headers["X-RateLimit-Remaining"]
+
+
+async def test_what_does_not_count_is_taken_back_without_limits_too() -> None:
+    """A refused request leaves no trace where nothing is counted."""
+    call = Caller(Sandbox(limits=Limits.unlimited(), behaviour=Behaviour(count_client_errors=False)))
+    assert (await call("GET", "/v1/keywords/none")).status == 404
+    assert (await call("GET", "/v1/me")).status == 200
 
 
 async def test_rejected_requests_count_only_when_set() -> None:

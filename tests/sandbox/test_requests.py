@@ -122,6 +122,14 @@ async def test_unknown_paths_and_resources_are_not_found(call: Caller, path: str
     assert (answer.status, answer.code) == (404, "not_found")
 
 
+async def test_paths_beyond_number_are_found() -> None:
+    """However many paths were met before, the next one is found."""
+    call = Caller(Sandbox(limits=Limits.unlimited()))
+    for number in range(20_001):
+        await call("GET", f"/v1/keywords/{number}")
+    assert (await call("GET", "/v1/me")).status == 200
+
+
 async def test_a_known_path_names_its_methods(box: Sandbox, call: Caller) -> None:
     """Another method is a 405 with `Allow`, and a code of section 7."""
     answer = await call("PUT", f"/v1/contents/{box.content_ids[0]}")

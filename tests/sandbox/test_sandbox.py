@@ -236,3 +236,22 @@ async def test_serving_goes_on_until_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await serving
     assert box.base_url.endswith(".invalid")
+
+
+@pytest.mark.enable_socket
+async def test_nobody_need_be_called_back(box: Sandbox) -> None:
+    """Serving works without a callback, and a port that is taken is an error."""
+    serving = asyncio.create_task(serve_forever(box, port=0))
+    await asyncio.wait([serving], timeout=0.2)
+    port = int(box.base_url.rpartition(":")[2])
+    with pytest.raises(OSError, match=str(port)):
+        await serve_forever(Sandbox(), port=port)
+    serving.cancel()
+    await asyncio.wait([serving])
+
+
+@pytest.mark.enable_socket
+async def test_an_ipv6_address_is_written_in_brackets(box: Sandbox) -> None:
+    """The base URL is one that a client can use."""
+    assert (await box.serve("::1")).startswith("http://[::1]:")
+    await box.aclose()
