@@ -20,15 +20,11 @@ from cmsapi.errors import (
     ClientClosedError,
     CMSError,
     ForbiddenError,
-    JobError,
-    JobFailedError,
-    JobSupersededError,
-    JobVanishedError,
     NotFoundError,
     UnauthorizedError,
-    UnknownJobStateError,
 )
 from cmsapi.instrumentation import Hooks, JobObserved
+from cmsapi.jobs.endings import VANISHED_AFTER, failed, superseded, undecidable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
@@ -44,7 +40,6 @@ from cmsapi.transport.ratelimit import Priority
 
 logger = logging.getLogger("cmsapi")
 
-VANISHED_AFTER = 60.0
 VANISHED_LOOKS = 3
 # A job that nobody has looked at for this long is no longer joined: it may have ended long ago.
 FORGOTTEN_AFTER = 86_400.0
@@ -255,7 +250,7 @@ class Desk:
             trail.missing_looks += 1
             if trail.missing_looks >= VANISHED_LOOKS and now - trail.missing_since >= VANISHED_AFTER:
                 job._since, job._phase = now, Phase.VANISHED
-                self._close(job, error=_vanished(job))
+                self._close(job, error=vanished(job))
 
     def _tell(self, job: Job[Any], error: CMSError | None = None) -> None:
         self._hooks(
@@ -276,9 +271,9 @@ class Desk:
                     result.decision = "elsewhere"
                 self._close(job, result)
             case Phase.FAILED:
-                self._close(job, error=_failed(job))
+                self._close(job, error=failed(job))
             case Phase.SUPERSEDED:
-                self._close(job, error=_superseded(job, result))
+                self._close(job, error=superseded(job, result))
             case Phase.REVIEW if job._on_review is not None:
                 self._deciding.add(job)
                 self.start(self._decide(job, result, job._on_review))
@@ -308,42 +303,9 @@ class Desk:
         long_enough = self.time() - job._trail.began >= doubt_limit(self._policy)
         if job._trail.undecided_looks >= STALE_LOOKS and long_enough:
             job._phase = Phase.UNKNOWN
-            self._close(job, error=_undecidable(job))
+            self._close(job, error=undecidable(job))
 
     def _close(self, job: Job[Any], result: Any = None, *, error: Exception | None = None) -> None:
         job._close(result, error)
         job._on_review = None
         self.forget(job)
-
-
-def _failed(job: Job[Any]) -> JobError:
-    return JobFailedError(
-        f"The service says that {job!r} failed. Whether its credit was given back is shown by "
-        "client.credit_usages; to try again, launch it again, which costs a credit.",
-        job=job,
-    )
-
-
-def _superseded(job: Job[Any], review: GenerationReview) -> JobError:
-    return JobSupersededError(
-        f"Content {job.target} has a newer generation ({review.generation.id}) than {job.id}. "
-        f"client.jobs.watch('generation', {job.target!r}) follows the newer one.",
-        job=job,
-    )
-
-
-def _vanished(job: Job[Any]) -> JobError:
-    return JobVanishedError(
-        f"The service has not known {job!r} for {VANISHED_AFTER:g} s and more: deleted, or no longer visible to this "
-        "key. If it comes back, client.jobs.attach(token) finds it.",
-        job=job,
-    )
-
-
-def _undecidable(job: Job[Any]) -> JobError:
-    return UnknownJobStateError(
-        f"The end of {job!r} cannot be told: the service keeps showing {job._state!r}, which is either a word that "
-        "nobody lists or the end of an earlier run. Look at it in the application; client.jobs.attach(token) "
-        "goes on waiting.",
-        job=job,
-    )

@@ -11,7 +11,8 @@ import asyncio
 import copy
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
 
 from cmsapi.errors import ArgumentError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
@@ -20,11 +21,46 @@ from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.token import Token
 
-if TYPE_CHECKING:
-    from cmsapi.jobs.desk import Desk
-
 R = TypeVar("R")
 E = TypeVar("E")
+
+
+class Keeper(Protocol):
+    """Do for a job what it cannot do itself: tell the time, look, and look again."""
+
+    base_url: str
+
+    def ensure_open(self) -> None:
+        """Raise when the client must not be used."""
+        ...
+
+    def time(self) -> float:
+        """Return the loop's time."""
+        ...
+
+    def datetime_at(self, loop_time: float) -> datetime:
+        """Return a moment of the loop on the service's clock."""
+        ...
+
+    def want(self, job: Job[Any]) -> None:
+        """Have a job looked at from now on."""
+        ...
+
+    def unwant(self, job: Job[Any]) -> None:
+        """Stop looking when nobody wants the job any more."""
+        ...
+
+    def forget(self, job: Job[Any]) -> None:
+        """Stop looking, whoever wants the job."""
+        ...
+
+    async def look_now(self, job: Job[Any]) -> None:
+        """Look once."""
+        ...
+
+    def guard(self, listener: Callable[[JobEvent], None], event: JobEvent) -> None:
+        """Call a listener, whatever it raises."""
+        ...
 
 
 class Job(Generic[R]):
@@ -36,9 +72,9 @@ class Job(Generic[R]):
     __slots__ = (
         "__weakref__",
         "_closed",
-        "_desk",
         "_due",
         "_error",
+        "_keeper",
         "_kind",
         "_listeners",
         "_look",
@@ -56,8 +92,8 @@ class Job(Generic[R]):
         "_why_next",
     )
 
-    def __init__(self, desk: Desk, kind: JobKind, target: str, trail: Trail) -> None:
-        self._desk = desk
+    def __init__(self, keeper: Keeper, kind: JobKind, target: str, trail: Trail) -> None:
+        self._keeper = keeper
         self._kind = kind
         self._target = target
         self._trail = trail
@@ -104,7 +140,7 @@ class Job(Generic[R]):
             job_id=self._trail.job_id,
             launched_at=self._trail.launched_at,
             watched=self._trail.watched,
-            base_url=self._desk.base_url,
+            base_url=self._keeper.base_url,
         ).spell()
 
     @property
@@ -115,7 +151,7 @@ class Job(Generic[R]):
     @property
     def status(self) -> JobStatus:
         """What is known of it now; sends nothing."""
-        at = self._desk.datetime_at
+        at = self._keeper.datetime_at
         return JobStatus(
             state=self._state,
             phase=self._phase,
@@ -128,7 +164,7 @@ class Job(Generic[R]):
         )
 
     def _elapsed(self) -> float:
-        end = self._since if self._closed else self._desk.time()
+        end = self._since if self._closed else self._keeper.time()
         return max(0.0, end - self._trail.began)
 
     def __repr__(self) -> str:
@@ -158,10 +194,10 @@ class Job(Generic[R]):
             ClientClosedError: The client was closed. The token lives on.
         """
         if not self._closed:
-            self._desk.ensure_open()
+            self._keeper.ensure_open()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
-            self._desk.want(self)
+            self._keeper.want(self)
             patience = asyncio.timeout(timeout)
             try:
                 async with patience:
@@ -177,7 +213,7 @@ class Job(Generic[R]):
             finally:
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
-                self._desk.unwant(self)
+                self._keeper.unwant(self)
         if self._error is not None:
             raise _own(self._error)
         return self._result  # type: ignore[return-value]  # closed without an error: the result is there
@@ -201,9 +237,9 @@ class Job(Generic[R]):
             APIError: The look failed; that says nothing about the job.
             TransportError: Likewise.
         """
-        self._desk.ensure_open()
+        self._keeper.ensure_open()
         if not self._closed:
-            await self._desk.look_now(self)
+            await self._keeper.look_now(self)
         return self.status
 
     async def events(self) -> AsyncIterator[JobEvent]:
@@ -213,7 +249,7 @@ class Job(Generic[R]):
             return
         heard: asyncio.Queue[JobEvent] = asyncio.Queue()
         self._listeners.append(heard.put_nowait)
-        self._desk.want(self)
+        self._keeper.want(self)
         try:
             while True:
                 event = await heard.get()
@@ -223,7 +259,7 @@ class Job(Generic[R]):
         finally:
             if heard.put_nowait in self._listeners:
                 self._listeners.remove(heard.put_nowait)
-            self._desk.unwant(self)
+            self._keeper.unwant(self)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
         """Call a function on each event of a class; keeps the job being looked at until its end.
@@ -245,9 +281,9 @@ class Job(Generic[R]):
         if self._closed:
             filtered(Finished(self.status, self._error))
             return
-        self._desk.ensure_open()
+        self._keeper.ensure_open()
         self._listeners.append(filtered)
-        self._desk.want(self)
+        self._keeper.want(self)
 
     def detach(self) -> None:
         """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on."""
@@ -260,9 +296,9 @@ class Job(Generic[R]):
                 job=self,
             )
         )
-        self._desk.forget(self)
+        self._keeper.forget(self)
 
-    # For the desk
+    # For its keeper
 
     @property
     def _wanted(self) -> bool:
@@ -270,7 +306,7 @@ class Job(Generic[R]):
 
     def _tell(self, event: JobEvent) -> None:
         for listener in tuple(self._listeners):
-            self._desk.guard(listener, event)
+            self._keeper.guard(listener, event)
 
     def _close(self, result: R | None, error: Exception | None) -> None:
         self._result, self._error = result, error

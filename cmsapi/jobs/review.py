@@ -99,7 +99,9 @@ class GenerationReview:
                 parameter="on_review",
             )
 
-    async def _decide(self, operation: Literal["confirm_generation", "cancel_generation"], goal: GenerationStatus) -> None:
+    async def _decide(
+        self, operation: Literal["confirm_generation", "cancel_generation"], goal: GenerationStatus
+    ) -> None:
         decision: Decision = "confirm" if operation == "confirm_generation" else "cancel"
         in_doubt = False
         for last in (*[False] * (TRIES - 1), True):

@@ -1,0 +1,49 @@
+"""How jobs end without a result, in the words that their waiters read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cmsapi.errors import JobError, JobFailedError, JobSupersededError, JobVanishedError, UnknownJobStateError
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.review import GenerationReview
+
+# How long the service answers 404 about a job before it counts as gone, in seconds.
+VANISHED_AFTER = 60.0
+
+
+def failed(job: Job[Any]) -> JobError:
+    """Tell that the service says so."""
+    return JobFailedError(
+        f"The service says that {job!r} failed. Whether its credit was given back is shown by "
+        "client.credit_usages; to try again, launch it again, which costs a credit.",
+        job=job,
+    )
+
+
+def superseded(job: Job[Any], review: GenerationReview) -> JobError:
+    """Tell that a newer generation is there."""
+    return JobSupersededError(
+        f"Content {job.target} has a newer generation ({review.generation.id}) than {job.id}. "
+        f"client.jobs.watch('generation', {job.target!r}) follows the newer one.",
+        job=job,
+    )
+
+
+def vanished(job: Job[Any]) -> JobError:
+    """Tell that the service no longer knows the job."""
+    return JobVanishedError(
+        f"The service has not known {job!r} for {VANISHED_AFTER:g} s and more: deleted, or no longer visible to this "
+        "key. If it comes back, client.jobs.attach(token) finds it.",
+        job=job,
+    )
+
+
+def undecidable(job: Job[Any]) -> JobError:
+    """Tell that the end cannot be told."""
+    return UnknownJobStateError(
+        f"The end of {job!r} cannot be told: the service keeps showing {job._state!r}, which is either a word that "
+        "nobody lists or the end of an earlier run. Look at it in the application; client.jobs.attach(token) "
+        "goes on waiting.",
+        job=job,
+    )

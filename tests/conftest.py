@@ -1,0 +1,31 @@
+"""Fixtures that every test may use: the service in a box and a client of it, in virtual time unless asked otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from blockbuster import BlockBuster, blockbuster_ctx
+
+import cmsapi
+from cmsapi.sandbox import Sandbox
+
+
+@pytest.fixture(autouse=True)
+def blocking_calls() -> Iterator[BlockBuster]:
+    """Fail a test whose event loop is blocked by the SDK or the sandbox."""
+    with blockbuster_ctx("cmsapi") as blocker:
+        yield blocker
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """A seeded service in the same process."""
+    return Sandbox()
+
+
+@pytest.fixture
+async def client(sandbox: Sandbox) -> AsyncIterator[cmsapi.Client]:
+    """A client of the sandbox, closed at the end."""
+    async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        yield client
