@@ -1,0 +1,16 @@
+"""The `cmsapi` command (extra `cli`)."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, or say what it needs."""
+    try:
+        from cmsapi.cli.commands import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("cyclopts", "rich"):
+            raise
+        sys.exit("The command line needs an extra: pip install 'cmsapi[cli]'")
+    app()

@@ -1,0 +1,5 @@
+"""`python -m cmsapi.cli`."""
+
+from cmsapi.cli import main
+
+main()

@@ -1,0 +1,202 @@
+"""The main job from beginning to end, on a sandbox on this machine, over real sockets and in real time.
+
+It verifies the key, imports pages with keywords, fans out analyses and idea searches, has one article written, reviews
+and confirms it, and deletes what it made. Then it checks what the service saw, and says so in a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+
+import cmsapi
+from cmsapi.display import Step, Tracker
+from cmsapi.jobs import GenerationReview
+from cmsapi.sandbox import Limits, Lognormal, Sandbox
+
+PAGES = 4
+KEYWORDS_A_PAGE = 10
+SEARCHES = ("trail running", "running shoes", "marathon training", "running watch", "barefoot running")
+LIMIT_SECONDS = 60.0
+PER_HOUR = 1000
+
+# Much faster than a real service is thought to be, so that the demonstration takes half a minute.
+DURATIONS = {
+    "analysis": Lognormal(6.0, 0.4),
+    "idea_search": Lognormal(6.0, 0.4),
+    "generation": Lognormal(6.0, 0.3),
+}
+
+
+@attrs.define
+class Report:
+    """Collect what happened.
+
+    Args:
+        problems: What is not as it should be.
+        analyses: Analyses that succeeded.
+        searches: Searches that succeeded.
+        ideas: Ideas that were found.
+        score: Content score of the article before and after.
+        credits: Balances before and after.
+    """
+
+    problems: list[str] = attrs.field(factory=list)
+    analyses: int = 0
+    searches: int = 0
+    ideas: int = 0
+    score: tuple[int | None, int | None] = (None, None)
+    credits: tuple[cmsapi.Credits, cmsapi.Credits] | None = None
+
+
+async def run_demo() -> int:
+    """Run the demonstration.
+
+    Returns:
+        The exit code: 0 when everything was as it should be.
+    """
+    console = Console(stderr=True)
+    began = time.monotonic()
+    async with (
+        Sandbox(durations=DURATIONS, limits=Limits(per_hour=PER_HOUR)) as sandbox,
+        cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url) as client,
+    ):
+        console.print(f"A sandbox of the service listens at {sandbox.base_url}; nothing leaves this machine.")
+        with Tracker(console).running() as tracker:
+            report = await _main_job(client, tracker)
+        _check(report, sandbox, client.statistics, time.monotonic() - began)
+        Console().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
+    for problem in report.problems:
+        console.print(f"[bold red]not as it should be:[/] {problem}")
+    return 1 if report.problems else 0
+
+
+async def _main_job(client: cmsapi.Client, tracker: Tracker) -> Report:
+    report = Report()
+    me = await client.me()
+    workspace = (await client.workspaces.list())[0]
+    pages, keywords = await _prepare(client, workspace.id, tracker)
+    analysed = tracker.task("keyword analyses", len(keywords))
+    searched = tracker.task("idea searches", len(SEARCHES))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_analyse(client, keywords, analysed, report))
+        group.create_task(_search(client, workspace.id, searched, report))
+    await _write_article(client, workspace.id, pages[0].id, tracker.task("article", 4), report)
+    removed = tracker.task("deletions", len(pages))
+    for page in pages:
+        await client.pages.delete(page.id)
+        removed()
+    report.credits = (me.organization.credits, (await client.me()).organization.credits)
+    return report
+
+
+async def _prepare(
+    client: cmsapi.Client, workspace_id: str, tracker: Tracker
+) -> tuple[list[cmsapi.WebPage], list[cmsapi.Keyword]]:
+    step = tracker.task("pages and keywords", PAGES * (1 + KEYWORDS_A_PAGE))
+
+    async def page(number: int) -> tuple[cmsapi.WebPage, list[cmsapi.Keyword]]:
+        page = await client.pages.create(workspace_id, f"https://shop.example/demo/{number}")
+        step()
+
+        async def keyword(position: int) -> cmsapi.Keyword:
+            keyword = await client.keywords.create(page.id, f"demo keyword {number}.{position}")
+            step()
+            return keyword
+
+        return page, await asyncio.gather(*(keyword(position) for position in range(KEYWORDS_A_PAGE)))
+
+    made = await asyncio.gather(*(page(number) for number in range(PAGES)))
+    return [page for page, _ in made], [keyword for _, keywords in made for keyword in keywords]
+
+
+async def _analyse(client: cmsapi.Client, keywords: list[cmsapi.Keyword], step: Step, report: Report) -> None:
+    ids = [keyword.id for keyword in keywords]
+    async with client.jobs.map(client.keywords.analyze, ids, in_flight=len(ids)) as outcomes:
+        async for outcome in outcomes:
+            if outcome.error is None:
+                report.analyses += 1
+            else:
+                report.problems.append(f"analysis of {outcome.item}: {outcome.error}")
+            step()
+
+
+async def _search(client: cmsapi.Client, workspace_id: str, step: Step, report: Report) -> None:
+    jobs = [await client.content_ideas.search(workspace_id, keyword) for keyword in SEARCHES]
+    async for outcome in client.jobs.as_completed(jobs):
+        if outcome.value is not None:
+            report.searches += 1
+            report.ideas += len(outcome.value)
+        else:
+            report.problems.append(f"search {outcome.item}: {outcome.error}")
+        step()
+
+
+async def _write_article(client: cmsapi.Client, workspace_id: str, page_id: str, step: Step, report: Report) -> None:
+    draft = await client.contents.create(workspace_id, "What to know before a first trail run", page_id=page_id)
+    step()
+    job = await client.contents.generate(draft.id, cmsapi.GenerationSettings(fact_checking_enabled=True))
+    step()
+    review: GenerationReview = await job
+    step()
+    article = await review.confirm()
+    step()
+    report.score = (draft.content_score, article.content_score)
+    if not article.html_sanitized or (article.version or 0) <= (draft.version or 0):
+        report.problems.append("the confirmed article is not in the draft")
+
+
+def _check(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> None:
+    problems, ledger = report.problems, sandbox.ledger
+    launches = len(ledger.launches())
+    spent = _spent(report)
+    if refused := ledger.count(status=429):
+        problems.append(f"{refused} requests were answered with 429")
+    if report.analyses != PAGES * KEYWORDS_A_PAGE or report.searches != len(SEARCHES):
+        problems.append(f"{report.analyses} analyses and {report.searches} searches succeeded")
+    if launches != PAGES * KEYWORDS_A_PAGE + len(SEARCHES) + 1:
+        problems.append(f"the service saw {launches} launches")
+    if spent != launches:
+        problems.append(f"{spent} credits were spent on {launches} launches")
+    if statistics.requests != len(ledger):
+        problems.append(f"the client counted {statistics.requests} requests, the service {len(ledger)}")
+    if seconds > LIMIT_SECONDS:
+        problems.append(f"it took {seconds:.0f} s")
+
+
+def _spent(report: Report) -> int:
+    if report.credits is None:
+        return 0
+    before, after = report.credits
+    return (
+        before.analysis
+        - after.analysis
+        + before.ai_writing
+        - after.ai_writing
+        + before.content_ideas_searches
+        - after.content_ideas_searches
+    )
+
+
+def _table(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> Table:
+    jobs = report.analyses + report.searches + 1
+    before, after = report.credits or (None, None)
+    table = Table("", "value", title="cmsapi demo", title_justify="left")
+    table.columns[1].justify = "right"
+    table.add_row("jobs", f"{jobs} ({report.analyses} analyses, {report.searches} searches, 1 article)")
+    launches = len(sandbox.ledger.launches())
+    table.add_row("requests per job", f"{(launches + statistics.polls + report.searches) / jobs:.1f}")
+    table.add_row("requests in all", f"{statistics.requests} of {PER_HOUR} an hour")
+    table.add_row("429 answers", str(sandbox.ledger.count(status=429)))
+    if before and after:
+        table.add_row("credits: analysis", f"{before.analysis} → {after.analysis}")
+        table.add_row("credits: AI writing", f"{before.ai_writing} → {after.ai_writing}")
+        table.add_row("credits: idea searches", f"{before.content_ideas_searches} → {after.content_ideas_searches}")
+    table.add_row("ideas found", str(report.ideas))
+    table.add_row("content score", f"{report.score[0]} → {report.score[1]}")
+    table.add_row("time", f"{seconds:.1f} s")
+    return table
