@@ -110,11 +110,11 @@ class Trunk:
     def __init__(self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook]) -> None:
         self.account = account
         self.transport = transport
-        self.tally = Tally()
-        self.hooks = Hooks((self.tally, *hooks))
-        self.clock = ServerClock()
-        self.converter = Converter()
-        self.rng = random.Random()  # noqa: S311  jitter, not secrets
+        self.tally: Tally = Tally()
+        self.hooks: Hooks = Hooks((self.tally, *hooks))
+        self.clock: ServerClock = ServerClock()
+        self.converter: Converter = Converter()
+        self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.desks: list[Desk] = []
         self._life = Life.UNBOUND
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -225,18 +225,18 @@ class Client:
         desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, trunk.rng)
         trunk.desks.append(desk)
         launcher = Launcher(core, desk, settings.launch)
-        self.users = Users(core)
-        self.workspaces = Workspaces(core)
-        self.folders = Folders(core)
-        self.contents = Contents(core, launcher)
-        self.pages = Pages(core)
-        self.keywords = Keywords(core, launcher)
-        self.prompts = Prompts(core, launcher)
-        self.brand_voices = BrandVoices(core)
-        self.knowledge_documents = KnowledgeDocuments(core)
-        self.content_ideas = ContentIdeaSearches(core, launcher)
-        self.credit_usages = CreditUsages(core)
-        self.jobs = Jobs(desk)
+        self.users: Users = Users(core)
+        self.workspaces: Workspaces = Workspaces(core)
+        self.folders: Folders = Folders(core)
+        self.contents: Contents = Contents(core, launcher)
+        self.pages: Pages = Pages(core)
+        self.keywords: Keywords = Keywords(core, launcher)
+        self.prompts: Prompts = Prompts(core, launcher)
+        self.brand_voices: BrandVoices = BrandVoices(core)
+        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(core)
+        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(core, launcher)
+        self.credit_usages: CreditUsages = CreditUsages(core)
+        self.jobs: Jobs = Jobs(desk)
 
     def __repr__(self) -> str:
         return f"<cmsapi.Client at {self._trunk!r}>"

@@ -43,7 +43,7 @@ class Converter:
     """Read documents into models, and count where they differ from what the specification shows."""
 
     def __init__(self) -> None:
-        self.drift = Drift()
+        self.drift: Drift = Drift()
         self._cattrs = cattrs.Converter()
         for scalar in SCALARS:
             self._cattrs.register_structure_hook(scalar, _exactly(scalar))

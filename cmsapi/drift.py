@@ -53,7 +53,7 @@ class Drift:
         self._capacity = capacity
         self._counts: dict[tuple[DriftKind, str], int] = {}
         self._examples: dict[tuple[DriftKind, str], str] = {}
-        self.uncounted = 0
+        self.uncounted: int = 0
 
     def note(self, kind: DriftKind, where: str, example: str = "") -> None:
         """Count one difference."""

@@ -348,8 +348,8 @@ class JobError(CMSError):
     def __init__(self, message: str, *, job: Any = None, token: str | None = None, status: Any = None) -> None:
         super().__init__(message)
         self.job = job
-        self.token = token if token is not None else getattr(job, "token", None)
-        self.status = status if status is not None else getattr(job, "status", None)
+        self.token: str | None = token if token is not None else getattr(job, "token", None)
+        self.status: Any = status if status is not None else getattr(job, "status", None)
 
     def _picklable(self) -> dict[str, Any]:
         # A live job belongs to a client and a loop; neither can cross a process.
@@ -395,7 +395,7 @@ class LaunchUnknownError(JobError):
         super().__init__(message, **job)
         self.kind = kind
         self.target = target
-        self.evidence = dict(evidence)
+        self.evidence: dict[str, Any] = dict(evidence)
 
 
 class EditConflictError(CMSError):

@@ -62,7 +62,7 @@ class Paginator(Generic[T]):
         self._fetch = fetch
         self._first = first
         #: Whether the list changed its length while it was last read: items may be doubled or missing.
-        self.total_changed = False
+        self.total_changed: bool = False
 
     def __await__(self) -> Generator[None, None, Page[T]]:
         return self._fetch(self._first).__await__()

@@ -13,7 +13,7 @@ from cmsapi._version import __version__
 from cmsapi.cli.demo import run_demo
 from cmsapi.sandbox import Sandbox, serve_forever
 
-app = App(
+app: App = App(
     name="cmsapi", help="Work with the Content Marketing Service, or with a copy of it in a box.", version=__version__
 )
 

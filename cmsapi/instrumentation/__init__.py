@@ -27,7 +27,7 @@ __all__ = [
     "log_event",
 ]
 
-logger = logging.getLogger("cmsapi")
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 
 class Hooks:

@@ -38,7 +38,7 @@ from cmsapi.models.model import Model
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
 
-logger = logging.getLogger("cmsapi")
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 VANISHED_LOOKS = 3
 # A job that nobody has looked at for this long is no longer joined: it may have ended long ago.

@@ -47,9 +47,9 @@ class GenerationReview:
 
     def __init__(self, core: Core, content_id: str, generation: Generation, decision: Decision | None = None) -> None:
         self._core = core
-        self.content_id = content_id
-        self.generation = generation
-        self.decision = decision
+        self.content_id: str = content_id
+        self.generation: Generation = generation
+        self.decision: Decision | None = decision
         self.content: Content | None = None
 
     def __repr__(self) -> str:

@@ -66,10 +66,10 @@ class Token:
     __slots__ = ("departed", "lost_at", "open", "settled_before", "since")
 
     def __init__(self, now: float, settled_before: int) -> None:
-        self.since = now
-        self.settled_before = settled_before
-        self.departed = False
-        self.open = True
+        self.since: float = now
+        self.settled_before: int = settled_before
+        self.departed: bool = False
+        self.open: bool = True
         self.lost_at: float | None = None
 
 
@@ -84,10 +84,11 @@ class Windows:
     """
 
     def __init__(self, per_second: int | None, per_hour: int | None, *, first_alone: bool = True) -> None:
-        self.per_second = math.inf if per_second is None else per_second
-        self.per_hour = self._own_limit = math.inf if per_hour is None else per_hour
-        self.in_flight = 0
-        self.foreign = 0
+        self.per_second: float = math.inf if per_second is None else per_second
+        self._own_limit: float = math.inf if per_hour is None else per_hour
+        self.per_hour: float = self._own_limit
+        self.in_flight: int = 0
+        self.foreign: int = 0
         self._size = max(per_second or 0, per_hour or 0, 1)
         self._ring = array("d", bytes(8 * self._size))
         # Counters along the ring that only grow: settled in all; first that is inside the second; inside the hour;

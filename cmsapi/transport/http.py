@@ -145,7 +145,7 @@ class AiohttpTransport:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             aiohttp = self._aiohttp
-            tracing = aiohttp.TraceConfig(trace_config_ctx_factory=lambda trace_request_ctx: trace_request_ctx)
+            tracing = aiohttp.TraceConfig()
             tracing.on_request_headers_sent.append(_tell_departure)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE),
@@ -160,5 +160,5 @@ class _DroppedError(Exception):
     """Hide a dropped connection from aiohttp, which would silently send the request a second time."""
 
 
-async def _tell_departure(session: Any, departing: Callable[[], None], params: Any) -> None:
-    departing()
+async def _tell_departure(session: Any, context: SimpleNamespace, params: Any) -> None:
+    context.trace_request_ctx()

@@ -207,17 +207,14 @@ class _Call:
             self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait
         )
         began = self.sent_at = loop.time()
-        response: Response | None = None
-        failure: BaseException | None = None
         try:
             response = await pipeline.carry(self.request, permit)
         except BaseException as error:
-            failure = error
             # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
             self.in_doubt = self.in_doubt or permit.lost_on_the_way
+            self.tell(None, type(error).__name__, waited=began - asked, duration=loop.time() - began)
             raise
-        finally:
-            self.tell(response, failure, waited=began - asked, duration=loop.time() - began)
+        self.tell(response.status, None, waited=began - asked, duration=loop.time() - began)
         if not 200 <= response.status < 300:
             raise protocol.error_from(response, self.operation, attempts=self.attempt, sent=self.demand.sent)
         # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
@@ -283,15 +280,15 @@ class _Call:
             error.add_note(line)
         return error
 
-    def tell(self, response: Response | None, error: BaseException | None, *, waited: float, duration: float) -> None:
+    def tell(self, status: int | None, error: str | None, *, waited: float, duration: float) -> None:
         self.pipeline.hooks(
             RequestFinished(
                 operation=self.operation.name,
                 method=self.operation.method,
                 path=self.operation.path,
                 attempt=self.attempt,
-                status=response.status if response else None,
-                error=type(error).__name__ if error else None,
+                status=status,
+                error=error,
                 waited=waited,
                 duration=duration,
             )

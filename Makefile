@@ -1,0 +1,65 @@
+# One command on a machine that has only Python 3.11 or later: `make demo`, `make test`.
+# Everything is installed into .venv; nothing else on the machine is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo sandbox test check unit format docs clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo: $(READY) ## Show the main job on a sandbox on this machine: no account, half a minute
+	@$(BIN)/cmsapi demo
+
+sandbox: $(READY) ## Serve the whole service in a box on port 8000
+	@$(BIN)/cmsapi sandbox
+
+test: check unit ## Run everything that has to be green: lint, types, layers, tests
+
+check: $(READY) ## Lint, types, layers, dependencies
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/pyright --warnings cmsapi
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pyright --verifytypes cmsapi --ignoreexternal > .pyright.txt || { cat .pyright.txt; exit 1; }
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/deptry .
+
+unit: $(READY) ## Run the tests with coverage
+	$(BIN)/pytest -n 2 --cov --cov-report=term
+
+format: $(READY) ## Format the code and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(DOCS_READY) ## Build the documentation; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+clean: ## Remove what these commands made
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
+
+# uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
+$(VENV)/bin/python:
+	@if command -v uv >/dev/null 2>&1; then uv venv --quiet --python $(PYTHON) $(VENV); \
+	elif $(PYTHON) -m venv $(VENV) 2>/dev/null; then :; \
+	else rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV); fi
+
+$(READY): pyproject.toml $(VENV)/bin/python
+	@$(call install,.[dev])
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@$(call install,.[docs])
+	@touch $@
+
+define install
+if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python --editable '$(1)'; \
+elif $(BIN)/python -m pip --version >/dev/null 2>&1; then $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '$(1)'; \
+elif $(PYTHON) -m pip --version >/dev/null 2>&1; then $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '$(1)'; \
+else echo 'No installer found: install pip (Debian: python3-pip) or uv.' >&2; exit 1; fi
+endef
