@@ -50,6 +50,7 @@ class Converter:
         self._cattrs.register_structure_hook_factory(_is_list, self._list)
         self._cattrs.register_structure_hook_factory(is_model, self._model)
         self._hooks: dict[Any, Hook] = {}
+        self._oddities: list[_Oddities] = []
 
     def decode(self, type_: type[T], document: object, *, path: str = "$") -> T:
         """Read a parsed JSON document.
@@ -73,6 +74,8 @@ class Converter:
         except (_MismatchError, TypeError, ValueError):
             # Outside the handler, so that the error does not drag the signal and its frames along.
             pass
+        for odd in self._oddities:
+            odd.misfits.clear()
         raise mismatch(type_, document, path)
 
     def decode_page(self, model: type[T], document: object) -> tuple[list[T], Pagination | None]:
@@ -106,13 +109,16 @@ class Converter:
 
     def _model(self, model: type[Model]) -> Hook:
         fields = shape(model)
+        odd = _Oddities(model, self.drift)
+        self._oddities.append(odd)
         scope: dict[str, Any] = {
             "Mismatch": _MismatchError,
             "NONE_ABSENT": NONE_ABSENT,
             "NOTHING_ELSE": NOTHING_ELSE,
             "Model": model,
             "Twin": _twin(model),
-            "odd": _Oddities(model, self.drift),
+            "odd": odd,
+            "misfits": odd.misfits,
             "read_time": datetime.fromisoformat,
         }
         for field in fields:
@@ -132,6 +138,8 @@ class _Oddities:
         self._drift = drift
         self._fields = {field.wire: field for field in shape(model)}
         self._patterns: dict[frozenset[str], frozenset[str]] = {}
+        #: Values of the document being read that have another type than was guessed, by wire name.
+        self.misfits: dict[str, Any] = {}
 
     def _note(self, kind: DriftKind, wire: str, example: str = "") -> None:
         self._drift.note(kind, f"{self._name}.{wire}", example)
@@ -147,9 +155,13 @@ class _Oddities:
         return self._patterns.get(absent, absent)
 
     def null(self, value: object, wire: str, absent: frozenset[str]) -> Any:
-        """Take a null, which the declaration does not show, and nothing else."""
+        """Take a null, which the declaration does not show; where the type is only guessed, anything."""
         if value is not None:
-            raise _MismatchError
+            if self._fields[wire].promised:
+                raise _MismatchError
+            self.misfits[wire] = value
+            self._note(DriftKind.MISFIT, wire)
+            return None
         if wire not in absent and not self._fields[wire].nullable:
             self._note(DriftKind.NULL, wire)
         return None
@@ -167,13 +179,25 @@ class _Oddities:
         self._note(DriftKind.NAIVE_TIME, wire, text)
         return time.replace(tzinfo=UTC)
 
-    def unlisted(self, document: dict[str, Any]) -> Extra:
-        """Keep the keys that nobody lists."""
+    def guessed_time(self, value: object, wire: str, absent: frozenset[str]) -> datetime | None:
+        """Take what may be a time: nobody shows that it is one."""
+        try:
+            if type(value) is str:
+                time = read_time(value)
+                return time if time.tzinfo and "T" in value else self.time(value, wire)
+        except ValueError:
+            pass
+        return typing.cast("None", self.null(value, wire, absent))
+
+    def others(self, document: dict[str, Any]) -> Extra:
+        """Keep the keys that nobody lists, and the values that have no place in their field."""
         known = self._fields
         keys = [key for key in document if key not in known]
         for key in keys:
             self._note(DriftKind.UNKNOWN_KEY, key)
-        return Extra({key: document[key] for key in keys})
+        kept = {**{key: document[key] for key in keys}, **self.misfits}
+        self.misfits.clear()
+        return Extra(kept) if kept else NOTHING_ELSE
 
 
 def _is_list(type_: Any) -> bool:
@@ -219,7 +243,7 @@ def source(model: type[Model]) -> str:
             "    return read({**dict.fromkeys(absent), **document}, _, absent)",
             "model = Twin()",
             *(line for field in fields for line in _reading(field)),
-            f"model.extra = NOTHING_ELSE if len(document) == {len(fields)} else odd.unlisted(document)",
+            f"model.extra = NOTHING_ELSE if len(document) == {len(fields)} and not misfits else odd.others(document)",
             "model._absent = absent",
             f"model._spelled = ({spelled})",
             "model.__class__ = Model",
@@ -243,7 +267,10 @@ def _reading(field: Field) -> list[str]:
     if is_model(field.type):
         return [f"{slot} = read_{name}({value}) if {value} is not None else {null}"]
     if is_open_enum(field.type):
-        return [f"{slot} = {name}_words.get({value}) or odd.word({value}, {field.wire!r}, absent)"]
+        word = value if field.promised else f"{value} if type({value}) is str else None"
+        return [f"{slot} = {name}_words.get({word}) or odd.word({value}, {field.wire!r}, absent)"]
+    if field.type is datetime and not field.promised:
+        return [f"{slot} = odd.guessed_time({value}, {field.wire!r}, absent)"]
     if field.type is datetime:
         return [
             f"if type({value}) is str:",
@@ -253,4 +280,4 @@ def _reading(field: Field) -> list[str]:
         ]
     types = ("float", "int") if field.type is float else (field.type.__name__,)
     wrong = " and ".join(f"type({value}) is not {type_}" for type_ in types)
-    return [f"if {wrong}: {null}", f"{slot} = {value}"]
+    return [f"{slot} = {null} if {wrong} else {value}"]

@@ -62,6 +62,7 @@ def _writer(model: type[Model]) -> Writer:
     scope: dict[str, Any] = {
         "NONE_ABSENT": NONE_ABSENT,
         "UNSPELLED": (object(),) * 2 * len(fields),
+        "complete": _complete,
         "copied": _copied,
         "spell": _spell,
         "without": _without,
@@ -83,7 +84,7 @@ def source(model: type[Model]) -> str:
             *(f"    {field.wire!r}: {_writing(field, times)}," for field in fields),
             "}",
             "if model._absent is not NONE_ABSENT: document = without(model._absent, document)",
-            "if model.extra: document.update(copied(dict(model.extra)))",
+            "if model.extra: complete(document, copied(dict(model.extra)))",
             "return document",
         ]
     )
@@ -110,6 +111,11 @@ def _without(absent: frozenset[str] | None, document: dict[str, Any]) -> dict[st
     if absent is None:
         return {wire: value for wire, value in document.items() if value is not None}
     return {wire: value for wire, value in document.items() if value not in (None, []) or wire not in absent}
+
+
+def _complete(document: dict[str, Any], extra: dict[str, Any]) -> None:
+    """Add the other keys, and values that had no place in their field unless it has another one now."""
+    document.update({wire: value for wire, value in extra.items() if document.get(wire) is None})
 
 
 def _copied(value: Any) -> Any:

@@ -21,6 +21,7 @@ class DriftKind(enum.StrEnum):
     ABSENT = "absent where the specification shows it"
     UNKNOWN_KEY = "key that nobody lists"
     UNKNOWN_WORD = "word that nobody lists"
+    MISFIT = "value of another type than was guessed"
     STATUS = "success code that nobody documents"
     NAIVE_TIME = "time without offset, read as UTC"
 

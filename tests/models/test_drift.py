@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import strategies
 
 from cmsapi.converter import Converter
 from cmsapi.drift import Deviation, Drift, DriftKind
 from cmsapi.models import Content, ContentSummary, Folder, Keyword, Prompt, User
+from tests import strategies
 
 
 @pytest.mark.parametrize("model", strategies.TABLES, ids=lambda model: model.__name__)

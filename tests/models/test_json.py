@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from cmsapi.converter import Converter, encode, to_dict
 from cmsapi.errors import DecodeError
 from cmsapi.jsontext import dumps, loads
 from cmsapi.models import Content, CreditType, FolderRef, GenerationSettings
+from tests import strategies
 
 
 @pytest.mark.parametrize(
