@@ -97,10 +97,11 @@ def test_a_wrong_type_is_named(model: type[Model], data: st.DataObject) -> None:
 
     read, error = outcome(converter, model, document)
 
-    if error is None:
+    if read is not None:
         assert document == to_dict(read)
         assert [key] == [where.rpartition(".")[2] for where in misfits(converter)]
     else:
+        assert error is not None
         assert path == error.path
         assert len(error.excerpt) <= 80
         assert error.__context__ is None
