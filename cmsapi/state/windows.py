@@ -63,11 +63,13 @@ class Quota:
 class Token:
     """Stand for one request that may be made. Whoever takes it ends it: `answered`, `lost` or `unsent`."""
 
-    __slots__ = ("departed", "lost_at", "open", "settled_before", "since")
+    __slots__ = ("departed", "left_before", "lost_at", "open", "settled_before", "since")
 
-    def __init__(self, now: float, settled_before: int) -> None:
+    def __init__(self, now: float, settled_before: int, left_before: int) -> None:
         self.since: float = now
+        # Own requests that had settled, and that had left the hour, when this one was taken.
         self.settled_before: int = settled_before
+        self.left_before: int = left_before
         self.departed: bool = False
         self.open: bool = True
         self.lost_at: float | None = None
@@ -113,9 +115,7 @@ class Windows:
                 return self._next_settling(now)
             return min(self._ring[self._second % self._size] + SECOND, self._next_settling(now))
         if self.remaining <= 0:
-            oldest = self._ring[self._hour % self._size] + HOUR if self._hour < self._settled else math.inf
-            others = min(self._foreign_oldest_leaves, self._foreign_gone) if self.foreign else math.inf
-            return min(oldest, others)
+            return min(self._next_of_hour(int(1 - self.remaining), now), self._next_settling(now))
         return now
 
     @property
@@ -125,7 +125,7 @@ class Windows:
 
     def take(self, now: float) -> Token:
         """Take the token that `next_time` has found free."""
-        token = Token(now, self._settled)
+        token = Token(now, self._settled, self._hour)
         self.in_flight += 1
         if self._departed and self._silent(now):
             self._probe = token
@@ -137,18 +137,23 @@ class Windows:
         wait = when - now if when != math.inf else 0.0
         short = ahead + 1 - self.remaining
         if short > 0:
-            index = self._hour + int(short) - 1
-            wait = max(wait, self._ring[index % self._size] + HOUR - now if index < self._settled else HOUR)
+            wait = max(wait, min(self._next_of_hour(int(short), now) - now, HOUR))
         burst = ahead + 1 - (self.per_second - self.in_flight - (self._settled - self._second))
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
     def reset_in(self, now: float) -> float:
         """Return seconds until the hour gives a token back, 0 when none of its tokens is settled."""
         self._advance(now)
-        return self._ring[self._hour % self._size] + HOUR - now if self._hour < self._settled else 0.0
+        if self.per_hour == math.inf or self._hour == self._settled:
+            return 0.0
+        return self._ring[self._hour % self._size] + HOUR - now
 
     def tighten(self, per_second: int | None, per_hour: int | None) -> None:
         """Obey stricter limits from now on; looser ones change nothing."""
+        if per_hour is not None and self._own_limit == math.inf:
+            self._grow(per_hour)
+        if per_second is not None and self.per_second == math.inf:
+            self._grow(per_second)
         self.per_second = min(self.per_second, math.inf if per_second is None else per_second)
         self._own_limit = min(self._own_limit, math.inf if per_hour is None else per_hour)
         self.per_hour = min(self.per_hour, self._own_limit)
@@ -196,6 +201,19 @@ class Windows:
         self.in_flight -= 1
         self._ring[self._settled % self._size] = now
         self._settled += 1
+
+    def _grow(self, size: int) -> None:
+        old, had = self._ring, self._size
+        if size <= had:
+            return
+        self._size = size
+        self._ring = array("d", bytes(8 * size))
+        for index in range(max(0, self._settled - size), self._settled):
+            # What the old ring has forgotten is taken to be as young as the oldest that it remembers.
+            self._ring[index % size] = old[max(index, self._settled - had) % had]
+        self._hour = max(self._hour, self._settled - size)
+        self._second = max(self._second, self._settled - size)
+        self._certain = max(self._certain, self._settled - size)
 
     # The passing of time
 
@@ -253,12 +271,27 @@ class Windows:
         ends = (token.lost_at for token in self._departed if token.open and token.lost_at is not None)
         return min(ends, default=math.inf) + IN_FLIGHT_CAP
 
+    def _next_of_hour(self, count: int, now: float) -> float:
+        """Return when the hour will have given `count` tokens back, infinity when that takes an answer first."""
+        candidates = [self._leaves(count)]
+        if self.foreign:
+            candidates.append(max(self._leaves(count - 1), self._foreign_oldest_leaves))
+            candidates.append(max(self._leaves(count - self.foreign), self._foreign_gone))
+        return max(now, min(candidates))
+
+    def _leaves(self, count: int) -> float:
+        """Return when the hour will have given `count` own tokens back."""
+        index = self._hour + count - 1
+        if count <= 0:
+            return -math.inf
+        return self._ring[index % self._size] + HOUR if index < self._settled else math.inf
+
     # Other users of the key
 
     def _observe(self, token: Token, now: float, quota: Quota) -> None:
         self.per_hour = min(self._own_limit, quota.limit)
         counted = quota.limit - quota.remaining
-        at_least = counted - self.in_flight - (self._settled - self._hour)
+        at_least = counted - self.in_flight - (self._settled - token.left_before)
         if at_least > self.foreign:
             self.foreign = at_least
         elif self.foreign:

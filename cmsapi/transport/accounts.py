@@ -24,10 +24,15 @@ def limiter_of(account: str, limits: RateLimits) -> RateLimiter:
         limits: The limits of the client that asks.
     """
     loop = asyncio.get_running_loop()
-    limiters = _limiters.setdefault(loop, {})
+    limiters = _limiters.get(loop)
+    if limiters is None:
+        # A limiter's timer holds its loop, so that the weak keys alone would never let go of it.
+        for other in [other for other in _limiters if other.is_closed()]:
+            del _limiters[other]
+        limiters = _limiters[loop] = {}
     limiter = limiters.get(account)
     if limiter is None:
-        for name in [name for name, other in limiters.items() if other.idle(loop.time())]:
+        for name in [name for name, unused in limiters.items() if unused.idle(loop.time())]:
             del limiters[name]
         limiter = limiters[account] = RateLimiter(Windows(limits.per_second, limits.per_hour))
     else:
