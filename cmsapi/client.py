@@ -6,6 +6,7 @@ import asyncio
 import enum
 import random
 import ssl as ssl_module
+import weakref
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -39,8 +40,8 @@ from cmsapi.resources import (
 )
 from cmsapi.transport.accounts import limiter_of
 from cmsapi.transport.clock import ServerClock
-from cmsapi.transport.http import AiohttpTransport, TellingTransport, Transport
-from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
+from cmsapi.transport.pipeline import Demand, Pipeline, UnderWay
 from cmsapi.transport.protocol import RequestBuilder, check_path
 from cmsapi.transport.ratelimit import RateLimit, RateLimiter
 
@@ -109,13 +110,16 @@ class Trunk:
 
     def __init__(self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook]) -> None:
         self.account = account
+        self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()
         self.hooks: Hooks = Hooks((self.tally, *hooks))
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
-        self.desks: list[Desk] = []
+        self.under_way: UnderWay = UnderWay()
+        # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
+        self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
         self._life = Life.UNBOUND
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -133,18 +137,31 @@ class Trunk:
 
     def limiter(self, limits: RateLimits) -> RateLimiter:
         """Return the limiter of the account on this loop."""
-        return limiter_of(self.account.digest, limits)
+        return limiter_of(self.digest, limits)
 
     async def aclose(self) -> None:
-        """Close everything, once."""
+        """Close everything, once.
+
+        Raises:
+            ClientClosedError: The client belongs to another event loop that still runs.
+        """
         if self._life is Life.CLOSED:
             return
+        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+            if not self._loop.is_closed():
+                raise ClientClosedError("The client belongs to another event loop; close it there.")
+            # Its tasks and connections have died with the loop.
+            self._life = Life.CLOSED
+            return
         self._life = Life.CLOSED
-        for desk in self.desks:
-            await desk.aclose()
-        close = getattr(self.transport, "aclose", None)
-        if close is not None:
-            await close()
+        try:
+            await self.under_way.end()
+            for desk in tuple(self.desks):
+                await desk.aclose()
+        finally:
+            close = getattr(self.transport, "aclose", None)
+            if close is not None:
+                await close()
 
     def __repr__(self) -> str:
         return f"{self.account.base_url}, {self._life.value}"
@@ -165,7 +182,8 @@ class Client:
         launch: What a launch does when the same work is under way.
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
         transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
-        session: An aiohttp session to use; it is not closed here.
+        session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
+            knows better what was never sent.
         hooks: Called with each event of `cmsapi.instrumentation`.
         proxy: Proxy URL.
         ssl: TLS context for private authorities or client certificates.
@@ -199,19 +217,32 @@ class Client:
             limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
         )
         account = Account.resolve(api_key, base_url, allow_http=allow_http)
+        if session is not None and trust_env:
+            raise ConfigError("trust_env is for an own session; make yours with aiohttp.ClientSession(trust_env=True).")
         if transport is None:
-            transport = AiohttpTransport(settings.timeouts, session=session, proxy=proxy, ssl=ssl, trust_env=trust_env)
+            transport = (
+                AiohttpTransport(settings.timeouts, proxy=proxy, ssl=ssl, trust_env=trust_env)
+                if session is None
+                else SessionTransport(session, settings.timeouts, proxy=proxy, ssl=ssl)
+            )
         elif session is not None or proxy is not None or ssl is not None or trust_env:
             raise ConfigError(
                 "session, proxy, ssl and trust_env are for the own transport; give them to yours instead."
             )
+        elif not callable(getattr(transport, "send", None)):
+            raise ConfigError("transport is an object with `async def send(request) -> Response`.")
+        if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
+            raise ConfigError("hooks is a list of functions that take an event.")
         self._assemble(Trunk(account, transport, hooks), settings)
 
     def _assemble(self, trunk: Trunk, settings: Settings) -> None:
         self._trunk = trunk
         self._settings = settings
+        transport = trunk.transport
         pipeline = Pipeline(
-            transport=trunk.transport,
+            transport=transport.with_timeouts(settings.timeouts)
+            if isinstance(transport, SessionTransport)
+            else transport,
             find_limiter=lambda: trunk.limiter(settings.limits),
             clock=trunk.clock,
             retry=settings.retry,
@@ -219,11 +250,12 @@ class Client:
             max_wait=settings.limits.max_wait,
             hooks=trunk.hooks,
             rng=trunk.rng,
+            under_way=trunk.under_way,
         )
         builder = RequestBuilder(trunk.account, __version__)
         core = self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
         desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, trunk.rng)
-        trunk.desks.append(desk)
+        trunk.desks.add(desk)
         launcher = Launcher(core, desk, settings.launch)
         self.users: Users = Users(core)
         self.workspaces: Workspaces = Workspaces(core)
@@ -251,7 +283,11 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close connections and stop looking at jobs; whoever waits gets `ClientClosedError`. Jobs go on remotely."""
+        """Close connections and stop looking at jobs; whoever waits gets `ClientClosedError`. Jobs go on remotely.
+
+        Raises:
+            ClientClosedError: The client belongs to another event loop that still runs.
+        """
         await self._trunk.aclose()
 
     async def me(self) -> User:
@@ -283,13 +319,21 @@ class Client:
 
         Returns:
             The JSON document, or None for an empty body.
+
+        Raises:
+            ArgumentError: Something cannot be sent, or would be sent to another host; nothing was.
         """
         verb = method.upper() if isinstance(method, str) else method
-        if verb not in _REPLAY_BY_METHOD:
+        if not isinstance(verb, str) or verb not in _REPLAY_BY_METHOD:
             raise ArgumentError(f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {method!r}.", parameter="method")
         self._trunk.ensure_open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
-        request = self._core.builder.build(verb, operation.path, params, json)
+        try:
+            request = self._core.builder.build(verb, operation.path, params, json)
+        except ArgumentError:
+            raise
+        except ValueError as error:
+            raise ArgumentError(f"json cannot be sent: {error}.", parameter="json") from error
         demand = Demand(
             repeat=retry is True,
             max_attempts=1 if retry is False else None,

@@ -5,13 +5,14 @@ aiohttp is loaded with the first transport, not with the package: it is most of 
 
 from __future__ import annotations
 
+import copy
 import ssl as ssl_module
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from cmsapi.config import Timeouts
-from cmsapi.errors import ConfigError, NotSentError, OutcomeUnknownError
+from cmsapi.errors import ClientClosedError, ConfigError, NotSentError, OutcomeUnknownError, TransportError
 from cmsapi.transport.message import Headers, Request, Response
 
 if TYPE_CHECKING:
@@ -36,47 +37,54 @@ class Transport(Protocol):
 
 @runtime_checkable
 class TellingTransport(Protocol):
-    """Carry requests and tell when their bytes may leave, so that connecting does not count as being under way."""
+    """Carry requests and tell when their bytes may leave, so that connecting does not count as being under way.
+
+    A request that ends before `departing` was called is taken for not sent. A transport that cannot be sure of the
+    moment must not have this method.
+    """
 
     async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
         """Send a request, calling `departing` just before its first byte may leave."""
         ...
 
 
-class AiohttpTransport:
-    """Send requests over a pool of connections.
+class SessionTransport:
+    """Send requests with a session that somebody else made and will close.
+
+    Nothing shows when the bytes of its requests leave, so that whatever is not certain counts as sent.
 
     Args:
+        session: The session. Its middlewares, timeouts and `raise_for_status` are not used.
         timeouts: How long to wait for a connection; the request timeout is kept by the caller.
-        session: A session to use instead of an own one; it is not closed here, and it cannot tell when bytes leave.
-            Its middlewares are not used.
         proxy: Proxy URL.
         ssl: TLS context, for private certificate authorities or client certificates.
-        trust_env: Read proxies from the environment; makes every request several times as expensive.
 
     Raises:
-        ConfigError: `ssl` is not a context; verification cannot be switched off by a flag.
+        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), or `proxy` is not a URL.
     """
 
     def __init__(
         self,
+        session: aiohttp.ClientSession,
         timeouts: Timeouts,
         *,
-        session: aiohttp.ClientSession | None = None,
         proxy: str | None = None,
         ssl: ssl_module.SSLContext | None = None,
-        trust_env: bool = False,
     ) -> None:
+        self._pool = _Pool(session)
+        self._set_options(timeouts, proxy, ssl)
+
+    def _set_options(self, timeouts: Timeouts, proxy: str | None, ssl: ssl_module.SSLContext | None) -> None:
         import aiohttp
 
         if ssl is not None and not isinstance(ssl, ssl_module.SSLContext):
             raise ConfigError("ssl is an ssl.SSLContext; to trust a private authority, load it into a context.")
+        if proxy is not None and not (isinstance(proxy, str) and proxy.startswith(("http://", "https://"))):
+            raise ConfigError("proxy is the URL of a proxy, for example 'http://proxy.example.com:3128'.")
         self._aiohttp = aiohttp
-        self._given = session
-        self._session = session
-        self._trust_env = trust_env
         self._options: dict[str, Any] = {
             "allow_redirects": False,
+            "raise_for_status": False,
             "timeout": aiohttp.ClientTimeout(total=None, connect=timeouts.connect),
             "middlewares": (self._send_once,),
         }
@@ -85,53 +93,65 @@ class AiohttpTransport:
         if ssl is not None:
             self._options["ssl"] = ssl
 
-    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
-        """Send a request, calling `departing` just before its first byte may leave.
+    def with_timeouts(self, timeouts: Timeouts) -> Self:
+        """Make a twin with other timeouts that shares the connections."""
+        twin = copy.copy(self)
+        twin._options = {**self._options, "timeout": self._aiohttp.ClientTimeout(total=None, connect=timeouts.connect)}
+        return twin
+
+    async def send(self, request: Request) -> Response:
+        """Send a request.
 
         Raises:
             NotSentError: Nothing has left this machine.
             OutcomeUnknownError: The request may have reached the service, and no whole answer came.
+            ClientClosedError: The connections are closed.
+            ConfigError: The session's or the environment's settings cannot go with the request.
         """
+        return await self._exchange(request, SimpleNamespace(departed=True))
+
+    async def aclose(self) -> None:
+        """Send nothing any more; an own session is closed, a given one is not."""
+        await self._pool.aclose()
+
+    async def _exchange(self, request: Request, flight: SimpleNamespace) -> Response:
         from yarl import URL
 
-        aiohttp = self._aiohttp
-        flight = SimpleNamespace(departed=self._session is self._given and self._given is not None)
-
-        def depart() -> None:
-            flight.departed = True
-            departing()
-
         try:
-            async with self._open_session().request(
+            async with self._pool.session().request(
                 request.method,
                 URL(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                trace_request_ctx=depart,
+                trace_request_ctx=flight,
                 **self._options,
             ) as answer:
                 body = await answer.read()
                 return Response(answer.status, Headers(iter(answer.headers.items())), body)
-        except (aiohttp.ClientError, _DroppedError, OSError) as error:
-            # By type and by what has left, never by a status: aiohttp calls a garbage status line a 400.
-            cause = error.__cause__ if isinstance(error, _DroppedError) else error
-            said = type(cause).__name__
-            never_sent = isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-            if never_sent or not flight.departed:
-                raise NotSentError(
-                    f"No connection to the service ({said}). Nothing was sent, so nothing was changed or charged."
-                ) from cause
-            raise OutcomeUnknownError(f"The request was sent, but no whole answer came back ({said}).") from cause
+        except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
+            failure = self._failure(error, flight.departed)
+        except ValueError as error:
+            # A session or a .netrc brings credentials of its own.
+            raise ConfigError(f"aiohttp refuses the request: {error}") from None
+        # Outside the handler, so that the failure holds nothing that holds the request and its key.
+        raise failure
 
-    async def send(self, request: Request) -> Response:
-        """Send a request."""
-        return await self.send_telling(request, lambda: None)
-
-    async def aclose(self) -> None:
-        """Close the pool, unless the session was given."""
-        session, self._session = self._session, self._given
-        if session is not None and session is not self._given:
-            await session.close()
+    def _failure(self, error: Exception, departed: bool) -> TransportError:
+        # By type and by what has left, never by a status: aiohttp calls a garbage status line a 400.
+        aiohttp = self._aiohttp
+        cause = error.__cause__ if isinstance(error, _DroppedError) else error
+        said = type(cause).__name__
+        failure: TransportError
+        if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+            failure = NotSentError(
+                f"No connection to the service ({said}). Nothing was sent, so nothing was changed or charged."
+            )
+        else:
+            failure = OutcomeUnknownError(f"The request was sent, but no whole answer came back ({said}).")
+        # An error about an answer holds the request's headers.
+        if not isinstance(cause, aiohttp.ClientResponseError):
+            failure.__cause__ = cause
+        return failure
 
     async def _send_once(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         aiohttp = self._aiohttp
@@ -142,11 +162,58 @@ class AiohttpTransport:
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             raise _DroppedError from error
 
-    def _open_session(self) -> aiohttp.ClientSession:
+
+class AiohttpTransport(SessionTransport):
+    """Send requests over a pool of connections of its own, and tell when their bytes may leave.
+
+    Args:
+        timeouts: How long to wait for a connection; the request timeout is kept by the caller.
+        proxy: Proxy URL.
+        ssl: TLS context, for private certificate authorities or client certificates.
+        trust_env: Read proxies from the environment; makes every request several times as expensive.
+
+    Raises:
+        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), or `proxy` is not a URL.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        *,
+        proxy: str | None = None,
+        ssl: ssl_module.SSLContext | None = None,
+        trust_env: bool = False,
+    ) -> None:
+        self._pool = _Pool(None, trust_env)
+        self._set_options(timeouts, proxy, ssl)
+
+    async def send(self, request: Request) -> Response:
+        """Send a request."""
+        return await self.send_telling(request, lambda: None)
+
+    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+        """Send a request, calling `departing` just before its first byte may leave; raises what `send` raises."""
+        return await self._exchange(request, SimpleNamespace(departed=False, departing=departing))
+
+
+class _Pool:
+    """Hold the session: one that was given, or an own one from the first request on."""
+
+    def __init__(self, given: aiohttp.ClientSession | None, trust_env: bool = False) -> None:
+        self._session = given
+        self._own = given is None
+        self._trust_env = trust_env
+        self._closed = False
+
+    def session(self) -> aiohttp.ClientSession:
+        if self._closed or (self._session is not None and self._session.closed):
+            whose = "The connections are" if self._own or self._closed else "The aiohttp session given to the client is"
+            raise ClientClosedError(f"{whose} closed; nothing was sent.")
         if self._session is None:
-            aiohttp = self._aiohttp
+            import aiohttp
+
             tracing = aiohttp.TraceConfig()
-            tracing.on_request_headers_sent.append(_tell_departure)
+            tracing.on_request_headers_sent.append(_depart)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -155,10 +222,17 @@ class AiohttpTransport:
             )
         return self._session
 
+    async def aclose(self) -> None:
+        self._closed = True
+        if self._own and self._session is not None:
+            await self._session.close()
+
 
 class _DroppedError(Exception):
     """Hide a dropped connection from aiohttp, which would silently send the request a second time."""
 
 
-async def _tell_departure(session: Any, context: SimpleNamespace, params: Any) -> None:
-    context.trace_request_ctx()
+async def _depart(session: Any, context: SimpleNamespace, params: Any) -> None:
+    flight = context.trace_request_ctx
+    flight.departed = True
+    flight.departing()

@@ -15,10 +15,12 @@ import attrs
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
+    ClientClosedError,
     CMSError,
     DeadlineError,
     NotSentError,
     OutcomeUnknownError,
+    RateLimitWaitError,
     TransportError,
 )
 from cmsapi.instrumentation import Hooks, QuotaWait, RateLimitPaused, RequestFinished, RetryScheduled
@@ -67,6 +69,39 @@ class Demand:
     sent: tuple[str, ...] = ()
 
 
+class UnderWay:
+    """Know the calls under way of a client and its twins, so that closing ends them."""
+
+    __slots__ = ("_ended", "_scopes", "closing")
+
+    def __init__(self) -> None:
+        self.closing: bool = False
+        self._scopes: set[asyncio.Timeout] = set()
+        self._ended: asyncio.Event | None = None
+
+    def enter(self, scope: asyncio.Timeout) -> None:
+        """Note that a call has begun."""
+        self._scopes.add(scope)
+
+    def leave(self, scope: asyncio.Timeout) -> None:
+        """Note that a call is over."""
+        self._scopes.discard(scope)
+        if self._ended is not None and not self._scopes:
+            self._ended.set()
+
+    async def end(self) -> None:
+        """End all calls, and return when they have told their callers."""
+        self.closing = True
+        if not self._scopes:
+            return
+        self._ended = asyncio.Event()
+        now = asyncio.get_running_loop().time()
+        for scope in self._scopes:
+            if not scope.expired():
+                scope.reschedule(now)
+        await self._ended.wait()
+
+
 @attrs.define
 class Pipeline:
     """Send requests of one account.
@@ -80,6 +115,7 @@ class Pipeline:
         max_wait: Longest wait for quota in seconds.
         hooks: Who wants to hear of it.
         rng: Source of jitter.
+        under_way: Where calls are noted while they run.
     """
 
     transport: Transport | TellingTransport
@@ -90,6 +126,7 @@ class Pipeline:
     max_wait: float | None = None
     hooks: Hooks = attrs.field(factory=Hooks)
     rng: random.Random = attrs.field(factory=random.Random)
+    under_way: UnderWay = attrs.field(factory=UnderWay)
     _tells: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -103,20 +140,21 @@ class Pipeline:
             TransportError: There was no usable answer.
             RateLimitWaitError: The quota frees later than `max_wait`.
             DeadlineError: The deadline is over.
+            ClientClosedError: The client was closed meanwhile.
         """
         call = _Call(self, operation, request, demand)
-        deadline = self.timeouts.deadline
-        if deadline is None:
-            return await call.run()
-        scope = asyncio.timeout(deadline)
+        scope = asyncio.timeout(self.timeouts.deadline)
         try:
             async with scope:
                 call.ends_at = scope.when()
+                self.under_way.enter(scope)
                 return await call.run()
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            raise call.too_late(deadline) from error
+            raise call.cut_short() from error
+        finally:
+            self.under_way.leave(scope)
 
     async def carry(self, request: Request, permit: Permit) -> Response:
         """Take a permit through one request, and end it.
@@ -176,10 +214,18 @@ class _Call:
         policy, demand = self.pipeline.retry, self.demand
         replay = Replay.IDEMPOTENT if demand.repeat else self.operation.replay
         most = min(policy.max_attempts, demand.max_attempts or policy.max_attempts)
+        error: APIError | TransportError | None = None
+        outcome = Outcome.REFUSED
         while True:
-            self.attempt += 1
             try:
                 return await self.once()
+            except RateLimitWaitError as refused:
+                if error is None:
+                    raise
+                # What happened says more than that another try would have to wait.
+                self.history.append(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
+                final = self.final(error, outcome, replay)
+                raise final from final.__cause__
             except (APIError, TransportError) as caught:
                 error, outcome = caught, _outcome(caught)
                 if self.settles_deletion(error):
@@ -207,6 +253,7 @@ class _Call:
             self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait
         )
         began = self.sent_at = loop.time()
+        self.attempt += 1
         try:
             response = await pipeline.carry(self.request, permit)
         except BaseException as error:
@@ -216,9 +263,12 @@ class _Call:
             raise
         self.tell(response.status, None, waited=began - asked, duration=loop.time() - began)
         if not 200 <= response.status < 300:
-            raise protocol.error_from(response, self.operation, attempts=self.attempt, sent=self.demand.sent)
+            told = protocol.without_key(response, self.request)
+            raise protocol.error_from(told, self.operation, attempts=self.attempt, sent=self.demand.sent)
         # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
-        document = None if self.operation.method == "DELETE" else protocol.read_document(response, self.operation.name)
+        document = None
+        if self.operation.method != "DELETE":
+            document = protocol.read_document(response, self.operation.name, self.request)
         return self.exchange(response.status, document)
 
     def settles_deletion(self, error: CMSError) -> bool:
@@ -263,19 +313,29 @@ class _Call:
     def announce_wait(self, expected: float) -> None:
         self.pipeline.hooks(QuotaWait(operation=self.operation.name, expected=expected))
 
-    def too_late(self, deadline: float) -> DeadlineError:
+    def cut_short(self) -> CMSError:
+        """Say that the deadline or the closing of the client ended the call, and what became of it."""
+        name, closing = self.operation.name, self.pipeline.under_way.closing
         fate = (
             "A request was sent without an answer, so it may have taken effect."
             if self.in_doubt
             else "Nothing of it was executed."
         )
-        error = DeadlineError(
-            f"{self.operation.name} was not done within its deadline of {deadline:g} s "
-            f"(attempt {self.attempt}, waits for quota included). {fate}",
-            operation=self.operation.name,
-            attempts=self.attempt,
-            sent=self.in_doubt,
-        )
+        error: CMSError
+        if not closing:
+            error = DeadlineError(
+                f"{name} was not done within its deadline of {self.pipeline.timeouts.deadline:g} s "
+                f"({self.attempt} requests were made, waits for quota included). {fate}",
+                operation=name,
+                attempts=self.attempt,
+                sent=self.in_doubt,
+            )
+        elif self.in_doubt and self.operation.replay in (Replay.CREATES, Replay.COSTS_CREDIT):
+            error = OutcomeUnknownError(
+                f"The client was closed during {name}. {fate}", operation=name, attempts=self.attempt
+            )
+        else:
+            error = ClientClosedError(f"The client was closed during {name}. {fate}")
         for line in self.history:
             error.add_note(line)
         return error

@@ -16,11 +16,15 @@ from cmsapi import errors
 from cmsapi.config import Account
 from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
 from cmsapi.jsontext import dumps, loads
+from cmsapi.mismatch import excerpt
 from cmsapi.operations import Operation
 from cmsapi.state.windows import Quota
 from cmsapi.transport.message import Headers, Request, Response
 
 LONGEST_ID = 512
+_DAY = 86_400.0
+# Bytes of a body that an error may show.
+_SHOWN = 100
 
 # Specification 7: `code` is stable and machine-readable, and comes before the status.
 _BY_CODE: Mapping[str, type[APIError]] = {
@@ -168,8 +172,16 @@ class RequestBuilder:
 # Answers
 
 
-def read_document(response: Response, operation: str) -> Any:
-    """Read the JSON of a 2xx answer; an empty body reads as None.
+def without_key(response: Response, request: Request) -> Response:
+    """Mask the key in an answer that repeats its request, as pages of proxies and debugging servers do."""
+    key = request.headers.get("authorization", "").rpartition(" ")[2].encode()
+    if not key or key not in response.body:
+        return response
+    return Response(response.status, response.headers, response.body.replace(key, b"sk_***"))
+
+
+def read_document(response: Response, operation: str, request: Request) -> Any:
+    """Read the JSON of a 2xx answer to a request; an empty body reads as None.
 
     Raises:
         DecodeError: The body is not JSON, or not as strict as JSON is.
@@ -180,6 +192,9 @@ def read_document(response: Response, operation: str) -> Any:
         return loads(response.body)
     except DecodeError as error:
         error.operation = operation
+        masked = without_key(response, request)
+        if masked is not response:
+            error.args, error.excerpt = ("Expected JSON",), excerpt(masked.body[:_SHOWN])
         raise
 
 
@@ -191,18 +206,18 @@ def read_quota(headers: Mapping[str, str]) -> Quota | None:
         reset = float(headers["x-ratelimit-reset"])
     except (KeyError, ValueError):
         return None
-    if not (limit > 0 and 0 <= remaining <= limit and 0 <= reset <= 86_400):
+    if not (limit > 0 and 0 <= remaining <= limit and 0 <= reset <= _DAY):
         return None
     return Quota(limit, remaining, reset)
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read `Retry-After` in seconds (specification 8, rule 4); None when it is missing or not a sane number."""
+    """Read `Retry-After` in seconds (specification 8, rule 4), at most a day; None when it is missing or no number."""
     try:
         seconds = float(headers["retry-after"])
     except (KeyError, ValueError):
         return None
-    return seconds if 0 <= seconds <= 86_400 else None
+    return min(seconds, _DAY) if seconds >= 0 else None
 
 
 def read_date(headers: Mapping[str, str]) -> float | None:
@@ -236,7 +251,7 @@ def error_from(response: Response, operation: Operation, *, attempts: int, sent:
         "operation": operation.name,
         "retry_after": read_retry_after(response.headers),
         "attempts": attempts,
-        "hint": hint or operation.hint,
+        "hint": hint,
     }
     if cls is ValidationError:
         return ValidationError(field=_named_field(message, sent), **details)
