@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import math
 import os
+import re
+import sys
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,6 +20,11 @@ from cmsapi.errors import ConfigError
 API_KEY_VARIABLE = "CMSAPI_API_KEY"
 BASE_URL_VARIABLE = "CMSAPI_BASE_URL"
 LONGEST_API_KEY = 4096
+# The limiter keeps eight bytes for each request of an hour.
+LARGEST_COUNT = 1_000_000
+_PORTS = {"http": 80, "https": 443}
+# Backslashes, quotes and everything outside ASCII mean different hosts to different parsers.
+_PLAIN = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+", re.ASCII)
 
 
 def _seconds(*, zero: bool = False) -> Any:
@@ -27,8 +33,9 @@ def _seconds(*, zero: bool = False) -> Any:
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if value is None and attribute.default is None:
             return
-        fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not fits or value < 0 or (value == 0 and not zero):  # type: ignore[operator]  # `fits` says it is a number
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and value <= sys.float_info.max
+        # The comparisons are written so that NaN fails them.
+        if not fits or not (value > 0 or (value == 0 and zero)):  # type: ignore[operator]  # `fits`: it is a number
             low = "0 or more" if zero else "more than 0"
             raise ConfigError(
                 f"{type(instance).__name__}.{attribute.name} is a finite number of seconds, {low}: {value!r}"
@@ -42,6 +49,9 @@ def _count(instance: object, attribute: attrs.Attribute[Any], value: object) -> 
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigError(f"{type(instance).__name__}.{attribute.name} is a whole number from 1 on: {value!r}")
+    if value > LARGEST_COUNT:
+        no_limit = ", or None for no limit" if attribute.name.startswith("per_") else ""
+        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is at most {LARGEST_COUNT:,}{no_limit}")
 
 
 def _word(*allowed: str) -> Any:
@@ -166,32 +176,41 @@ class Account:
 
 
 def _checked_key(key: str | None) -> str:
-    if not key:
+    if key is None or key == "":
         raise ConfigError(f"No API key: pass Client('sk_…') or set {API_KEY_VARIABLE}.")
-    if not isinstance(key, str) or not key.startswith("sk_"):
-        raise ConfigError("An API key begins with 'sk_' (specification 5, rule 2); this one does not.")
+    if not isinstance(key, str) or not key.startswith("sk_") or key == "sk_":
+        raise ConfigError("An API key begins with 'sk_' (specification 5, rule 2) and goes on; this one does not.")
     if not key.isascii() or not key.isprintable() or " " in key or len(key) > LONGEST_API_KEY:
         raise ConfigError("The API key holds white space, control or other characters that no key has; check the copy.")
     return key
 
 
 def _checked_url(url: str | None, allow_http: bool) -> str:
-    if not url:
+    if url is None or url == "":
         raise ConfigError(f"No base URL: pass Client(…, base_url='https://…') or set {BASE_URL_VARIABLE}.")
+    if not isinstance(url, str):
+        raise ConfigError(f"The base URL is a string, not {type(url).__name__}.")
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError as error:
         raise ConfigError(f"The base URL cannot be read: {error}") from None
-    if parts.scheme not in ("http", "https") or not host or any(not c.isprintable() or c.isspace() for c in url):
-        raise ConfigError("The base URL is an absolute http(s) address, for example 'https://api.example.com'.")
-    if parts.username is not None or parts.query or parts.fragment:
+    if parts.scheme not in ("http", "https") or not host or not _PLAIN.fullmatch(url):
+        raise ConfigError(
+            "The base URL is an absolute http(s) address in ASCII, for example 'https://api.example.com'."
+        )
+    if parts.username is not None or "?" in url or "#" in url:
         raise ConfigError("The base URL has no user, query or fragment.")
+    if any(segment in (".", "..") for segment in parts.path.split("/")):
+        raise ConfigError("The path of the base URL has no dot segments.")
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
         raise ConfigError(
             "The key would travel unencrypted: use https://, or ask for it by name with Client(…, allow_http=True)."
         )
-    return url.rstrip("/")
+    # One spelling for one service, because limits are kept by key and base URL.
+    name = f"[{host}]" if ":" in host else host
+    place = name if port in (None, _PORTS[parts.scheme]) else f"{name}:{port}"
+    return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
 
 
 def _is_loopback(host: str) -> bool:
