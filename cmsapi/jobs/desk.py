@@ -1,18 +1,20 @@
 """Where the jobs of a client are looked at: one look, what it means, and what follows from it.
 
 A look that fails says nothing about the job. Not a 404 either, until it has been 404 for a minute and three looks. A
-refused key ends the waiters, not the job.
+refused key ends the waiters, not the job; an order to decide on a review stands, and is followed once the key works.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
+
+import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.core import LARGEST_PAGE, Core
@@ -20,6 +22,8 @@ from cmsapi.errors import (
     ClientClosedError,
     CMSError,
     ForbiddenError,
+    JobError,
+    JobSupersededError,
     NotFoundError,
     UnauthorizedError,
 )
@@ -28,10 +32,11 @@ from cmsapi.jobs.endings import VANISHED_AFTER, failed, superseded, undecidable,
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, JobKind, Judgement
+from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, Judgement
+from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacing import doubt_limit, next_look
 from cmsapi.jobs.poller import Poller
-from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.models import ContentIdea, ContentIdeaSearch, Generation
 from cmsapi.models.model import Model
@@ -40,9 +45,9 @@ from cmsapi.transport.ratelimit import Priority
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
+T = TypeVar("T")
+
 VANISHED_LOOKS = 3
-# A job that nobody has looked at for this long is no longer joined: it may have ended long ago.
-FORGOTTEN_AFTER = 86_400.0
 
 
 class Desk:
@@ -54,19 +59,29 @@ class Desk:
         hooks: Who wants to hear of looks.
         base_url: Where the jobs run.
         rng: Source of jitter.
+        ongoing: What runs already; shared by clients that must not pay twice for the same work.
     """
 
-    def __init__(self, core: Core, policy: PollPolicy, hooks: Hooks, base_url: str, rng: random.Random) -> None:
+    def __init__(
+        self,
+        core: Core,
+        policy: PollPolicy,
+        hooks: Hooks,
+        base_url: str,
+        rng: random.Random,
+        ongoing: Ongoing | None = None,
+    ) -> None:
         self.base_url = base_url
         self._core = core
         self._policy = policy
         self._hooks = hooks
         self._rng = rng
-        self._poller = Poller(self._poll, self._poller_failed)
+        self._poller = Poller(self._poll)
         self._wanted: set[Job[Any]] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._deciding: set[Job[Any]] = set()
-        self.active: OrderedDict[tuple[JobKind, str], Job[Any]] = OrderedDict()
+        self._shut = False
+        self.ongoing = ongoing if ongoing is not None else Ongoing()
 
     # For jobs
 
@@ -92,7 +107,7 @@ class Desk:
 
     def want(self, job: Job[Any]) -> None:
         """Have a job looked at from now on."""
-        if job._closed or not job._wanted:
+        if not job._wanted or self._shut:
             return
         self._wanted.add(job)
         if job._due is None and job._look is None:
@@ -107,31 +122,58 @@ class Desk:
                 job._why_next = "nobody waits for it"
 
     def forget(self, job: Job[Any]) -> None:
-        """Stop looking at a job, whoever wants it."""
-        job._listeners.clear()
+        """Stop looking at a job that nobody wants any more, and let nobody join it."""
         self.unwant(job)
-        if self.active.get((job.kind, job.target)) is job:
-            del self.active[job.kind, job.target]
+        if not job._undecided:
+            self.ongoing.remove(job)
 
     async def look_now(self, job: Job[Any]) -> None:
         """Look at a job once, or join the look that is under way.
 
         Raises:
             CMSError: The look failed.
+            ClientClosedError: The client was closed meanwhile.
         """
-        await asyncio.shield(self._look(job, Priority.INTERACTIVE))
+        look = self._look(job, Priority.INTERACTIVE)
+        try:
+            await asyncio.shield(look)
+        except CMSError as error:
+            raise error.fresh() from error
+        except asyncio.CancelledError:
+            if self._shut and look.cancelled():
+                raise ClientClosedError(f"The client was closed while {job!r} was looked at.") from None
+            raise
 
     # For launches
 
-    def remember(self, job: Job[Any]) -> None:
+    def launched(self, job: Job[Any]) -> None:
         """Keep a launched job so that another launch for the same target joins it."""
-        now = self.time()
-        while self.active and next(iter(self.active.values()))._trail.began < now - FORGOTTEN_AFTER:
-            self.active.popitem(last=False)
-        self.active[job.kind, job.target] = job
+        self.ongoing.add(job, self.time())
 
-    def start(self, coroutine: Any) -> asyncio.Task[Any]:
-        """Run something that belongs to the client and not to its caller."""
+    def order(self, job: Job[Any], hook: ReviewHook) -> None:
+        """Have a hook decide on a job's review; of several the first one does."""
+        if not job._closed and job._on_review is None:
+            job._on_review = hook
+            job._keeper.want(job)
+
+    def reopen(self, job: Job[Any]) -> Job[Any]:
+        """Return a new job for a generation that still waits for its decision."""
+        trail = attrs.evolve(job._trail, fresh=False)
+        again: Job[Any] = Job(self, job.kind, job.target, trail)
+        self.launched(again)
+        return again
+
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run something that belongs to the client and not to its caller.
+
+        Raises:
+            ClientClosedError: The client is closed.
+        """
+        try:
+            self.ensure_open()
+        except ClientClosedError:
+            coroutine.close()
+            raise
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -139,20 +181,22 @@ class Desk:
 
     async def aclose(self) -> None:
         """Stop looking; every waiter is told so."""
-        await self._poller.aclose()
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._shut = True
         for job in tuple(self._wanted):
-            job._on_review = None
-            job._wake(
+            job._interrupt(
                 ClientClosedError(
                     f"The client was closed while {job!r} was waited for. It goes on and may be paid for: "
                     f"client.jobs.attach({job.token!r}) waits for it again."
                 )
             )
             self.forget(job)
+        # Fan-outs hand on what their jobs were just told, before they are stopped.
+        await asyncio.sleep(0)
+        # A hook or a job of a fan-out may be what closes the client.
+        tasks = tuple(self._tasks - {asyncio.current_task()})
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -160,18 +204,13 @@ class Desk:
             # Retrieved here, because everybody who asked may have gone.
             task.exception()
 
-    def _poller_failed(self, error: Exception) -> None:
-        logger.error("the poller failed", exc_info=error)
-        for job in tuple(self._wanted):
-            job._wake(error)
-
     # Looking
 
     def _plan(self, job: Job[Any]) -> None:
-        if job._closed or not job._wanted or job in self._deciding:
+        if self._shut or not job._wanted or job in self._deciding:
             return
         now = self.time()
-        if job._observed_at is None and job._polls == 0 and not job._trail.fresh:
+        if job._polls == 0 and not job._trail.fresh:
             due, why = now, "it has not been looked at yet"
         else:
             last = job._looked_at if job._looked_at is not None else job._trail.began
@@ -179,8 +218,10 @@ class Desk:
         job._why_next = why
         self._poller.schedule(job, max(now, due))
 
-    async def _poll(self, job: Job[Any]) -> None:
-        await asyncio.wait([self._look(job, Priority.POLL)])
+    def _poll(self, job: Job[Any]) -> None:
+        # Between the end of a client and that of its desks a timer may still ring; closing tells the waiters.
+        with contextlib.suppress(ClientClosedError):
+            self._look(job, Priority.POLL)
 
     def _look(self, job: Job[Any], priority: Priority) -> asyncio.Task[None]:
         if job._look is None:
@@ -200,12 +241,15 @@ class Desk:
             )
             judgement = strategy.judge(document, job._trail, self.time())
             result = await self._result(job, judgement, document)
-        except CMSError as error:
-            self._note_failure(job, error)
+        except Exception as error:
+            if not job._closed:
+                self._note_failure(job, error)
             raise
         else:
-            self._note(job, judgement)
-            self._conclude(job, judgement, result)
+            # A decision that was under way may have ended it meanwhile.
+            if not job._closed:
+                self._note(job, judgement)
+                self._conclude(job, judgement, result)
         finally:
             job._look = None
             job._looked_at = self.time()
@@ -237,22 +281,28 @@ class Desk:
         self._tell(job)
         job._tell(Observed(job.status, changed))
 
-    def _note_failure(self, job: Job[Any], error: CMSError) -> None:
+    def _note_failure(self, job: Job[Any], error: Exception) -> None:
         now, trail = self.time(), job._trail
         job._polls += 1
         self._tell(job, error)
         job._tell(LookFailed(job.status, error))
-        if isinstance(error, UnauthorizedError | ForbiddenError):
+        if not isinstance(error, CMSError):
+            # No answer of the service, but a mistake, of a transport or of this package: nobody would hear of it.
+            logger.error("a look at %r went wrong", job, exc_info=error)
+            job._wake(error)
+            self.unwant(job)
+        elif isinstance(error, UnauthorizedError | ForbiddenError):
             job._wake(error)
             self.unwant(job)
         elif isinstance(error, NotFoundError) and error.operation == STRATEGIES[job.kind].operation:
             trail.missing_since = now if trail.missing_since is None else trail.missing_since
             trail.missing_looks += 1
-            if trail.missing_looks >= VANISHED_LOOKS and now - trail.missing_since >= VANISHED_AFTER:
+            long_enough = now - trail.missing_since >= VANISHED_AFTER
+            if trail.missing_looks >= VANISHED_LOOKS and long_enough and job not in self._deciding:
                 job._since, job._phase = now, Phase.VANISHED
                 self._close(job, error=vanished(job))
 
-    def _tell(self, job: Job[Any], error: CMSError | None = None) -> None:
+    def _tell(self, job: Job[Any], error: Exception | None = None) -> None:
         self._hooks(
             JobObserved(
                 kind=job.kind.value,
@@ -265,6 +315,9 @@ class Desk:
         )
 
     def _conclude(self, job: Job[Any], judgement: Judgement, result: Any) -> None:
+        if job in self._deciding:
+            # What is seen now may be the work of the decision under way, which ends the job itself.
+            return
         match judgement.phase:
             case Phase.SUCCEEDED:
                 if isinstance(result, GenerationReview):
@@ -282,15 +335,16 @@ class Desk:
             case _ if not judgement.decided:
                 self._doubt(job)
 
-    async def _decide(self, job: Job[Any], review: GenerationReview, hook: Callable[..., Any]) -> None:
+    async def _decide(self, job: Job[Any], review: GenerationReview, hook: ReviewHook) -> None:
         try:
             await review.follow(hook)
+        except asyncio.CancelledError:
+            if self._shut:
+                raise
+            # Something that the hook waited for was cancelled, not the decision itself.
+            self._left(job, review, JobError(f"The on_review hook of {job!r} was cancelled.", job=job))
         except Exception as error:
-            error.add_note(
-                f"Generation {review.generation.id} of content {review.content_id} is not decided by this hook: "
-                f"client.contents.review({review.content_id!r}) decides on it later."
-            )
-            self._close(job, error=error)
+            self._left(job, review, error)
         else:
             if review.decision != "leave":
                 job._since, job._phase = self.time(), Phase.SUCCEEDED
@@ -299,13 +353,25 @@ class Desk:
         finally:
             self._deciding.discard(job)
 
+    def _left(self, job: Job[Any], review: GenerationReview, error: Exception) -> None:
+        if isinstance(error, JobSupersededError):
+            job._since, job._phase = self.time(), Phase.SUPERSEDED
+            error.job, error.token, error.status = job, job.token, job.status
+        elif review.decision is None:
+            error.add_note(
+                f"Generation {review.generation.id} of content {review.content_id} is not decided by this hook: "
+                f"client.contents.review({review.content_id!r}) decides on it later."
+            )
+        if not job._waiters and not job._followers:
+            logger.error("the on_review hook of %r failed, and nobody waits for the job", job, exc_info=error)
+        self._close(job, error=error)
+
     def _doubt(self, job: Job[Any]) -> None:
         long_enough = self.time() - job._trail.began >= doubt_limit(self._policy)
         if job._trail.undecided_looks >= STALE_LOOKS and long_enough:
-            job._phase = Phase.UNKNOWN
+            job._since, job._phase = self.time(), Phase.UNKNOWN
             self._close(job, error=undecidable(job))
 
     def _close(self, job: Job[Any], result: Any = None, *, error: Exception | None = None) -> None:
         job._close(result, error)
-        job._on_review = None
         self.forget(job)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+import contextlib
+import functools
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar
 
 import attrs
 
+from cmsapi.errors import ClientClosedError
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.ongoing import TRACES, Sending
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -35,7 +39,9 @@ class Outcome(Generic[I, R]):
 class Fanout(Generic[I, R]):
     """Launch a job for each item and give the outcomes as they come; an async iterator and context manager.
 
-    Leaving the context early stops launching. What is launched goes on: `launched` has the jobs that have not ended.
+    Leaving the context early stops launching: what waits for quota is called back, what is being sent is waited for.
+    What is launched goes on: `launched` has the jobs that have not ended. Without the context, outcomes that nobody
+    takes stop the launching after twice `in_flight`.
 
     Args:
         launch: Launches the job of one item.
@@ -56,12 +62,16 @@ class Fanout(Generic[I, R]):
         self._launch = launch
         self._items = items
         self._free = asyncio.Semaphore(in_flight)
+        # A loop that was left without closing this must not go on paying.
+        self._room = asyncio.Semaphore(2 * in_flight)
         self._errors = errors
         self._start = start
         self._ended: asyncio.Queue[Outcome[I, R] | _Over] = asyncio.Queue()
         self._feeder: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
-        #: Jobs that were launched and are not over, by item position.
+        self._left = False
+        self._departed: list[asyncio.Task[Job[Any]]] = []
+        #: Jobs that were launched and are not over, in the order of their launches.
         self.launched: list[Job[R]] = []
 
     async def __aenter__(self) -> Self:
@@ -76,8 +86,9 @@ class Fanout(Generic[I, R]):
         return self
 
     async def __anext__(self) -> Outcome[I, R]:
-        if self._feeder is None:
+        if self._feeder is None and not self._left:
             self._feeder = self._start(self._feed())
+            self._feeder.add_done_callback(self._fed)
         outcome = await self._ended.get()
         if isinstance(outcome, _Over):
             # For whoever asks again.
@@ -85,6 +96,7 @@ class Fanout(Generic[I, R]):
             if outcome.error is not None:
                 raise outcome.error
             raise StopAsyncIteration
+        self._room.release()
         if outcome.error is not None and self._errors == "raise":
             await self.aclose()
             outcome.error.add_note(f"It was item {outcome.item!r}; {len(self.launched)} launched jobs go on.")
@@ -93,32 +105,53 @@ class Fanout(Generic[I, R]):
 
     async def aclose(self) -> None:
         """Stop launching; what is launched goes on, and is listed in `launched`."""
+        self._left = True
         tasks = [task for task in (self._feeder, *self._running) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        departed, self._departed = self._departed, []
+        answers = await asyncio.gather(*departed, return_exceptions=True)
+        self.launched += [job for job in answers if isinstance(job, Job)]
         self._ended.put_nowait(_Over(None))
 
     async def _feed(self) -> None:
-        error: Exception | None = None
         try:
-            async for item in _each(self._items):
-                await self._free.acquire()
-                task = self._start(self._one(item))
-                self._running.add(task)
-                task.add_done_callback(self._running.discard)
-        except Exception as failed:  # the caller's own iterable
-            error = failed
-        await asyncio.gather(*self._running, return_exceptions=True)
-        self._ended.put_nowait(_Over(error))
+            async with contextlib.aclosing(_each(self._items)) as items:
+                async for item in items:
+                    await self._room.acquire()
+                    await self._free.acquire()
+                    task = self._start(self._one(item))
+                    self._running.add(task)
+                    task.add_done_callback(self._running.discard)
+        finally:
+            if not self._left:
+                await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _fed(self, feeder: asyncio.Task[None]) -> None:
+        """End the outcomes: all items are done, the caller's own iterable failed, or the client was closed."""
+        if not feeder.cancelled():
+            error = feeder.exception()
+            self._ended.put_nowait(_Over(error if isinstance(error, Exception) else None))
+        elif not self._left:
+            self._ended.put_nowait(
+                _Over(ClientClosedError("The client was closed during a fan-out; its `launched` lists what goes on."))
+            )
 
     async def _one(self, item: I) -> None:
         job: Job[R] | None = None
+        # In the context of this task, and of the launch that it starts.
+        traces: list[Sending] = []
+        TRACES.set(traces)
         try:
             job = await self._launch(item)
             self.launched.append(job)
             outcome = Outcome(item, job, await job, None)
             self.launched.remove(job)
+        except asyncio.CancelledError:
+            if job is None:
+                self._departed += [sending.task for sending in traces if sending.departure.departed]
+            raise
         except Exception as error:
             if job is not None and job.done:
                 self.launched.remove(job)
@@ -133,7 +166,7 @@ class _Over:
     error: Exception | None
 
 
-async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
+async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
@@ -143,7 +176,9 @@ async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncIterator[I]:
 
 
 class AsCompleted(Generic[R]):
-    """Give the outcomes of jobs as they end; more jobs may be added on the way.
+    """Give the outcomes of jobs as they end; an async iterator and context manager. More jobs may be added on the way.
+
+    Leaving the context early stops waiting; the jobs go on.
 
     Args:
         jobs: The jobs.
@@ -153,14 +188,34 @@ class AsCompleted(Generic[R]):
     def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
         self._start = start
         self._ended: asyncio.Queue[Outcome[str, R]] = asyncio.Queue()
+        self._waiting: set[asyncio.Task[Outcome[str, R]]] = set()
         self._open = 0
         self.add(*jobs)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     def add(self, *jobs: Job[R]) -> None:
         """Wait for more jobs."""
         for job in jobs:
+            task = self._start(self._one(job))
             self._open += 1
-            self._start(self._one(job))
+            self._waiting.add(task)
+            task.add_done_callback(functools.partial(self._note, job))
+
+    async def aclose(self) -> None:
+        """Stop waiting; the jobs go on."""
+        waiting = tuple(self._waiting)
+        self._waiting.clear()
+        self._open -= len(waiting)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
     def __aiter__(self) -> AsyncIterator[Outcome[str, R]]:
         return self
@@ -168,16 +223,26 @@ class AsCompleted(Generic[R]):
     async def __anext__(self) -> Outcome[str, R]:
         if not self._open:
             raise StopAsyncIteration
-        outcome = await self._ended.get()
+        # Taken before it is there, so that two iterations at once do not wait for the same last one.
         self._open -= 1
-        return outcome
-
-    async def _one(self, job: Job[R]) -> None:
         try:
-            outcome = Outcome(job.target, job, await job, None)
+            return await self._ended.get()
+        except asyncio.CancelledError:
+            self._open += 1
+            raise
+
+    async def _one(self, job: Job[R]) -> Outcome[str, R]:
+        try:
+            return Outcome(job.target, job, await job, None)
         except Exception as error:
-            outcome = Outcome(job.target, job, None, error)
-        self._ended.put_nowait(outcome)
+            return Outcome(job.target, job, None, error)
+
+    def _note(self, job: Job[R], task: asyncio.Task[Outcome[str, R]]) -> None:
+        if task not in self._waiting:
+            return
+        self._waiting.remove(task)
+        closed = ClientClosedError(f"The client was closed before {job!r} was over. It goes on.")
+        self._ended.put_nowait(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
 
 
 async def gather(jobs: tuple[Job[R], ...]) -> list[R]:

@@ -12,7 +12,7 @@ import copy
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from cmsapi.errors import ArgumentError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
@@ -74,6 +74,7 @@ class Job(Generic[R]):
         "_closed",
         "_due",
         "_error",
+        "_followers",
         "_keeper",
         "_kind",
         "_listeners",
@@ -105,7 +106,9 @@ class Job(Generic[R]):
         self._polls = 0
         self._due: float | None = None
         self._why_next = "nobody waits for it"
-        self._waiters: list[asyncio.Future[None]] = []
+        # Each gets None when the job is over, or the error that ends its waiting.
+        self._waiters: list[asyncio.Future[Exception | None]] = []
+        self._followers: list[asyncio.Queue[JobEvent | Exception]] = []
         self._listeners: list[Callable[[JobEvent], None]] = []
         # Wants the job's review although nobody may await it.
         self._on_review: ReviewHook | None = None
@@ -195,25 +198,27 @@ class Job(Generic[R]):
         """
         if not self._closed:
             self._keeper.ensure_open()
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             self._keeper.want(self)
-            patience = asyncio.timeout(timeout)
             try:
-                async with patience:
-                    await waiter
+                async with asyncio.timeout(timeout):
+                    interruption = await waiter
             except TimeoutError as error:
-                if not patience.expired():
-                    raise
-                raise JobWaitTimeoutError(
-                    f"{self!r} was not over within {timeout:g} s. It goes on and may be paid for: "
-                    "wait again, or keep job.token and attach it later.",
-                    job=self,
-                ) from error
+                if waiter.cancelled():
+                    raise JobWaitTimeoutError(
+                        f"{self!r} was not over within {timeout:g} s. It goes on and may be paid for: "
+                        "wait again, or keep job.token and attach it later.",
+                        job=self,
+                    ) from error
+                # It ended in the same moment: that counts.
+                interruption = waiter.result()
             finally:
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
                 self._keeper.unwant(self)
+            if interruption is not None:
+                raise _own(interruption)
         if self._error is not None:
             raise _own(self._error)
         return self._result  # type: ignore[return-value]  # closed without an error: the result is there
@@ -225,10 +230,9 @@ class Job(Generic[R]):
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
         """
-        result = await self.wait()
-        if not isinstance(result, GenerationReview):
-            raise ArgumentError(f"A {self._kind} has no review; only a generation has.", parameter="job")
-        return result
+        if self._kind is not JobKind.GENERATION:
+            raise ArgumentError(f"A {self._kind.value} has no review; only a generation has.", parameter="job")
+        return cast("GenerationReview", await self.wait())
 
     async def refresh(self) -> JobStatus:
         """Look now; one request, shared with a look that is under way.
@@ -243,22 +247,32 @@ class Job(Generic[R]):
         return self.status
 
     async def events(self) -> AsyncIterator[JobEvent]:
-        """Follow what happens to the job, from now to its end; keeps it being looked at."""
+        """Follow what happens to the job, from now to its end; keeps it being looked at.
+
+        A refused key shows as `LookFailed`, and the looks go on.
+
+        Raises:
+            JobDetachedError: It was detached.
+            ClientClosedError: The client was closed. The token lives on.
+        """
         if self._closed:
             yield Finished(self.status, self._error)
             return
-        heard: asyncio.Queue[JobEvent] = asyncio.Queue()
-        self._listeners.append(heard.put_nowait)
+        self._keeper.ensure_open()
+        heard: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
+        self._followers.append(heard)
         self._keeper.want(self)
         try:
             while True:
                 event = await heard.get()
+                if isinstance(event, Exception):
+                    raise _own(event)
                 yield event
                 if isinstance(event, Finished):
                     return
         finally:
-            if heard.put_nowait in self._listeners:
-                self._listeners.remove(heard.put_nowait)
+            if heard in self._followers:
+                self._followers.remove(heard)
             self._keeper.unwant(self)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
@@ -279,32 +293,43 @@ class Job(Generic[R]):
                 call(happened)
 
         if self._closed:
-            filtered(Finished(self.status, self._error))
+            self._keeper.guard(filtered, Finished(self.status, self._error))
             return
         self._keeper.ensure_open()
         self._listeners.append(filtered)
         self._keeper.want(self)
 
     def detach(self) -> None:
-        """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on."""
-        if self._closed:
-            return
-        self._on_review = None
-        self._wake(
-            JobDetachedError(
-                f"{self!r} was detached. It goes on and may be paid for: client.jobs.attach(token) waits for it again.",
-                job=self,
+        """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on.
+
+        A review that `on_review` is deciding on at this moment is decided to the end.
+        """
+        if not self._closed:
+            self._interrupt(
+                JobDetachedError(
+                    f"{self!r} was detached. It goes on and may be paid for: client.jobs.attach(token) waits for it "
+                    "again.",
+                    job=self,
+                )
             )
-        )
-        self._keeper.forget(self)
+            self._keeper.forget(self)
 
     # For its keeper
 
     @property
     def _wanted(self) -> bool:
-        return not self._closed and bool(self._waiters or self._listeners or self._on_review)
+        return not self._closed and bool(self._waiters or self._followers or self._listeners or self._on_review)
+
+    @property
+    def _undecided(self) -> bool:
+        """Whether it is over because its article waits for a decision that nobody has made."""
+        result = self._result
+        decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
+        return self._closed and self._phase is Phase.REVIEW and not decided
 
     def _tell(self, event: JobEvent) -> None:
+        for follower in self._followers:
+            follower.put_nowait(event)
         for listener in tuple(self._listeners):
             self._keeper.guard(listener, event)
 
@@ -313,20 +338,39 @@ class Job(Generic[R]):
         self._closed = True
         self._due, self._why_next = None, "it is over"
         self._tell(Finished(self.status, error))
-        self._listeners.clear()
+        self._abandon()
         self._wake(None)
+
+    def _interrupt(self, error: Exception) -> None:
+        """End all interest in it, although it is not over."""
+        followers = tuple(self._followers)
+        self._abandon()
+        for follower in followers:
+            follower.put_nowait(error)
+        self._wake(error)
+
+    def _abandon(self) -> None:
+        self._followers.clear()
+        self._listeners.clear()
+        self._on_review = None
 
     def _wake(self, error: Exception | None) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            if waiter.done():
-                continue
-            if error is None:
-                waiter.set_result(None)
-            else:
-                waiter.set_exception(_own(error))
+            if not waiter.done():
+                waiter.set_result(error)
 
 
 def _own(error: Exception) -> Exception:
     """Give each waiter an error of its own, so that their tracebacks do not grow into each other."""
-    return error.fresh() if isinstance(error, CMSError) else copy.copy(error)
+    if isinstance(error, CMSError):
+        return error.fresh()
+    try:
+        twin = copy.copy(error)
+    except Exception:  # an exception of the user's that cannot be copied is better shared than lost
+        return error
+    twin.__cause__ = error.__cause__
+    if notes := getattr(error, "__notes__", None):
+        # A list that `add_note` grows in place: copies must not grow together.
+        twin.__notes__ = list(notes)
+    return twin.with_traceback(error.__traceback__)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, overload
 
-from cmsapi.arguments import text, within
+from cmsapi.arguments import within
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.fanout import AsCompleted, Fanout, gather
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.token import Token
 from cmsapi.models import Keyword, KnowledgeDocument, Prompt
@@ -62,7 +62,10 @@ class Jobs:
         return Fanout(launch, items, in_flight, errors, self._desk.start)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
-        """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way."""
+        """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
+
+        Use `async with` around the loop when it may be left early, so that nobody goes on looking at the others.
+        """
         self._desk.ensure_open()
         return AsCompleted(jobs, self._desk.start)
 
@@ -106,7 +109,7 @@ class Jobs:
             id: Identifier of the keyword, prompt, search, content or knowledge document.
 
         Raises:
-            ArgumentError: There is no such kind.
+            ArgumentError: There is no such kind, or `id` cannot be an identifier.
         """
         self._desk.ensure_open()
         try:
@@ -114,5 +117,5 @@ class Jobs:
         except ValueError:
             words = ", ".join(repr(word.value) for word in JobKind)
             raise ArgumentError(f"kind is one of {words}, not {kind!r}.", parameter="kind") from None
-        trail = Trail(began=self._desk.time(), watched=True)
-        return Job(self._desk, known, text("id", id), trail)
+        STRATEGIES[known].check(id)
+        return Job(self._desk, known, id, Trail(began=self._desk.time(), watched=True))

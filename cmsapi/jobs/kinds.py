@@ -35,6 +35,7 @@ from cmsapi.models import (
     SearchStatus,
 )
 from cmsapi.models.model import Model
+from cmsapi.transport.protocol import expand
 
 # `Date` and the times in documents are exact to a second each.
 CLOCK_BLUR = timedelta(seconds=2)
@@ -172,6 +173,14 @@ class Strategy:
     parameter: str
     model: type[Model]
     weigh: Callable[[Any, Trail, float], Judgement]
+
+    def check(self, target: str) -> None:
+        """Refuse what cannot be an identifier: looking at it would fail for ever.
+
+        Raises:
+            ArgumentError: It cannot.
+        """
+        expand("{id}", {"id": target})
 
     def judge(self, document: Model, trail: Trail, now: float) -> Judgement:
         """Say what a document means, and remember it."""

@@ -1,7 +1,9 @@
 """A generated article that waits for a decision (specification 3 and 4.4).
 
-Confirming applies the article to the draft, cancelling discards it. Neither has an idempotency key, but both can be
-read back: after a lost answer or a conflict the generation is read again, and only what it says is reported.
+Confirming applies the article to the draft, cancelling discards it. The requests name only the content, so the
+generation is read just before: a newer one may have taken its place, and nobody has read that one's article. Neither
+request has an idempotency key, but both can be read back: after a lost answer or a refusal the generation is read
+again, and only what it says is reported.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import attrs
 
 from cmsapi.core import Core
 from cmsapi.errors import (
-    APIError,
     ArgumentError,
+    CMSError,
     ConflictError,
+    DeadlineError,
     JobSupersededError,
     OutcomeUnknownError,
-    TransportError,
+    ValidationError,
 )
 from cmsapi.models import Content, Generation, GenerationStatus
 
@@ -31,6 +34,8 @@ ReviewHook: TypeAlias = Callable[["GenerationReview"], Wish | Awaitable[Wish]]
 # A decision whose outcome stays unknown is read back and repeated this often.
 TRIES = 3
 
+_DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED)
+
 
 class GenerationReview:
     """Hold a generation in review, and decide on it.
@@ -40,7 +45,7 @@ class GenerationReview:
         content_id: The content it was generated for.
         generation: The generation as it was last read.
         decision: What was decided, or None: `"elsewhere"` when somebody else decided.
-        content: The content after a confirmation from here, else None.
+        content: The content as it was read after `confirm()`, else None.
     """
 
     __slots__ = ("_core", "content", "content_id", "decision", "generation")
@@ -56,7 +61,7 @@ class GenerationReview:
         return f"<GenerationReview of {self.content_id}: {self.generation.status}, decision {self.decision}>"
 
     async def confirm(self) -> Content:
-        """Apply the generated article to the draft; two requests, no credit.
+        """Apply the generated article to the draft; three requests, no credit.
 
         Returns:
             The content with the article.
@@ -64,22 +69,30 @@ class GenerationReview:
         Raises:
             ConflictError: It was discarded, or is not in review.
             JobSupersededError: A newer generation has taken its place.
+            OutcomeUnknownError: Answers got lost, and reading did not tell what was decided.
         """
-        await self._decide("confirm_generation", GenerationStatus.APPLIED)
-        self.content = await self._core.call(Content, "get_content", {"contentId": self.content_id})
+        if self.decision != "confirm":
+            await self._decide("confirm", GenerationStatus.APPLIED)
+        try:
+            self.content = await self._core.call(Content, "get_content", {"contentId": self.content_id})
+        except CMSError as error:
+            error.add_note("The article was applied; only reading the content afterwards failed.")
+            raise
         return self.content
 
     async def cancel(self) -> None:
-        """Discard the generated article; one request, no credit.
+        """Discard the generated article; two requests, no credit.
 
         Raises:
             ConflictError: It was applied, or is not in review.
             JobSupersededError: A newer generation has taken its place.
+            OutcomeUnknownError: Answers got lost, and reading did not tell what was decided.
         """
-        await self._decide("cancel_generation", GenerationStatus.DISCARDED)
+        if self.decision != "cancel":
+            await self._decide("cancel", GenerationStatus.DISCARDED)
 
     async def follow(self, hook: ReviewHook) -> None:
-        """Let a hook decide, and do what it says.
+        """Let a hook decide, and do what it says; when somebody else was faster, `decision` says so.
 
         Raises:
             ArgumentError: The hook returned something else than a decision; the generation stays in review.
@@ -87,48 +100,69 @@ class GenerationReview:
         wish = hook(self)
         if inspect.isawaitable(wish):
             wish = await wish
-        if wish == "confirm":
-            await self.confirm()
-        elif wish == "cancel":
-            await self.cancel()
-        elif wish == "leave":
-            self.decision = "leave"
-        else:
-            raise ArgumentError(
-                f"on_review returns 'confirm', 'cancel' or 'leave', not {wish!r}; the generation stays in review.",
-                parameter="on_review",
-            )
-
-    async def _decide(
-        self, operation: Literal["confirm_generation", "cancel_generation"], goal: GenerationStatus
-    ) -> None:
-        decision: Decision = "confirm" if operation == "confirm_generation" else "cancel"
-        in_doubt = False
-        for last in (*[False] * (TRIES - 1), True):
-            try:
-                await self._core.exchange(operation, {"contentId": self.content_id})
-            except (ConflictError, OutcomeUnknownError) as error:
-                in_doubt = in_doubt or isinstance(error, OutcomeUnknownError)
-                current = await self._read_back(error)
-                if current.id != self.generation.id:
-                    raise JobSupersededError(
-                        f"Content {self.content_id} has a newer generation ({current.id}); the decision on "
-                        f"{self.generation.id} was not made. Read the content and decide anew."
-                    ) from error
-                self.generation = current
-                if current.status == goal:
-                    self.decision = decision if in_doubt else "elsewhere"
-                    return
-                if last or isinstance(error, ConflictError):
-                    raise
+        try:
+            if wish == "confirm":
+                await self.confirm()
+            elif wish == "cancel":
+                await self.cancel()
+            elif wish == "leave":
+                self.decision = self.decision or "leave"
             else:
-                self.decision = decision
+                raise ArgumentError(
+                    f"on_review returns 'confirm', 'cancel' or 'leave', not {wish!r}; the generation stays in review.",
+                    parameter="on_review",
+                )
+        except (ConflictError, ValidationError):
+            if self.decision != "elsewhere":
+                raise
+
+    async def _decide(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus) -> None:
+        doubt: OutcomeUnknownError | DeadlineError | None = None
+        for last in (*[False] * TRIES, True):
+            await self._read_again(doubt)
+            if self._settled(wish, goal, doubt):
+                return
+            # Out of review in a word that nobody lists: by this request or by somebody else, and not to be repeated.
+            if doubt is not None and (last or self.generation.status != GenerationStatus.REVIEW):
+                doubt.add_note(f"The generation was read again afterwards, and showed {str(self.generation.status)!r}.")
+                raise doubt
+            try:
+                await self._core.exchange(_OPERATIONS[wish], {"contentId": self.content_id})
+            except (OutcomeUnknownError, DeadlineError) as error:
+                if isinstance(error, DeadlineError) and not error.sent:
+                    raise
+                doubt = error
+            except (ConflictError, ValidationError) as refusal:
+                await self._read_again(refusal)
+                if self._settled(wish, goal, doubt):
+                    return
+                raise
+            else:
+                self.decision = wish
                 self.generation = attrs.evolve(self.generation, status=goal)
                 return
 
-    async def _read_back(self, error: APIError | TransportError) -> Generation:
+    def _settled(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus, doubt: Exception | None) -> bool:
+        """Tell whether the generation is where it was to go, and note who brought it there."""
+        status = self.generation.status
+        if status in _DECIDED and self.decision in (None, "leave"):
+            self.decision = wish if status == goal and doubt is not None else "elsewhere"
+        return status == goal
+
+    async def _read_again(self, reason: CMSError | None) -> None:
         try:
-            return await self._core.call(Generation, "get_generation", {"contentId": self.content_id})
-        except (APIError, TransportError) as unreadable:
-            error.add_note(f"Reading the generation again to settle it failed too: {unreadable}")
-            raise error from unreadable
+            current = await self._core.call(Generation, "get_generation", {"contentId": self.content_id})
+        except CMSError as unreadable:
+            if reason is None:
+                raise
+            reason.add_note(f"Reading the generation again to settle it failed too: {unreadable}")
+            raise reason from unreadable
+        if current.id != self.generation.id:
+            raise JobSupersededError(
+                f"Content {self.content_id} has a newer generation ({current.id}) than the one to decide on "
+                f"({self.generation.id}). Nothing was decided on the newer one; read it and decide anew."
+            ) from reason
+        self.generation = current
+
+
+_OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}

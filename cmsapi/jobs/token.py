@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
 
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.kinds import STRATEGIES, JobKind
 from cmsapi.jsontext import dumps, loads
 
 PREFIX = "cmsjob1"
@@ -62,7 +62,7 @@ class Token:
         Raises:
             ArgumentError: It is not a token, was changed on its way, or names a job of another service.
         """
-        if not isinstance(text, str) or len(text) > LONGEST or text.count(".") != 2:
+        if not isinstance(text, str) or not text.isascii() or len(text) > LONGEST or text.count(".") != 2:
             raise _bad("This is not a job token.")
         prefix, payload, check = text.split(".")
         if prefix != PREFIX:
@@ -87,11 +87,13 @@ def _read(payload: str) -> Token:
                 "watched": bool(watched),
                 "at": str(base_url),
             }:
+                STRATEGIES[JobKind(kind)].check(target)
                 return Token(
                     kind=JobKind(kind),
                     target=target,
                     job_id=job,
-                    launched_at=datetime.fromisoformat(launched) if launched else None,
+                    # A time without an offset could not be compared with the service's.
+                    launched_at=datetime.fromisoformat(launched).astimezone(UTC) if launched else None,
                     watched=watched,
                     base_url=base_url,
                 )

@@ -1,0 +1,76 @@
+"""What is under way: launches that are being sent, and jobs that another launch would repeat.
+
+A launch looks here before it is sent. Clients that share one of these never pay twice for the same work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+import attrs
+
+from cmsapi.jobs.departure import Departure
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
+
+Key: TypeAlias = tuple[JobKind, str]
+
+# A job that nobody has looked at for this long is no longer joined: it may have ended long ago.
+FORGOTTEN_AFTER = 86_400.0
+
+
+@attrs.define(eq=False)
+class Sending:
+    """Hold a launch that is being sent.
+
+    Args:
+        settings: What it was asked to do.
+        departure: Whether it can still be called back.
+        callers: How many wait for its answer.
+        task: Sends it.
+    """
+
+    settings: Mapping[str, Any] | None
+    departure: Departure
+    callers: int = 0
+    task: asyncio.Task[Job[Any]] = attrs.field(init=False)
+
+
+#: Where the launches of a task leave a trace, so that a fan-out that is left does not lose what is being sent.
+TRACES: ContextVar[list[Sending] | None] = ContextVar("cmsapi_launches", default=None)
+
+
+class Ongoing:
+    """Remember what is being launched and what runs, by kind and target."""
+
+    def __init__(self) -> None:
+        self.sending: dict[Key, Sending] = {}
+        self._jobs: OrderedDict[Key, Job[Any]] = OrderedDict()
+
+    def job(self, key: Key) -> Job[Any] | None:
+        """Return the job for a target, or None."""
+        return self._jobs.get(key)
+
+    def add(self, job: Job[Any], now: float) -> None:
+        """Remember a launched job."""
+        jobs = self._jobs
+        while jobs and next(iter(jobs.values()))._trail.began < now - FORGOTTEN_AFTER:
+            jobs.popitem(last=False)
+        key = (job.kind, job.target)
+        jobs[key] = job
+        jobs.move_to_end(key)
+
+    def remove(self, job: Job[Any]) -> None:
+        """Forget a job, unless another one has taken its place."""
+        key = (job.kind, job.target)
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+
+    def sent(self, key: Key, sending: Sending) -> None:
+        """Forget a launch that is sent or called back, unless another one has taken its place."""
+        if self.sending.get(key) is sending:
+            del self.sending[key]
