@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 from cmsapi.arguments import given, optional_text, text, timestamp, within
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.document import encode
-from cmsapi.errors import ArgumentError, ConflictError, EditConflictError
+from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.jsontext import dumps
 from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.pagination import Paginator
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
@@ -51,15 +52,13 @@ class Contents:
             limit: Contents a page, 1 to 100.
             first: Number of the page to begin with.
         """
-        scores = {
-            "contentScore": content_score,
-            "contentScore[gte]": content_score_min,
-            "contentScore[lte]": content_score_max,
+        query = {
+            "assignedToId": optional_text("assigned_to_id", assigned_to_id),
+            "contentStatusId": _one_or_several("content_status_id", content_status_id),
+            "contentScore": _score("content_score", content_score),
+            "contentScore[gte]": _score("content_score_min", content_score_min),
+            "contentScore[lte]": _score("content_score_max", content_score_max),
         }
-        for name, score in scores.items():
-            if score is not None:
-                within(name, score, 0, 100)
-        query = {"assignedToId": assigned_to_id, "contentStatusId": content_status_id, **scores}
         path = {"workspaceId": workspace_id}
         return self._core.paginate(ContentSummary, "list_contents", path, limit=limit, first=first, query=query)
 
@@ -126,6 +125,9 @@ class Contents:
         within("version", version, 0)
         if not changes:
             raise ArgumentError("There is nothing to change.", parameter="changes")
+        return await self._save(content_id, version, changes)
+
+    async def _save(self, content_id: str, version: int, changes: Mapping[str, Any]) -> Content:
         body = {"version": version, **wire_changes(changes)}
         try:
             return await self._core.call(Content, "update_content", {"contentId": content_id}, body=body)
@@ -138,7 +140,8 @@ class Contents:
     async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
         """Change a content whatever others do to it: read, change, send the version; on a conflict read again.
 
-        Two requests without a conflict, two more for each conflict (specification 7, retry rule 3).
+        Two requests without a conflict, two more for each conflict (specification 7, retry rule 3). Before any change
+        is sent it is checked like the arguments of `update`.
 
         Args:
             content_id: The content.
@@ -150,6 +153,7 @@ class Contents:
             The content as saved.
 
         Raises:
+            ArgumentError: `change` returned something else than new values by name.
             EditConflictError: Each try met a newer version; nothing was saved.
         """
         within("attempts", attempts, 1)
@@ -159,6 +163,10 @@ class Contents:
             changes = await wanted if inspect.isawaitable(wanted) else wanted
             if not changes:
                 return base
+            if not isinstance(changes, Mapping):
+                raise ArgumentError(
+                    f"change returns new values by name, not {type(changes).__name__}.", parameter="change"
+                )
             if base.version is None:
                 raise EditConflictError(
                     f"Content {content_id} shows no version, so a change could overwrite somebody else's. Nothing was "
@@ -166,16 +174,22 @@ class Contents:
                     base=base,
                 )
             try:
-                return await self.update(content_id, base.version, **changes)
+                return await self._save(content_id, base.version, changes)
             except ConflictError as error:
                 if attempt == attempts:
                     raise EditConflictError(
                         f"Content {content_id} was changed by others during each of {attempts} tries. Nothing of this "
                         "edit was saved; try again, or with more attempts.",
                         base=base,
-                        current=await self.get(content_id),
+                        current=await self._current(content_id),
                     ) from error
         raise AssertionError("the last attempt returns or raises")
+
+    async def _current(self, content_id: str) -> Content | None:
+        try:
+            return await self.get(content_id)
+        except CMSError:  # the conflict is the news, and the second version only its illustration
+            return None
 
     async def publish(self, content_id: str, *, url: str | None = None) -> Content:
         """Mark a content as published; one request. It sends nothing to a CMS.
@@ -203,7 +217,8 @@ class Contents:
     ) -> Job[GenerationReview]:
         """Launch the generation of an article (Atomic Content); one request and **AI-writing credits**.
 
-        A generation of the same content with the same settings that is under way is joined and not paid again.
+        A generation of the same content with the same settings that is under way, or whose article waits for a
+        decision, is joined and not paid again. If it has an `on_review` already, that one decides.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
@@ -216,6 +231,8 @@ class Contents:
             The job; `await` it for the review, on which `confirm()` applies the article and `cancel()` discards it.
 
         Raises:
+            ArgumentError: `settings` or `on_review` is of the wrong type.
+            JobError: A generation with other settings is under way.
             LaunchUnknownError: It may have been launched; it is not repeated.
             ConflictError: The service refuses, for example because the keyword is not analysed.
         """
@@ -225,7 +242,7 @@ class Contents:
             target=target,
             operation="generate_content",
             path={"contentId": target},
-            body={"settings": encode(settings or GenerationSettings())},
+            body={"settings": _settings(settings)},
         )
         return await self._launcher.launch(launch, on_review)
 
@@ -244,3 +261,27 @@ class Contents:
             NotFoundError: The content has no generation.
         """
         return GenerationReview(self._core, content_id, await self.generation(content_id))
+
+
+def _score(parameter: str, score: int | None) -> int | None:
+    return None if score is None else within(parameter, score, 0, 100)
+
+
+def _one_or_several(parameter: str, value: str | Sequence[str] | None) -> str | Sequence[str] | None:
+    if value is None or isinstance(value, str):
+        return optional_text(parameter, value)
+    if not isinstance(value, Sequence) or not value:
+        # No values at all would not filter at all.
+        raise ArgumentError(f"{parameter} is one identifier, or a list of at least one.", parameter=parameter)
+    return [text(parameter, each) for each in value]
+
+
+def _settings(settings: GenerationSettings | None) -> Any:
+    if settings is not None and not isinstance(settings, GenerationSettings):
+        raise ArgumentError(f"settings are GenerationSettings, not {type(settings).__name__}.", parameter="settings")
+    try:
+        document = encode(settings or GenerationSettings())
+        dumps(document)
+    except ValueError as error:
+        raise ArgumentError(f"settings cannot be sent: {error}.", parameter="settings") from error
+    return document

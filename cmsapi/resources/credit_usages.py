@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 
 from cmsapi.arguments import optional_text
 from cmsapi.core import LARGEST_PAGE, Core
@@ -42,18 +43,45 @@ class CreditUsages:
         query = {"type": str(type), "q": optional_text("q", q)}
         return self._core.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
 
-    async def list_all(self, *, q: str | None = None, limit: int = LARGEST_PAGE) -> AsyncIterator[CreditUsage]:
+    def list_all(self, *, q: str | None = None, limit: int = LARGEST_PAGE) -> AsyncIterator[CreditUsage]:
         """Merge the entries of all three types, newest first; at least three requests.
+
+        The service's lists are expected newest first. One that turns out to come oldest first is read whole before
+        its first entry is given.
 
         Args:
             q: Text to search for.
             limit: Entries a page, 1 to 100.
         """
-        streams = [aiter(self.list(word, q=q, limit=limit)) for word in CreditType]
-        heads = [await anext(stream, None) for stream in streams]
-        while newest := max(
-            (head for head in heads if head is not None), key=lambda head: head.created_at, default=None
-        ):
-            place = next(index for index, head in enumerate(heads) if head is newest)
-            heads[place] = await anext(streams[place], None)
-            yield newest
+        return _merged([_newest_first(self.list(word, q=q, limit=limit)) for word in CreditType])
+
+
+async def _merged(streams: Sequence[AsyncIterator[CreditUsage]]) -> AsyncIterator[CreditUsage]:
+    heads = [await anext(stream, None) for stream in streams]
+    while newest := max((head for head in heads if head is not None), key=_age, default=None):
+        place = next(index for index, head in enumerate(heads) if head is newest)
+        heads[place] = await anext(streams[place], None)
+        yield newest
+
+
+async def _newest_first(usages: Paginator[CreditUsage]) -> AsyncIterator[CreditUsage]:
+    gathered: list[CreditUsage] = []
+    async for page in usages.pages():
+        gathered += page
+        if gathered:
+            first, last = _age(gathered[0]), _age(gathered[-1])
+            # Oldest first, or too little of it to tell.
+            if first < last or (first == last and page.has_more):
+                continue
+        for usage in gathered:
+            yield usage
+        gathered = []
+    for usage in sorted(gathered, key=_age, reverse=True):
+        yield usage
+
+
+def _age(usage: CreditUsage) -> datetime:
+    return _LONG_AGO if usage.created_at is None else usage.created_at
+
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from cmsapi.arguments import optional_text, text, timestamp
@@ -51,9 +52,25 @@ def holds(content: Content, changes: Mapping[str, Any], base_version: int) -> bo
         "folder_id": content.folder.id if content.folder else None,
         "assigned_to_id": content.assigned_to.id if content.assigned_to else None,
         "content_status_id": content.content_status.id if content.content_status else None,
-        "due_date": timestamp("due_date", content.due_date),
+        "due_date": content.due_date,
     }
     newer = content.version is not None and content.version > base_version
-    return newer and all(
-        now[name] == (timestamp(name, value) if name == "due_date" else value) for name, value in changes.items()
-    )
+    return newer and all(_same(now[name], value) for name, value in changes.items())
+
+
+def _same(now: Any, sent: Any) -> bool:
+    if isinstance(now, datetime):
+        return now == _moment(sent)
+    # What was cleared may come back as an empty text.
+    return (now or None) == (sent or None)
+
+
+def _moment(sent: Any) -> datetime | None:
+    """Read a time that was sent; without an offset it is taken as UTC."""
+    try:
+        time = datetime.fromisoformat(sent) if isinstance(sent, str) else sent
+    except ValueError:
+        return None
+    if time is None:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
