@@ -125,12 +125,16 @@ class Core:
         try:
             return self.converter.decode(model, exchange.document)
         except DecodeError as error:
-            error.operation, error.attempts = operation, exchange.attempts
+            self._complete(error, operation, exchange)
             raise
 
     def _read_page(self, operation: str, exchange: Exchange, model: type[M]) -> tuple[list[M], Pagination | None]:
         try:
             return self.converter.decode_page(model, exchange.document)
         except DecodeError as error:
-            error.operation, error.attempts = operation, exchange.attempts
+            self._complete(error, operation, exchange)
             raise
+
+    def _complete(self, error: DecodeError, operation: str, exchange: Exchange) -> None:
+        error.operation, error.attempts = operation, exchange.attempts
+        error.excerpt = self.builder.conceal(error.excerpt)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import ssl as ssl_module
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
@@ -86,7 +86,7 @@ class SessionTransport:
             "allow_redirects": False,
             "raise_for_status": False,
             "timeout": aiohttp.ClientTimeout(total=None, connect=timeouts.connect),
-            "middlewares": (self._send_once,),
+            "middlewares": (_send_once(aiohttp),),
         }
         if proxy is not None:
             self._options["proxy"] = proxy
@@ -108,14 +108,19 @@ class SessionTransport:
             ClientClosedError: The connections are closed.
             ConfigError: The session's or the environment's settings cannot go with the request.
         """
-        return await self._exchange(request, SimpleNamespace(departed=True))
+        return await self._exchange(request, SimpleNamespace(departed=True), lambda: None)
 
     async def aclose(self) -> None:
         """Send nothing any more; an own session is closed, a given one is not."""
         await self._pool.aclose()
 
-    async def _exchange(self, request: Request, flight: SimpleNamespace) -> Response:
+    async def _exchange(self, request: Request, flight: SimpleNamespace, departing: Callable[[], None]) -> Response:
         from yarl import URL
+
+        # A plain function, like the middleware: testing tools copy the arguments of a request deeply.
+        def depart() -> None:
+            flight.departed = True
+            departing()
 
         try:
             async with self._pool.session().request(
@@ -123,7 +128,7 @@ class SessionTransport:
                 URL(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                trace_request_ctx=flight,
+                trace_request_ctx=depart,
                 **self._options,
             ) as answer:
                 body = await answer.read()
@@ -152,15 +157,6 @@ class SessionTransport:
         if not isinstance(cause, aiohttp.ClientResponseError):
             failure.__cause__ = cause
         return failure
-
-    async def _send_once(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        aiohttp = self._aiohttp
-        try:
-            return await handler(request)
-        except aiohttp.ClientConnectorError:
-            raise
-        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            raise _DroppedError from error
 
 
 class AiohttpTransport(SessionTransport):
@@ -193,7 +189,7 @@ class AiohttpTransport(SessionTransport):
 
     async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
         """Send a request, calling `departing` just before its first byte may leave; raises what `send` raises."""
-        return await self._exchange(request, SimpleNamespace(departed=False, departing=departing))
+        return await self._exchange(request, SimpleNamespace(departed=False), departing)
 
 
 class _Pool:
@@ -232,7 +228,17 @@ class _DroppedError(Exception):
     """Hide a dropped connection from aiohttp, which would silently send the request a second time."""
 
 
+def _send_once(aiohttp: Any) -> Callable[[Any, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]:
+    async def middleware(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        try:
+            return await handler(request)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            raise _DroppedError from error
+
+    return middleware
+
+
 async def _depart(session: Any, context: SimpleNamespace, params: Any) -> None:
-    flight = context.trace_request_ctx
-    flight.departed = True
-    flight.departing()
+    context.trace_request_ctx()

@@ -142,6 +142,7 @@ class RequestBuilder:
 
     def __init__(self, account: Account, version: str) -> None:
         self._base_url = account.base_url
+        self._traces_of_key = account.api_key[:12], account.api_key[-8:]
         # Specification 5, rule 1, and 1, general convention 1.
         common = {
             "Authorization": f"Bearer {account.api_key}",
@@ -150,6 +151,10 @@ class RequestBuilder:
         }
         self._headers = Headers(common)
         self._headers_with_body = Headers({**common, "Content-Type": "application/json"})
+
+    def conceal(self, excerpt: str) -> str:
+        """Return the excerpt of an answer, or nothing of it where it shows a part of the key."""
+        return "***" if any(trace in excerpt for trace in self._traces_of_key) else excerpt
 
     def build(
         self,

@@ -1,0 +1,28 @@
+"""The repair of aioresponses is there for as long as it is needed."""
+
+from __future__ import annotations
+
+import aiohttp
+import pytest
+from aioresponses import aioresponses
+
+from .mocked import mocked
+
+URL = "https://api.example.com/v1/me"
+
+
+async def test_aioresponses_still_needs_the_repair() -> None:
+    """When this fails, aioresponses has learned to work with aiohttp 3.14: remove `mocked.Repaired`."""
+    with aioresponses() as answers:
+        answers.get(URL)
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(TypeError, match="stream_writer"):
+                await session.get(URL)
+
+
+async def test_the_repaired_one_answers() -> None:
+    """With the repair, a listed answer arrives."""
+    with mocked() as answers:
+        answers.get(URL, status=418, payload={"tea": True})
+        async with aiohttp.ClientSession() as session, session.get(URL) as answer:
+            assert (answer.status, await answer.json()) == (418, {"tea": True})

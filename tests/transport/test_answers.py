@@ -1,0 +1,245 @@
+"""What each answer becomes: documents and errors (specification 7), decoded through aiohttp's own response."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi import errors
+from tests.support.mocked import mocked
+from tests.support.script import KEY, ME
+
+from .conftest import Connect
+
+BASE = "https://api.example.com"
+ONCE = cmsapi.RetryPolicy(max_attempts=1)
+
+TABLE = [
+    (400, "bad_request", errors.BadRequestError),
+    (401, "unauthorized", errors.UnauthorizedError),
+    (403, "forbidden", errors.ForbiddenError),
+    (404, "not_found", errors.NotFoundError),
+    (409, "conflict", errors.ConflictError),
+    (422, "validation_error", errors.ValidationError),
+    (429, "rate_limited", errors.RateLimitedError),
+    (500, "internal_error", errors.InternalServerError),
+    (502, "bad_gateway", errors.BadGatewayError),
+    (503, "service_unavailable", errors.ServiceUnavailableError),
+]
+BY_HUNDRED = [
+    (302, errors.APIError),
+    (405, errors.APIError),
+    (418, errors.APIError),
+    (499, errors.APIError),
+    (504, errors.ServerError),
+    (599, errors.ServerError),
+]
+BROKEN = {
+    "html": b"<html><h1>Bad Gateway</h1></html>",
+    "truncated": b'{"error": {"code": "confl',
+    "a list": b"[]",
+    "no error": b'{"data": 1}',
+    "error is text": b'{"error": "no"}',
+    "code is a number": b'{"error": {"code": 7, "message": "x"}}',
+    "code is null": b'{"error": {"code": null, "message": "x"}}',
+    "NaN": b'{"error": {"code": "conflict", "message": NaN}}',
+    "not UTF-8": b'{"error": {"code": "\xff"}}',
+    "a bomb": b"[" * 100_000,
+    "empty": b"",
+}
+
+
+async def me(connect: Connect, status: int = 200, body: Any = b"", headers: dict[str, str] | None = None) -> Any:
+    """Ask once for the user and be answered so."""
+    encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
+    with mocked() as answers:
+        answers.get(f"{BASE}/v1/me", status=status, body=encoded, headers=headers)
+        return await connect(retry=ONCE).me()
+
+
+def document(code: Any, message: Any = "said the service") -> dict[str, Any]:
+    """Give an error document."""
+    return {"error": {"code": code, "message": message}}
+
+
+@pytest.mark.parametrize(("status", "code", "cls"), TABLE)
+async def test_each_row_of_the_specification(
+    connect: Connect, status: int, code: str, cls: type[errors.APIError]
+) -> None:
+    """Status and code of each row give its class, with what the service said."""
+    with pytest.raises(cls) as caught:
+        await me(connect, status, document(code), {"Retry-After": "7"})
+    error = caught.value
+    assert type(error) is cls
+    assert (error.status, error.code, error.message) == (status, code, "said the service")
+    assert (error.operation, error.attempts, error.retry_after, error.in_doubt) == ("get_me", 1, 7.0, False)
+
+
+@pytest.mark.parametrize(("status", "code", "cls"), TABLE)
+async def test_the_code_comes_before_the_status(
+    connect: Connect, status: int, code: str, cls: type[errors.APIError]
+) -> None:
+    """A known code decides whatever the status is; it is the stable one of the two."""
+    for other in (status, 418, 400, 504):
+        with pytest.raises(errors.APIError) as caught:
+            await me(connect, other, document(code))
+        assert (type(caught.value), caught.value.status) == (cls, other)
+
+
+@pytest.mark.parametrize(("status", "code", "cls"), TABLE)
+async def test_the_status_comes_next(connect: Connect, status: int, code: str, cls: type[errors.APIError]) -> None:
+    """With an unknown code the status decides, and the code is kept."""
+    with pytest.raises(cls) as caught:
+        await me(connect, status, document("brand_new"))
+    assert (type(caught.value), caught.value.code) == (cls, "brand_new")
+
+
+@pytest.mark.parametrize(("status", "cls"), BY_HUNDRED)
+async def test_the_hundred_comes_last(connect: Connect, status: int, cls: type[errors.APIError]) -> None:
+    """An unknown status with an unknown code is told by its hundred."""
+    with pytest.raises(errors.APIError) as caught:
+        await me(connect, status, document("brand_new"))
+    assert (type(caught.value), caught.value.status) == (cls, status)
+
+
+@pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 502, 504])
+async def test_an_error_without_the_document_is_told_by_its_status(connect: Connect, status: int, body: bytes) -> None:
+    """An error page of whatever body is still the error that its status says, without a code."""
+    with pytest.raises(errors.APIError) as caught:
+        await me(connect, status, body)
+    by_status = {row: cls for row, _, cls in TABLE}
+    assert (type(caught.value), caught.value.code) == (by_status.get(status, errors.ServerError), None)
+    assert f"{len(body)} bytes" in caught.value.message
+
+
+async def test_an_error_without_words(connect: Connect) -> None:
+    """A code without a message, or with one that is no text, is a code."""
+    for error in ({"code": "conflict"}, {"code": "conflict", "message": ["x"]}):
+        with pytest.raises(errors.ConflictError) as caught:
+            await me(connect, 409, {"error": error})
+        assert caught.value.message == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        (b"<html></html>", "$"),
+        (b'{"id": "usr_1", "firs', "$"),
+        (b'{"id": NaN}', "$"),
+        (b'{"id": 1e999}', "$"),
+        (b"[]", "$"),
+        (b"null", "$"),
+        (b"", "$"),
+        (b'"text"', "$"),
+        (b"{}", "$.id"),
+        (b'{"id": 7}', "$.id"),
+        (b'{"id": null}', "$.id"),
+    ],
+)
+async def test_a_success_that_is_none(connect: Connect, body: bytes, path: str) -> None:
+    """A 2xx with anything but the promised document is a decode error that names the place."""
+    with pytest.raises(errors.DecodeError) as caught:
+        await me(connect, 200, body)
+    assert (caught.value.path, caught.value.operation, caught.value.attempts) == (path, "get_me", 1)
+    assert isinstance(caught.value, ValueError)
+
+
+async def test_a_success_is_a_success(connect: Connect) -> None:
+    """A 2xx with the promised document is read, and a code that nobody documented is counted as drift."""
+    with mocked() as answers:
+        for status in (200, 203):
+            answers.get(f"{BASE}/v1/me", status=status, payload=ME)
+        client = connect()
+        assert [(await client.me()).id, (await client.me()).id] == ["usr_1", "usr_1"]
+    assert any("get_me 203" in str(deviation) for deviation in client.statistics.drift)
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ("title must have at least 1 character", "title"),
+        ("body.title: String should have at least 1 character", "title"),
+        ("'title' is too long", "title"),
+        ("something is wrong", None),
+        ("Title is too long", None),
+    ],
+)
+async def test_a_validation_error_names_the_field(connect: Connect, message: str, field: str | None) -> None:
+    """The field is the first name in the message that the request carried."""
+    with mocked() as answers:
+        answers.post(f"{BASE}/v1/things", status=422, payload=document("validation_error", message))
+        with pytest.raises(errors.ValidationError) as caught:
+            await connect().request("POST", "/v1/things", json={"title": "", "html": None})
+    assert field == caught.value.field
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0.0),
+        ("1.5", 1.5),
+        ("3600", 3600.0),
+        ("1000000", 86_400.0),
+        ("inf", 86_400.0),
+        ("-1", None),
+        ("nan", None),
+        ("soon", None),
+        ("", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+    ],
+)
+async def test_retry_after_is_read(connect: Connect, value: str, seconds: float | None) -> None:
+    """Seconds are seconds, absurd ones are a day, and anything else is not there."""
+    limits = cmsapi.RateLimits(max_wait=0.0)
+    with mocked() as answers:
+        answers.get(f"{BASE}/v1/me", status=503, headers={"Retry-After": value})
+        with pytest.raises(errors.ServiceUnavailableError) as caught:
+            await connect(retry=ONCE, limits=limits).me()
+    assert seconds == caught.value.retry_after
+
+
+@pytest.mark.parametrize("status", [200, 302, 400, 401, 500, 503])
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<html><pre>GET /v1/me\nAuthorization: Bearer {KEY}\n</pre></html>",
+        f"{KEY} is no valid key",
+        json.dumps(document("unauthorized", f"the key {KEY} is revoked")),
+        json.dumps(document(f"bad {KEY}", f"the key {KEY} is revoked")),
+        f'"{"x" * 60}{KEY}"',
+    ],
+)
+async def test_no_error_shows_the_key(connect: Connect, status: int, page: str) -> None:
+    """An answer that repeats the request, key included, does not bring the key into an error."""
+    with pytest.raises(errors.CMSError) as caught:
+        await me(connect, status, page.encode())
+    error = caught.value
+    shown = [str(error), repr(error), repr(error.__dict__), repr(error.__cause__), repr(error.__context__)]
+    for text in (*shown, pickle.dumps(error).decode("latin-1")):
+        assert KEY not in text
+        assert KEY[:12] not in text
+
+
+async def test_an_assumed_route_says_so_when_it_is_missing(connect: Connect) -> None:
+    """A 404 on a route that nobody shows tells how to replace it; other errors do not blame the route."""
+    shown = {}
+    for status in (404, 405, 501, 403):
+        with mocked() as answers:
+            answers.get(f"{BASE}/v1/contents/c_1", status=status)
+            with pytest.raises(errors.APIError) as caught:
+                await connect(retry=ONCE).contents.get("c_1")
+        shown[status] = "OPERATIONS.override(get_content=" in str(caught.value)
+    assert shown == {404: True, 405: True, 501: True, 403: False}
+
+
+async def test_a_deletion_needs_no_body(connect: Connect) -> None:
+    """Whatever the body of a deletion is, the thing is gone."""
+    for body in (b"", b"null", b"{}", b"<html>"):
+        with mocked() as answers:
+            answers.delete(f"{BASE}/v1/contents/c_1", body=body)
+            await connect().contents.delete("c_1")
