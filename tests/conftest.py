@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -9,6 +10,12 @@ from blockbuster import BlockBuster, blockbuster_ctx
 
 import cmsapi
 from cmsapi.sandbox import Sandbox
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_loop_by_accident() -> None:
+    """Keep looptime's hook from creating a loop that nobody closes when the first test of a run is a plain function."""
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(autouse=True)

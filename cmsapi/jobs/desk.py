@@ -81,7 +81,7 @@ class Desk:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._deciding: set[Job[Any]] = set()
         self._shut = False
-        self.ongoing = ongoing if ongoing is not None else Ongoing()
+        self.ongoing: Ongoing = ongoing if ongoing is not None else Ongoing()
 
     # For jobs
 

@@ -42,7 +42,7 @@ from cmsapi.models import ContentIdeaSearch, Generation, GenerationStatus
 from cmsapi.transport.pipeline import Demand, Exchange
 from cmsapi.transport.ratelimit import Priority
 
-logger = logging.getLogger("cmsapi")
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 
 @attrs.frozen(kw_only=True)

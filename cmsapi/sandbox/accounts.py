@@ -76,7 +76,7 @@ class Accounts:
         self.balances = balances
         self._store = store
         self._sign = sign
-        self.charges = 0
+        self.charges: int = 0
         self._reserved: dict[str, int] = dict.fromkeys(TYPES, 0)
 
     def affords(self, purchase: Purchase) -> bool:

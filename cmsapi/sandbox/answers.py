@@ -60,7 +60,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a mistake
         super().__init__(message)
         self.status = status
         self.message = message
-        self.headers = headers or {}
+        self.headers: dict[str, str] = headers or {}
 
 
 def document(status: int, value: object) -> Answer:

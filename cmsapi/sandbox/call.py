@@ -35,11 +35,11 @@ class Call:
     __slots__ = ("body", "params", "query", "target_id", "user", "world")
 
     def __init__(self, world: World, user: User, params: dict[str, str], query: Query, body: Document) -> None:
-        self.world = world
-        self.user = user
-        self.params = params
-        self.query = query
-        self.body = body
+        self.world: World = world
+        self.user: User = user
+        self.params: dict[str, str] = params
+        self.query: Query = query
+        self.body: Document = body
         self.target_id: str | None = None
 
     @property

@@ -79,7 +79,7 @@ class Jobs:
         self.all: list[Job] = []
         self.running: dict[str, Job] = {}
         self.outcomes: dict[str, str] = {}
-        self.next_end = float("inf")
+        self.next_end: float = float("inf")
 
     def launch(self, kind: str, target_id: str, at: float, purchase: Purchase | None = None) -> Job:
         """Start a job on a target."""

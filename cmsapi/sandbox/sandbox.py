@@ -73,7 +73,7 @@ class Sandbox:
         behaviour = behaviour or Behaviour()
         balances = credits or Credits()
         # The balances live on, the setting does not change.
-        self.credits = Credits(
+        self.credits: Credits = Credits(
             analysis=balances.analysis,
             ai_writing=balances.ai_writing,
             content_ideas_searches=balances.content_ideas_searches,
@@ -89,21 +89,21 @@ class Sandbox:
             behaviour=behaviour,
         )
         names = populate(self._world, keywords=keywords, contents=contents)
-        self.workspace_id = names.workspace_id
-        self.foreign_workspace_id = names.foreign_workspace_id
-        self.user_ids = names.user_ids
-        self.content_status_ids = names.content_status_ids
-        self.folder_ids = names.folder_ids
-        self.page_ids = names.page_ids
-        self.keyword_ids = names.keyword_ids
-        self.analyzed_keyword_ids = names.analyzed_keyword_ids
-        self.prompt_ids = names.prompt_ids
-        self.content_ids = names.content_ids
-        self.brand_voice_ids = names.brand_voice_ids
-        self.knowledge_document_ids = names.knowledge_document_ids
-        self.api_key, self.member_key, self.revoked_key = (
-            seeded.api_key(seed, label) for label in ("admin", "member", "revoked")
-        )
+        self.workspace_id: str = names.workspace_id
+        self.foreign_workspace_id: str = names.foreign_workspace_id
+        self.user_ids: tuple[str, ...] = names.user_ids
+        self.content_status_ids: tuple[str, ...] = names.content_status_ids
+        self.folder_ids: tuple[str, ...] = names.folder_ids
+        self.page_ids: tuple[str, ...] = names.page_ids
+        self.keyword_ids: tuple[str, ...] = names.keyword_ids
+        self.analyzed_keyword_ids: tuple[str, ...] = names.analyzed_keyword_ids
+        self.prompt_ids: tuple[str, ...] = names.prompt_ids
+        self.content_ids: tuple[str, ...] = names.content_ids
+        self.brand_voice_ids: tuple[str, ...] = names.brand_voice_ids
+        self.knowledge_document_ids: tuple[str, ...] = names.knowledge_document_ids
+        self.api_key: str = seeded.api_key(seed, "admin")
+        self.member_key: str = seeded.api_key(seed, "member")
+        self.revoked_key: str = seeded.api_key(seed, "revoked")
         keys, users, limits = Keys(), store.users, limits or Limits()
         keys.add(self.api_key, Key("admin", users[self.user_ids[0]], Window(limits)))
         keys.add(self.member_key, Key("member", users[self.user_ids[1]], Window(limits)))
@@ -111,8 +111,9 @@ class Sandbox:
         self._service = Service(self._world, keys)
         self._exchange = Exchange(self._service, Weather(faults or Faults(), seed))
         self._serving = AsyncExitStack()
-        self._home = self.base_url = f"https://sandbox-{next(_numbers)}.invalid"
-        self.transport = SandboxTransport(self._exchange)
+        self._home = f"https://sandbox-{next(_numbers)}.invalid"
+        self.base_url: str = self._home
+        self.transport: SandboxTransport = SandboxTransport(self._exchange)
 
     def __repr__(self) -> str:
         return f"<Sandbox at {self.base_url}>"

@@ -54,7 +54,7 @@ class Service:
     def __init__(self, world: World, keys: Keys) -> None:
         self.world = world
         self.keys = keys
-        self.ledger = Ledger()
+        self.ledger: Ledger = Ledger()
         self._router = Router()
         self._date = DateHeader()
         self._unauthorized = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cmsapi.sandbox.seeded import Identifiers
@@ -28,7 +29,7 @@ class Store:
     """
 
     def __init__(self, seed: object) -> None:
-        self.new_id = Identifiers(seed).new
+        self.new_id: Callable[[str], str] = Identifiers(seed).new
         self.users: dict[str, records.User] = {}
         self.workspaces: dict[str, records.Workspace] = {}
         self.content_statuses: dict[str, records.ContentStatus] = {}

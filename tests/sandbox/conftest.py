@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from cmsapi.sandbox import Sandbox
 
 from .calling import Caller
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_loop_by_accident() -> None:
-    """Keep looptime's hook from creating a loop that nobody closes when the first test of a run is a plain function."""
-    asyncio.set_event_loop(None)
 
 
 @pytest.fixture
