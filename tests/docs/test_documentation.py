@@ -1,0 +1,112 @@
+"""What the documentation shows is what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import runpy
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+import cmsapi.sandbox
+from cmsapi.sandbox import Sandbox
+
+from .running import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.fixture
+def virtual_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualTime]:
+    """A loop on which hours take no time; `asyncio.run` uses it too, and the environment names a sandbox."""
+    with VirtualTime() as time:
+        sandbox = Sandbox()
+        time.run(sandbox.serve())
+        monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", sandbox.base_url)
+        monkeypatch.setattr(asyncio, "run", time.run)
+        yield time
+        time.run(sandbox.aclose())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_block_of_a_page_runs(page: Path, virtual_time: VirtualTime) -> None:
+    """Each Python block runs, in order, and prints what the page says."""
+    run_page(page, virtual_time)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=_name)
+def test_an_example_runs(
+    program: Path,
+    virtual_time: VirtualTime,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each example runs on its own sandbox without an argument, and ends with the line that its docstring promises."""
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.delenv("CMSAPI_API_KEY")
+    monkeypatch.delenv("CMSAPI_BASE_URL")
+    names = runpy.run_path(str(program), run_name="__main__")
+    promised = names["__doc__"].strip().splitlines()[-1].strip()
+    assert promised == capsys.readouterr().out.strip().splitlines()[-1]
+
+
+def test_the_reference_has_every_public_name() -> None:
+    """A public name that the reference does not describe is not public."""
+    text = "\n".join(page.read_text() for page in ROOT.glob("docs/reference/*.md"))
+    described = set(re.findall(r"^\.\. auto\w+:: (cmsapi[\w.]*)", text, re.MULTILINE))
+    public = {f"cmsapi.{name}" for name in cmsapi.__all__ if name != "__version__"}
+    public |= {f"cmsapi.sandbox.{name}" for name in cmsapi.sandbox.__all__}
+    assert set() == public - described
+
+
+def test_every_command_of_the_documentation_exists() -> None:
+    """`make something` names a target of the Makefile."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE)}
+    assert named
+    assert set() == named - targets
+
+
+def test_links_lead_somewhere() -> None:
+    """Each relative link of a page names a file of the repository."""
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{_name(page)} links to {target}"
+
+
+def test_paths_of_the_drawing_exist() -> None:
+    """A module or test that a page names is there, so that the drawing cannot rot."""
+    for page in PAGES:
+        for path in re.findall(r"\b(?:cmsapi|tests|docs)/[\w/]+\.(?:py|md)\b", page.read_text()):
+            assert (ROOT / path).exists(), f"{_name(page)} names {path}"
+
+
+def test_the_drawing_has_the_layers_of_the_contract() -> None:
+    """The layers of the drawing are those that import-linter holds."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contract = next(found for found in settings["tool"]["importlinter"]["contracts"] if found["type"] == "layers")
+    drawing = (ROOT / "docs/architecture.md").read_text().split("```")[1]
+    assert contract["layers"] == [re.split(r" {2,}", line)[0] for line in drawing.strip().splitlines()]
+
+
+def test_the_table_of_operations_is_complete() -> None:
+    """Each row of the table in the documentation is the row of the table in the code."""
+    words = {
+        cmsapi.Provenance.SPEC: "specified",
+        cmsapi.Provenance.PUBLISHED: "published",
+        cmsapi.Provenance.ASSUMED: "assumed",
+    }
+    text = (ROOT / "docs/reference/operations.md").read_text()
+    expected = [
+        f"| `{row.name}` | `{row.route}` | {words[row.provenance]} | `{row.replay.name}` |"
+        for row in cmsapi.OPERATIONS.values()
+    ]
+    assert expected == re.findall(r"^\| `\w+` \| `[A-Z]+ /.*$", text, re.MULTILINE)
