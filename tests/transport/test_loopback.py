@@ -1,0 +1,285 @@
+"""The bytes: what aiohttp does on a real connection, and what we make of it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any
+
+import aiohttp
+import pytest
+
+import cmsapi
+from cmsapi import errors
+from cmsapi.transport.http import AiohttpTransport, SessionTransport
+from tests.support.raw import DROP, SILENCE, RawServer, Say, http
+from tests.support.script import KEY
+
+from .conftest import Connect
+
+pytestmark = pytest.mark.enable_socket
+
+ONCE = cmsapi.RetryPolicy(max_attempts=1)
+FAST = cmsapi.RetryPolicy(max_attempts=3, base=0.001, cap=0.001)
+UNLIMITED = cmsapi.RateLimits.unlimited()
+SHORT = cmsapi.Timeouts(request=0.1)
+TWO = http(b"{}"), DROP
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
+@pytest.mark.parametrize("script", [(DROP,), TWO], ids=["fresh connection", "kept connection"])
+async def test_a_request_goes_out_once(connect: Connect, method: str, script: tuple[Say, ...]) -> None:
+    """A dropped connection is not answered by aiohttp's hidden second request, on a fresh or a kept connection."""
+    async with RawServer(*script) as server:
+        client = connect(base_url=server.url)
+        if script is TWO:
+            await client.request("GET", "/v1/warm", retry=False)
+        with pytest.raises(errors.OutcomeUnknownError) as caught:
+            await client.request(method, "/v1/things", retry=False)
+        assert len(server.requests) == len(script)
+        assert caught.value.attempts == 1
+
+
+async def test_attempts_are_what_the_server_counts(connect: Connect) -> None:
+    """Each of our repeats is one request at the server, and the error says how many there were."""
+    async with RawServer(DROP) as server:
+        with pytest.raises(errors.OutcomeUnknownError) as caught:
+            await connect(base_url=server.url, retry=FAST, limits=UNLIMITED).request("DELETE", "/v1/things")
+        assert (len(server.requests), caught.value.attempts) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        Say(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "close"),
+        Say(b"HTTP/1.1 abc OK\r\n\r\n", "close"),
+        Say(b"\x00\x01\x02\x03\r\n\r\n", "close"),
+        Say(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde", "close"),
+        Say(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{", "close"),
+        Say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "close"),
+        Say(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnope", "close"),
+        Say(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n", "close"),
+        Say(b"HTTP/1.1 500 Oops\r\nContent-Length: 400\r\n\r\n{", "close"),
+        SILENCE,
+        Say(b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{", "silent"),
+    ],
+    ids=[
+        "another protocol",
+        "garbage status",
+        "garbage",
+        "two lengths",
+        "truncated body",
+        "truncated chunk",
+        "broken gzip",
+        "endless header",
+        "truncated error",
+        "silence",
+        "silence in the body",
+    ],
+)
+@pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])
+async def test_a_broken_answer_leaves_the_outcome_unknown(connect: Connect, say: Say, own: bool) -> None:
+    """Whatever is wrong with an answer, the request was sent: never a 400, never "not sent", never a second try."""
+    async with RawServer(say) as server, aiohttp.ClientSession() as session:
+        client = connect(base_url=server.url, timeouts=SHORT, session=None if own else session)
+        with pytest.raises(errors.OutcomeUnknownError) as caught:
+            await client.request("POST", "/v1/things", json={})
+        assert len(server.requests) == 1
+        assert KEY not in repr([caught.value, caught.value.__cause__, caught.value.__context__])
+
+
+async def test_a_launch_over_a_given_session_is_not_paid_twice(connect: Connect) -> None:
+    """A given session cannot tell when bytes leave, so its silence counts as sent and a launch is not repeated."""
+    async with RawServer(SILENCE) as server, aiohttp.ClientSession() as session:
+        client = connect(base_url=server.url, session=session, timeouts=SHORT, retry=FAST)
+        with pytest.raises(errors.LaunchUnknownError):
+            await client.keywords.analyze("kw_1")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])
+async def test_a_refused_connection_sent_nothing(connect: Connect, own: bool) -> None:
+    """Where nobody listens nothing was sent, so that even a launch is tried again."""
+    async with RawServer() as server:
+        url = server.url
+    heard: list[cmsapi.Event] = []
+    async with aiohttp.ClientSession() as session:
+        client = connect(base_url=url, retry=FAST, hooks=[heard.append], session=None if own else session)
+        with pytest.raises(errors.NotSentError) as caught:
+            await client.keywords.analyze("kw_1")
+    assert caught.value.attempts == 3
+    assert ["ClientConnectorError" in str(caught.value), client.rate_limit.in_flight] == [True, 0]
+    assert len([event for event in heard if isinstance(event, cmsapi.RetryScheduled)]) == 2
+
+
+async def test_an_unknown_host_sent_nothing(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that does not resolve is nothing sent."""
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raise OSError("no such host")
+
+    monkeypatch.setattr(aiohttp.resolver.DefaultResolver, "resolve", fail)
+    with pytest.raises(errors.NotSentError, match="ClientConnectorDNSError"):
+        await connect(base_url="https://nowhere.invalid", retry=ONCE).me()
+
+
+async def test_a_handshake_that_hangs_sent_nothing(connect: Connect) -> None:
+    """A server that accepts and is silent before TLS is up has seen nothing of the request."""
+    silent: list[asyncio.StreamWriter] = []
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        silent.append(writer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    for timeouts in (cmsapi.Timeouts(connect=0.1), cmsapi.Timeouts(request=0.1)):
+        with pytest.raises(errors.NotSentError):
+            await connect(base_url=f"https://127.0.0.1:{port}", retry=ONCE, timeouts=timeouts).me()
+    for writer in silent:
+        writer.close()
+    server.close()
+
+
+async def test_a_twin_has_its_own_patience_to_connect(connect: Connect) -> None:
+    """`Timeouts.connect` of `with_options` holds for the twin, over the same connections."""
+    async with RawServer(http()) as server:
+        client = connect(base_url=server.url)
+        twin = client.with_options(timeouts=cmsapi.Timeouts(connect=0.05))
+        for each in (client, twin):
+            await each.request("GET", "/v1/things")
+        assert (len(server.requests), server.connections) == (2, 1)
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_redirect_is_not_followed(connect: Connect, status: str, method: str) -> None:
+    """The interface has no redirects: one is an error, and the key goes nowhere else."""
+    async with RawServer(http()) as elsewhere, RawServer(http(b"", status, f"Location: {elsewhere.url}/")) as server:
+        with pytest.raises(errors.APIError, match="no redirects") as caught:
+            await connect(base_url=server.url).request(method, "/v1/me")
+        assert (caught.value.status, len(server.requests), elsewhere.connections) == (int(status[:3]), 1, 0)
+
+
+async def test_what_a_request_looks_like(connect: Connect) -> None:
+    """Key, types, encoded path and query, and compact UTF-8 are on the wire as specification 1 and 5 ask."""
+    async with RawServer(http()) as server:
+        client = connect(base_url=f"{server.url}/gateway/")
+        await client.request("POST", "/v1/ä", params={"q": "ü&", "n": 1, "yes": True, "no": None}, json={"é": 1})
+        await client.request("GET", "/v1/me")
+    posted, got = server.requests
+    assert posted.startswith(b"POST /gateway/v1/%C3%A4?q=%C3%BC%26&n=1&yes=true HTTP/1.1\r\n")
+    assert b"\r\nauthorization: Bearer " + KEY.encode() + b"\r\n" in posted
+    assert b"\r\ncontent-type: application/json\r\n" in posted
+    assert posted.endswith(b'\r\n\r\n{"\xc3\xa9":1}')
+    assert b"content-type" not in got.lower()
+    assert b"\r\nuser-agent: cmsapi/" in got
+
+
+async def test_cookies_are_not_kept(connect: Connect) -> None:
+    """There are no sessions (specification 5, rule 4)."""
+    async with RawServer(http(b"{}", "200 OK", "Set-Cookie: a=b")) as server:
+        client = connect(base_url=server.url)
+        for _ in range(2):
+            await client.request("GET", "/v1/me")
+        assert b"Cookie" not in server.requests[1]
+
+
+async def test_departure_is_told_just_before_the_bytes() -> None:
+    """The signal does not come while connecting, and has come when the server reads the first byte."""
+    told: list[str] = []
+    async with RawServer(http()) as server:
+        transport = AiohttpTransport(cmsapi.Timeouts())
+        connected, gate = asyncio.Event(), asyncio.Event()
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            told.append("connected")
+            connected.set()
+            await gate.wait()
+            writer.close()
+
+        # TLS to a server that does not speak it: connecting hangs, and then fails.
+        hanging = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = hanging.sockets[0].getsockname()[1]
+        request = cmsapi.Request("GET", f"https://127.0.0.1:{port}/v1/me")
+        sending = asyncio.create_task(transport.send_telling(request, lambda: told.append("departing")))
+        await connected.wait()
+        gate.set()
+        with pytest.raises(errors.NotSentError):
+            await sending
+        assert told == ["connected"]
+        hanging.close()
+        seen: list[int] = []
+        await transport.send_telling(
+            cmsapi.Request("GET", f"{server.url}/v1/me"), lambda: seen.append(len(server.requests))
+        )
+        assert (seen, len(server.requests)) == ([0], 1)
+        assert (await transport.send(cmsapi.Request("GET", f"{server.url}/v1/me"))).status == 200
+        await transport.aclose()
+
+
+async def test_a_given_session_is_used_and_left_open(connect: Connect) -> None:
+    """A session of the user's serves, with its headers but without its habits, and is not closed."""
+    async with (
+        RawServer(http(b'{"error":{"code":"not_found","message":"no"}}', "404 Not Found")) as server,
+        aiohttp.ClientSession(headers={"X-Mine": "yes"}, raise_for_status=True) as session,
+    ):
+        async with cmsapi.Client(KEY, base_url=server.url, session=session) as client:
+            with pytest.raises(errors.NotFoundError):
+                await client.me()
+        assert b"X-Mine: yes" in server.requests[0]
+        assert not session.closed
+
+
+async def test_a_given_session_that_is_closed_says_so(connect: Connect) -> None:
+    """A closed session is a mistake of the life cycle, not of the network."""
+    session = aiohttp.ClientSession()
+    await session.close()
+    with pytest.raises(errors.ClientClosedError, match="session given"):
+        await connect(base_url="http://127.0.0.1:9", session=session).me()
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+async def test_a_given_session_with_credentials_of_its_own_is_refused(connect: Connect) -> None:
+    """Credentials beside the key cannot be sent, and aiohttp says so before sending."""
+    async with aiohttp.ClientSession(auth=aiohttp.BasicAuth("me", "secret")) as session:
+        with pytest.raises(errors.ConfigError, match="AUTHORIZATION"):
+            await connect(base_url="http://127.0.0.1:9", session=session).me()
+
+
+async def test_closing_closes_the_connections(connect: Connect) -> None:
+    """After the client nothing can be sent over its connections, twice closed or not."""
+    transport = AiohttpTransport(cmsapi.Timeouts())
+    async with RawServer(http()) as server:
+        request = cmsapi.Request("GET", f"{server.url}/v1/me")
+        await transport.send(request)
+        for _ in range(2):
+            await transport.aclose()
+        with pytest.raises(errors.ClientClosedError):
+            await transport.send(request)
+        assert len(server.requests) == 1
+
+
+async def test_a_proxy_carries_the_request(connect: Connect) -> None:
+    """With a proxy the whole URL goes to it."""
+    async with RawServer(http()) as proxy:
+        client = connect(base_url="http://127.0.0.1:9", proxy=proxy.url, ssl=ssl.create_default_context())
+        await client.request("GET", "/v1/me")
+        assert proxy.requests[0].startswith(b"GET http://127.0.0.1:9/v1/me HTTP/1.1\r\n")
+
+
+async def test_connections_are_shared_and_kept(connect: Connect) -> None:
+    """Calls one after the other use one connection."""
+    async with RawServer(http()) as server:
+        client = connect(base_url=server.url)
+        for _ in range(5):
+            await client.request("GET", "/v1/me")
+        assert server.connections == 1
+
+
+async def test_a_plain_transport_may_be_given_its_session() -> None:
+    """The transport over a given session does not pretend to know when bytes leave."""
+    async with aiohttp.ClientSession() as session:
+        transport = SessionTransport(session, cmsapi.Timeouts())
+        assert not hasattr(transport, "send_telling")
+        await transport.aclose()
+        assert not session.closed

@@ -1,0 +1,382 @@
+"""The two windows against a server that counts by brute force, whatever the network does."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, Quota, Token, Windows
+
+ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
+
+
+@attrs.frozen(kw_only=True)
+class Fate:
+    """Say what becomes of one request.
+
+    Args:
+        pause: Seconds before it is wanted.
+        connecting: Seconds before its bytes may leave.
+        up: Seconds from then to its arrival; at most the cap, which is what the limiter leans on.
+        down: Seconds from then until its answer, or until it is given up.
+        end: How it ends.
+        foreign: Requests of somebody else that arrive when this one is wanted.
+    """
+
+    pause: float
+    connecting: float
+    up: float
+    down: float
+    end: str
+    foreign: int = 0
+
+
+class Server:
+    """Count arrivals by brute force.
+
+    Args:
+        per_hour: What its headers show.
+    """
+
+    def __init__(self, per_hour: int) -> None:
+        self.per_hour = per_hour
+        self.arrivals: list[float] = []
+        self.foreign: list[float] = []
+
+    def arrive(self, now: float) -> Quota:
+        self.arrivals.append(now)
+        counted = sorted(at for at in self.arrivals + self.foreign if at + 3600.0 > now)
+        remaining = max(0, self.per_hour - len(counted))
+        return Quota(self.per_hour, remaining, float(math.ceil(counted[0] + 3600.0 - now)))
+
+    def most_within(self, span: float) -> int:
+        """Return the most own arrivals in any half-open interval of a length."""
+        arrivals, most, first = sorted(self.arrivals), 0, 0
+        for last, at in enumerate(arrivals):
+            while arrivals[first] + span <= at:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
+
+
+class World:
+    """Drive the windows with requests that meet their fates, in time of its own."""
+
+    def __init__(self, windows: Windows, per_hour: int) -> None:
+        self.windows, self.server = windows, Server(per_hour)
+        self.now = 0.0
+        self.most_foreign = 0
+        self.held: list[float] = []
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+
+    def at(self, when: float, what: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (when, next(self._order), what))
+
+    def run_until(self, when: float) -> None:
+        while self._events and self._events[0][0] <= when:
+            self.now, _, what = heapq.heappop(self._events)
+            what()
+            self.most_foreign = max(self.most_foreign, self.windows.foreign)
+        self.now = max(self.now, when)
+
+    def finish(self) -> None:
+        while self._events:
+            self.run_until(self._events[0][0])
+
+    def acquire(self) -> Token:
+        asked = self.now
+        while (when := self.windows.next_time(self.now)) > self.now:
+            soonest = min(when, self._events[0][0] if self._events else math.inf)
+            assert soonest < math.inf, "nobody would ever wake the waiter"
+            assert soonest > self.now or self._events, "the timer would spin"
+            self.run_until(soonest)
+        self.held.append(self.now - asked)
+        return self.windows.take(self.now)
+
+    def send(self, fate: Fate) -> None:
+        self.run_until(self.now + fate.pause)
+        for _ in range(fate.foreign):
+            self.server.foreign.append(self.now)
+        token = self.acquire()
+        windows = self.windows
+
+        def depart() -> None:
+            windows.departing(token, self.now)
+            if fate.end == NEVER_ARRIVED:
+                self.at(self.now + fate.up + fate.down, lambda: windows.lost(token, self.now))
+            else:
+                self.at(self.now + fate.up, arrive)
+
+        def arrive() -> None:
+            quota = self.server.arrive(self.now)
+            if fate.end == LOST_LATER:
+                self.at(self.now + fate.down, lambda: windows.lost(token, self.now))
+            else:
+                self.at(self.now + fate.down, lambda: windows.answered(token, self.now, quota))
+
+        if fate.end == UNSENT:
+            self.at(self.now + fate.connecting, lambda: windows.unsent(token))
+        else:
+            self.at(self.now + fate.connecting, depart)
+
+
+def fates(*ends: str, foreign: int = 0) -> st.SearchStrategy[list[Fate]]:
+    """Draw the fates of a run."""
+    return st.lists(
+        st.builds(
+            Fate,
+            pause=st.sampled_from([0.0, 0.0, 0.0, 0.0, 0.01, 0.3, 1.0, 40.0, 1200.0, 3590.0, 3598.0]) | st.floats(0, 3),
+            connecting=st.sampled_from([0.0, 0.0, 0.0, 1.0, 9.0]),
+            up=st.sampled_from([0.0, 0.02, 0.2, 1.0, IN_FLIGHT_CAP]) | st.floats(0, IN_FLIGHT_CAP),
+            down=st.sampled_from([0.0, 0.02, 0.2, 1.0, 5.0, 30.0]) | st.floats(0, 3),
+            end=st.sampled_from(ends),
+            foreign=st.integers(0, foreign),
+        ),
+        max_size=60,
+    )
+
+
+def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, **options: Any) -> World:
+    """Send all the requests of a run through small windows, and check the server's limits."""
+    world = World(Windows(per_second, per_hour, **options), per_hour)
+    for fate in run:
+        world.send(fate)
+    world.finish()
+    assert world.server.most_within(1.0) <= per_second
+    assert world.server.most_within(3600.0) <= per_hour
+    assert world.windows.in_flight <= sum(fate.end != ANSWERED for fate in run)
+    world.now += 100.0
+    world.windows.next_time(world.now)
+    return world
+
+
+@settings(max_examples=150, deadline=None)
+@given(fates(ANSWERED), st.booleans())
+def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> None:
+    """However requests overtake each other, no second and no hour sees one too many, and nobody else is suspected."""
+    world = drive(run, first_alone=first_alone)
+    assert (world.most_foreign, world.windows.in_flight) == (0, 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(fates(ANSWERED, ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT))
+def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
+    """Requests that never arrived, were never sent or not answered keep the limits and hang nobody."""
+    world = drive(run)
+    assert (world.most_foreign, world.windows.in_flight) == (0, 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(fates(ANSWERED, ANSWERED, ANSWERED, LOST_LATER, UNSENT, foreign=3))
+def test_others_are_believed_only_as_far_as_proven(run: list[Fate]) -> None:
+    """Own requests stay inside the limits whatever others do, and no more others are assumed than there were."""
+    world = drive(run, per_hour=30)
+    assert world.most_foreign <= len(world.server.foreign)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 2)), max_size=40))
+def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> None:
+    """One after the other, answered at once: nobody waits while both windows have room at the server."""
+    windows = Windows(5, 1000, first_alone=False)
+    answered: list[float] = []
+    now = 0.0
+    for burst, gap in calls:
+        for _ in range(burst):
+            inside = [at for at in answered if at + 1.0 > now]
+            assert (windows.next_time(now) <= now) == (len(inside) < 5)
+            if len(inside) < 5:
+                windows.answered(windows.take(now), now)
+                answered.append(now)
+        now += gap
+
+
+# Single rules
+
+
+def spent(windows: Windows, count: int, now: float = 0.0, quota: Quota | None = None) -> None:
+    """Take and settle tokens at one moment, whatever the burst."""
+    for _ in range(count):
+        windows.answered(windows.take(now), now, quota)
+
+
+def test_memory() -> None:
+    """The windows of an account are small: 12 KB with everything they hold."""
+    tracemalloc.start()
+    windows = Windows(20, 1000)
+    for moment in range(2000):
+        spent(windows, 1, float(moment))
+    for _ in range(20):
+        windows.departing(windows.take(5000.0), 5000.0)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert windows.in_flight == 20
+    assert size <= 12 * 1024
+
+
+def test_reset_frees_the_oldest_only() -> None:
+    """`Reset` is when one request leaves, not when all are back, and no epoch."""
+    windows = Windows(None, 1000)
+    first = windows.take(0.0)
+    windows.answered(first, 0.1, Quota(1000, 0, 10))
+    assert (windows.foreign, windows.remaining) == (999, 0)
+    assert windows.next_time(0.1) == pytest.approx(11.1)
+    assert windows.expected_wait(0, 0.1) == pytest.approx(11.0)
+    assert windows.expected_wait(1, 0.1) == pytest.approx(HOUR, abs=0.2)
+    assert windows.next_time(11.2) == 11.2
+    windows.take(11.2)
+    assert windows.next_time(11.3) > 3000
+    assert windows.reset_in(0.1) == pytest.approx(HOUR)
+
+
+def test_the_header_limits_the_hour_and_the_setting_too() -> None:
+    """The lower of header and setting holds; a header that rises again gives back no more than the setting."""
+    windows = Windows(20, 1000, first_alone=False)
+    spent(windows, 1, 0.0, Quota(100, 99, 3600))
+    assert (windows.per_hour, windows.remaining) == (100, 99)
+    spent(windows, 1, 1.0, Quota(5000, 4998, 3600))
+    assert (windows.per_hour, windows.remaining) == (1000, 998)
+
+
+def test_others_age_out() -> None:
+    """What others used is forgotten an hour after it was last seen, at the latest."""
+    windows = Windows(20, 10, first_alone=False)
+    spent(windows, 1, 0.0, Quota(10, 2, 1800))
+    assert windows.foreign == 7
+    windows.next_time(1801.1)
+    assert windows.foreign == 6
+    windows.next_time(HOUR)
+    assert (windows.foreign, windows.remaining, windows.idle(HOUR)) == (0, 10, True)
+
+
+def test_headers_correct_the_estimate_downwards() -> None:
+    """When others' requests have left, the next answer says so."""
+    windows = Windows(20, 100, first_alone=False)
+    spent(windows, 1, 0.0, Quota(100, 50, 10))
+    assert windows.foreign == 49
+    spent(windows, 1, 100.0, Quota(100, 98, 3500))
+    assert windows.foreign == 0
+
+
+def test_a_slow_answer_invents_nobody() -> None:
+    """An answer tells what was counted when its request arrived; what has left since was ours all the same."""
+    windows = Windows(20, 12, first_alone=False)
+    spent(windows, 11, 0.1)
+    slow = windows.take(3599.0)
+    windows.departing(slow, 3599.0)
+    windows.next_time(3605.0)
+    windows.answered(slow, 3605.0, Quota(12, 0, 1))
+    assert (windows.foreign, windows.remaining) == (0, 11)
+
+
+def test_tightening_keeps_what_was_used() -> None:
+    """Stricter limits hold at once, looser ones change nothing, and earlier requests count."""
+    windows = Windows(20, 1000, first_alone=False)
+    spent(windows, 3)
+    windows.tighten(5, 4)
+    windows.tighten(50, None)
+    windows.tighten(None, 400)
+    assert (windows.per_second, windows.per_hour, windows.remaining) == (5, 4, 1)
+    spent(windows, 1, 1.0)
+    assert windows.next_time(1.0) == HOUR
+
+
+@pytest.mark.parametrize(("per_second", "per_hour"), [(None, None), (7, None), (None, 7)])
+def test_unlimited_windows_can_be_tightened(per_second: int | None, per_hour: int | None) -> None:
+    """Windows that needed no memory get one, and the limits hold with all they remember, and are given back in full."""
+    windows = Windows(per_second, per_hour, first_alone=False)
+    spent(windows, 5, 0.0)
+    windows.tighten(3, 20)
+    assert windows.next_time(0.5) == 1.0
+    now = 1.0
+    sent = [0.0] * 5
+    for _ in range(60):
+        while (when := windows.next_time(now)) > now:
+            now = when
+        spent(windows, 1, now)
+        sent.append(now)
+    limit = min(20, per_hour or 20)
+    for place, at in enumerate(sent[5:], 5):
+        assert at - sent[place - 3] >= 1.0
+        if place >= max(limit, 6):
+            assert at - sent[place - limit] >= 3600.0
+    # Nothing is lost on the way: as many as admitted leave each hour.
+    assert now <= HOUR * math.ceil(65 / limit)
+
+
+def test_more_was_sent_without_limits_than_the_limit_remembers() -> None:
+    """What a ring of the new size cannot hold is what the new limit need not know."""
+    windows = Windows(None, None)
+    for moment in range(50):
+        spent(windows, 1, float(moment))
+    windows.tighten(None, 10)
+    assert windows.remaining <= 0
+    assert windows.next_time(50.0) == 49.0 + HOUR
+    assert windows.reset_in(50.0) == 49.0 + HOUR - 50.0
+
+
+def test_unlimited_windows_hold_nothing_back() -> None:
+    """Without limits there is always a token, also for a second first request."""
+    windows = Windows(None, None)
+    for _ in range(100):
+        assert windows.next_time(0.0) == 0.0
+        windows.take(0.0)
+    assert (windows.remaining, windows.reset_in(0.0), windows.expected_wait(10**6, 0.0)) == (math.inf, 0.0, 0.0)
+
+
+def test_a_full_hour_in_flight_is_woken_by_the_cap() -> None:
+    """When all of the hour is in flight and lost, the cap wakes whoever waits."""
+    windows = Windows(None, 3, first_alone=False)
+    tokens = [windows.take(0.0) for _ in range(3)]
+    assert windows.next_time(0.0) == math.inf
+    for token in tokens:
+        windows.lost(token, 30.0)
+    assert windows.next_time(30.0) == 30.0 + IN_FLIGHT_CAP
+    assert windows.next_time(32.0) == 32.0 + HOUR
+
+
+def test_silence_lets_one_probe_out() -> None:
+    """When nothing has answered for the cap, one request at a time goes, and an answer ends it."""
+    windows = Windows(20, 1000, first_alone=False)
+    held = [windows.take(0.0) for _ in range(5)]
+    for token in held:
+        windows.departing(token, 0.0)
+    assert windows.next_time(1.9) == 1.9
+    probe = windows.take(2.5)
+    windows.departing(probe, 2.5)
+    assert windows.next_time(2.6) == math.inf
+    windows.lost(probe, 12.0)
+    assert windows.next_time(12.0) == 12.0
+    second = windows.take(12.0)
+    windows.departing(second, 12.0)
+    assert windows.next_time(12.5) == 12.0 + IN_FLIGHT_CAP
+    windows.answered(second, 13.0)
+    assert windows.next_time(13.0) == 13.0
+    for token in held:
+        windows.answered(token, 13.1)
+    assert windows.in_flight == 0 or windows.next_time(20.0) == 20.0
+
+
+def test_ending_twice_changes_nothing() -> None:
+    """A token that the cap has settled is not settled again by its late answer, and cannot be given back."""
+    windows = Windows(20, 1000, first_alone=False)
+    late, other = windows.take(0.0), windows.take(0.1)
+    windows.departing(late, 0.0)
+    windows.departing(late, 5.0)
+    windows.departing(other, 0.1)
+    windows.answered(other, 0.2)
+    windows.next_time(3.0)
+    assert windows.in_flight == 0
+    windows.answered(late, 4.0)
+    windows.unsent(late)
+    assert (windows.in_flight, windows.remaining) == (0, 998)
