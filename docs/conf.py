@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import re
 from typing import Any
 
 from cmsapi import Model, __version__
@@ -29,6 +31,7 @@ suppress_warnings = ["ref.python"]
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_attr_annotations = False
+napoleon_custom_sections = [("Fields", "params_style")]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
@@ -36,11 +39,52 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 
 
-def _without_signature(app: object, what: str, name: str, thing: object, *_: Any) -> tuple[str, None] | None:
-    # Nobody makes a model by hand; its parameters are described below, one a line.
-    return ("", None) if isinstance(thing, type) and issubclass(thing, Model) else None
+# Nobody makes these by hand: what their constructors take is nobody's business.
+_MADE_FOR_YOU = {"AsCompleted", "Fanout", "Job", "Jobs", "OperationTable", "Paginator"}
+_INNER = {"core", "desk", "keeper", "start", "fetch", "exchange"}
+# Made by hand, although models are not.
+_SETTINGS = {"GenerationSettings"}
+
+
+def _is_read_only(thing: object) -> bool:
+    """Tell whether users read it and do not make it: models, snapshots, events, errors, words."""
+    if not isinstance(thing, type) or thing.__name__ in _SETTINGS:
+        return False
+    module = thing.__module__
+    return (
+        issubclass(thing, Model | Exception | enum.Enum)
+        or module.startswith(("cmsapi.resources", "cmsapi.jobs", "cmsapi.instrumentation", "cmsapi.pagination"))
+        or module in ("cmsapi.transport.ratelimit", "cmsapi.operations", "cmsapi.transport.http")
+        or thing.__name__ in ("Ledger", "Entry", "SandboxTransport", "Statistics")
+    )
+
+
+def _signature(
+    app: object, what: str, name: str, thing: object, options: object, arguments: str | None, result: str | None
+) -> tuple[str, None] | None:
+    hidden = _is_read_only(thing) or name.endswith("GenerationSettings")
+    return ("", None) if arguments and hidden else None
+
+
+def _docstring(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    if what == "property" and lines:
+        # Napoleon takes what stands before a colon for a type.
+        lines[0] = lines[0].replace(": ", " – ", 1)  # noqa: RUF001  a dash between two halves of a sentence
+    if not _is_read_only(thing) or "Args:" not in lines:
+        return
+    begin = lines.index("Args:")
+    end = next((place for place in range(begin, len(lines)) if not lines[place]), len(lines))
+    fields = "\n".join(lines[begin + 1 : end])
+    kept = [
+        entry
+        for entry in re.split(r"\n(?=    \S)", fields)
+        if entry.strip().partition(":")[0] not in _INNER and getattr(thing, "__name__", "") not in _MADE_FOR_YOU
+    ]
+    lines[begin:end] = ["Fields:", *"\n".join(kept).split("\n")] if kept else []
 
 
 def setup(app: Any) -> None:
     """Register what the settings cannot say."""
-    app.connect("autodoc-process-signature", _without_signature)
+    app.connect("autodoc-process-signature", _signature)
+    # Before Napoleon.
+    app.connect("autodoc-process-docstring", _docstring, priority=400)

@@ -2,8 +2,8 @@
 
 Three conventions make a page executable:
 
-- A block marked `python` is run; top-level `await` works, as in `python -m asyncio`. A block that calls `asyncio.run` is a
-  whole program and gets the page's loop from there.
+- A block marked `python` is run; top-level `await` works, as in `python -m asyncio`. A block that calls `asyncio.run`
+  is a whole program and gets the page's loop from there.
 - A block marked `text` right after it is what it prints; `...` stands for anything.
 - A comment that begins with `invisible-code: python` is run and not shown.
 """
