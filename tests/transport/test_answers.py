@@ -243,3 +243,48 @@ async def test_a_deletion_needs_no_body(connect: Connect) -> None:
         with mocked() as answers:
             answers.delete(f"{BASE}/v1/contents/c_1", body=body)
             await connect().contents.delete("c_1")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-RateLimit-Limit": "1000"},
+        {"X-RateLimit-Limit": "many", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1"},
+        {"X-RateLimit-Limit": "0", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"},
+        {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "11", "X-RateLimit-Reset": "1"},
+        {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "-1", "X-RateLimit-Reset": "1"},
+        {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "1790000000"},
+        {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "nan"},
+    ],
+    ids=repr,
+)
+async def test_limit_headers_that_make_no_sense_are_ignored(connect: Connect, headers: dict[str, str]) -> None:
+    """The setting holds when the headers are missing, contradict each other or show an epoch."""
+    with mocked() as answers:
+        answers.get(f"{BASE}/v1/me", payload=ME, headers=headers)
+        client = connect()
+        await client.me()
+    assert (client.rate_limit.limit, client.rate_limit.remaining, client.rate_limit.foreign) == (1000, 999, 0)
+
+
+async def test_limit_headers_that_make_sense_are_obeyed(connect: Connect) -> None:
+    """Limit and remaining of an answer are what is left for us."""
+    headers = {"x-ratelimit-limit": "500", "X-RATELIMIT-REMAINING": "100", "X-RateLimit-Reset": "60"}
+    with mocked() as answers:
+        answers.get(f"{BASE}/v1/me", payload=ME, headers=headers)
+        client = connect()
+        await client.me()
+    assert (client.rate_limit.limit, client.rate_limit.remaining, client.rate_limit.foreign) == (500, 100, 399)
+
+
+async def test_lists_without_pages_name_their_operation(connect: Connect) -> None:
+    """A flat list is read whole (specification 1, convention 5), and an error in it names operation and place."""
+    with mocked() as answers:
+        answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": "f_2"}]})
+        answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": 2}]})
+        client = connect()
+        assert [folder.id for folder in await client.folders.list("w_1")] == ["f_1", "f_2"]
+        with pytest.raises(errors.DecodeError) as caught:
+            await client.folders.list("w_1")
+    assert (caught.value.path, caught.value.operation) == ("$.data[1].id", "list_folders")

@@ -1,0 +1,253 @@
+"""Settings: whatever is wrong is refused when they are made, before the first request."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cmsapi
+from cmsapi import errors
+from cmsapi.config import Account
+
+KEY = "sk_live_abcdefghijklmnop"
+URL = "https://api.example.com"
+NO_SECONDS: list[Any] = [-1, -0.001, float("nan"), float("inf"), -float("inf"), "5", True, None, [], 10**400, 1j]
+NO_COUNTS: list[Any] = [0, -1, 1.0, 2.5, "5", True, [], float("nan"), 10**7]
+
+SECONDS: list[tuple[Any, str]] = [
+    (cmsapi.RetryPolicy, "base"),
+    (cmsapi.RetryPolicy, "cap"),
+    (cmsapi.PollPolicy, "min_interval"),
+    (cmsapi.PollPolicy, "max_interval"),
+    (cmsapi.Timeouts, "request"),
+    (cmsapi.Timeouts, "connect"),
+]
+OPTIONAL_SECONDS: list[tuple[Any, str]] = [
+    (cmsapi.RateLimits, "max_wait"),
+    (cmsapi.PollPolicy, "give_up_after"),
+    (cmsapi.Timeouts, "deadline"),
+]
+COUNTS: list[tuple[Any, str]] = [
+    (cmsapi.RateLimits, "per_second"),
+    (cmsapi.RateLimits, "per_hour"),
+    (cmsapi.RetryPolicy, "max_attempts"),
+]
+
+
+@pytest.mark.parametrize("value", [*NO_SECONDS, 0], ids=repr)
+@pytest.mark.parametrize(("cls", "name"), [*SECONDS, *OPTIONAL_SECONDS])
+def test_durations_are_checked(cls: Any, name: str, value: Any) -> None:
+    """A duration is a finite positive number; None and 0 only where they mean something."""
+    optional = (cls, name) in OPTIONAL_SECONDS
+    if (value is None and optional) or (value == 0 and value is not False and name == "max_wait"):
+        assert getattr(cls(**{name: value}), name) == value
+        return
+    with pytest.raises(errors.ConfigError, match=f"{cls.__name__}.{name}"):
+        cls(**{name: value})
+
+
+@pytest.mark.parametrize("value", [*NO_COUNTS, None], ids=repr)
+@pytest.mark.parametrize(("cls", "name"), COUNTS)
+def test_counts_are_checked(cls: Any, name: str, value: Any) -> None:
+    """A count is a whole number from 1 on; None means no limit, and only a limit may be None."""
+    if value is None and name.startswith("per_"):
+        assert getattr(cls(**{name: None}), name) is None
+        return
+    with pytest.raises(errors.ConfigError, match=f"{cls.__name__}.{name}"):
+        cls(**{name: value})
+
+
+def test_settings_fit_together() -> None:
+    """Intervals are ordered, words are known, and nothing can be changed afterwards."""
+    with pytest.raises(errors.ConfigError, match="max_interval"):
+        cmsapi.PollPolicy(min_interval=5, max_interval=4)
+    with pytest.raises(errors.ConfigError, match="'join', 'error', 'allow'"):
+        cmsapi.LaunchPolicy(dedupe="maybe")  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        cmsapi.Timeouts().request = 5  # type: ignore[misc]
+    unlimited = cmsapi.RateLimits.unlimited()
+    assert (unlimited.per_second, unlimited.per_hour, unlimited.max_wait) == (None, None, None)
+
+
+def test_the_defaults_are_the_specifications() -> None:
+    """Without settings the limits of specification 8 hold."""
+    limits = cmsapi.RateLimits()
+    assert (limits.per_second, limits.per_hour) == (20, 1000)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "sk_",
+        "pk_live_1",
+        "SK_live_1",
+        " sk_live_1",
+        "sk_live_1 ",
+        "sk_live_1\n",
+        "sk_live 1",
+        "sk_live\t1",
+        "sk_live_1\r\nX-Evil: 1",
+        "sk_lïve",
+        "sk_\x00",
+        "sk_\u200b1",
+        "sk_" + "x" * 5000,
+        "Bearer sk_live_1",
+        b"sk_live_1",
+        7,
+        [],
+    ],
+    ids=lambda key: repr(key)[:20],
+)
+def test_keys_of_another_form_are_refused(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key begins with `sk_` and is printable ASCII without spaces; the error does not repeat it."""
+    monkeypatch.delenv("CMSAPI_API_KEY", raising=False)
+    with pytest.raises(errors.ConfigError) as caught:
+        cmsapi.Client(key, base_url=URL)
+    if isinstance(key, str) and len(key) > 3:
+        assert key.strip() not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "match"),
+    [
+        ("", "No base URL"),
+        ("api.example.com", "absolute"),
+        ("//api.example.com", "absolute"),
+        ("ftp://api.example.com", "absolute"),
+        ("https://", "absolute"),
+        ("https:///v1", "absolute"),
+        ("https://api.example.com:99999", "cannot be read"),
+        ("https://api.example.com:x", "cannot be read"),
+        ("https://[::1", "cannot be read"),
+        ("https://api.exa mple.com", "absolute"),
+        ("https://api.example.com\n", "absolute"),
+        ("https://api.example.com/\x00", "absolute"),
+        ("https://exämple.com", "ASCII"),
+        ("https://evil.com\\.example.com", "absolute"),
+        ("https://api.example.com\\@evil.com", "absolute"),
+        ("https://user@api.example.com", "no user"),
+        ("https://user:pw@api.example.com", "no user"),
+        ("https://api.example.com?x=1", "no user, query"),
+        ("https://api.example.com?", "no user, query"),
+        ("https://api.example.com#x", "no user, query"),
+        ("https://api.example.com/../x", "dot segments"),
+        ("http://api.example.com", "unencrypted"),
+        ("http://localhost.example.com", "unencrypted"),
+        ("http://10.0.0.1", "unencrypted"),
+        ("http://0.0.0.0", "unencrypted"),
+        (b"https://api.example.com", "is a string"),
+        (7, "is a string"),
+    ],
+)
+def test_base_urls_of_another_form_are_refused(url: Any, match: str) -> None:
+    """A base URL is an absolute https address without anything that would send the key elsewhere."""
+    with pytest.raises(errors.ConfigError, match=match):
+        cmsapi.Client(KEY, base_url=url)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://api.example.com", URL),
+        ("https://api.example.com/", URL),
+        ("HTTPS://API.Example.com:443//", URL),
+        ("https://api.example.com:8443/cms/", "https://api.example.com:8443/cms"),
+        ("http://127.0.0.1:80", "http://127.0.0.1"),
+        ("http://127.8.9.1:8000", "http://127.8.9.1:8000"),
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("http://[::1]:8000/", "http://[::1]:8000"),
+    ],
+)
+def test_one_service_has_one_spelling(url: str, kept: str) -> None:
+    """Spellings of one address are one account, so that they share limits; http is for this machine."""
+    assert Account.resolve(KEY, url).base_url == kept
+    assert Account.resolve(KEY, url).digest == Account.resolve(KEY, kept).digest
+
+
+def test_http_elsewhere_has_to_be_asked_for() -> None:
+    """`allow_http` lets the key travel unencrypted, by name."""
+    client = cmsapi.Client(KEY, base_url="http://cms.internal", allow_http=True)
+    assert "http://cms.internal" in repr(client)
+
+
+def test_the_environment_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given comes first, then the environment; nothing at all is an error that names the variable."""
+    for name in ("CMSAPI_API_KEY", "CMSAPI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(errors.ConfigError, match="CMSAPI_API_KEY"):
+        cmsapi.Client()
+    monkeypatch.setenv("CMSAPI_API_KEY", KEY)
+    with pytest.raises(errors.ConfigError, match="CMSAPI_BASE_URL"):
+        cmsapi.Client()
+    monkeypatch.setenv("CMSAPI_BASE_URL", "https://env.example.com/")
+    assert "https://env.example.com" in repr(cmsapi.Client())
+    account = Account.resolve("sk_given", "https://given.example.com")
+    assert (account.api_key, account.base_url) == ("sk_given", "https://given.example.com")
+    monkeypatch.setenv("CMSAPI_API_KEY", f"{KEY}\n")
+    with pytest.raises(errors.ConfigError, match="check the copy"):
+        cmsapi.Client()
+
+
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40))
+def test_nothing_shows_the_key(secret: str) -> None:
+    """Neither an account nor a client, a request or their errors show the key; nor does its digest."""
+    key = f"sk_{secret}"
+    account = Account.resolve(key, URL)
+    client = cmsapi.Client(key, base_url=URL)
+    request = cmsapi.Request("GET", URL, {"Authorization": f"Bearer {key}"})
+    for shown in (account, client, request, request.headers, account.digest, client.statistics, *map(str, (account,))):
+        assert key not in repr(shown)
+
+
+def test_accounts_differ_by_key_and_by_service() -> None:
+    """The digest tells accounts apart."""
+    digests = {Account.resolve(f"sk_{key}", f"https://{host}").digest for key, host in itertools.product("ab", "ab")}
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"limits": 5}, "wrong type"),
+        ({"retry": cmsapi.Timeouts()}, "wrong type"),
+        ({"timeouts": 30}, "wrong type"),
+        ({"operations": {}}, "wrong type"),
+        ({"transport": object()}, "transport is an object"),
+        ({"hooks": [7]}, "hooks is a list"),
+        ({"hooks": print}, "hooks is a list"),
+        ({"ssl": False}, "ssl is an ssl.SSLContext"),
+        ({"proxy": "proxy.example.com"}, "proxy is the URL"),
+        ({"proxy": 7}, "proxy is the URL"),
+        ({"session": object(), "trust_env": True}, "trust_env"),
+    ],
+    ids=repr,
+)
+def test_wrong_options_are_refused(options: dict[str, Any], match: str) -> None:
+    """An option of a wrong type is named at construction."""
+    with pytest.raises(errors.ConfigError, match=match):
+        cmsapi.Client(KEY, base_url=URL, **options)
+
+
+async def send(_: cmsapi.Request) -> cmsapi.Response:
+    """Answer nothing."""
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "option", [{"session": object()}, {"proxy": "http://p"}, {"ssl": object()}, {"trust_env": True}]
+)
+def test_options_of_the_own_transport_do_not_go_with_another(option: dict[str, Any]) -> None:
+    """What a given transport would ignore is refused instead."""
+
+    class Transport:
+        """Be a transport."""
+
+    transport = Transport()
+    transport.send = send  # type: ignore[attr-defined]
+    with pytest.raises(errors.ConfigError, match="for the own transport"):
+        cmsapi.Client(KEY, base_url=URL, transport=transport, **option)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""Lists page by page (specification 1, conventions 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cmsapi
+from cmsapi import errors
+from cmsapi.sandbox import Sandbox
+from tests.support.script import KEY, Script, answer
+
+pytestmark = pytest.mark.looptime
+
+
+def page(items: Sequence[str], has_more: Any, total: int = 9) -> cmsapi.Response:
+    """Make an answer with a page of members."""
+    place = {"total": total, "page": 1, "limit": 2, "hasMore": has_more}
+    return answer(200, {"data": [{"id": each} for each in items], "pagination": place})
+
+
+def client_of(*pages: cmsapi.Response) -> tuple[cmsapi.Client, Script]:
+    """Give a client whose service has some pages."""
+    service = Script(*pages)
+    return cmsapi.Client(KEY, base_url="https://pages.example.com", transport=service), service
+
+
+async def test_items_pages_and_the_first_page() -> None:
+    """`async for` gives items, `pages()` pages, `await` the first page; each starts anew."""
+    pages = page(["a", "b"], has_more=True), page(["c"], has_more=False)
+    client, service = client_of(*pages, *pages, pages[0])
+    async with client:
+        users = client.users.list(limit=2)
+        assert [user.id async for user in users] == ["a", "b", "c"]
+        numbered = [(each.number, len(each), each.has_more) async for each in users.pages()]
+        assert numbered == [(1, 2, True), (2, 1, False)]
+        first = await users
+    assert ([user.id for user in first], first[0].id, first[-1:][0].id) == (["a", "b"], "a", "b")
+    assert (first.total, first.limit, first.has_more, bool(users.total_changed)) == (9, 2, True, False)
+    asked = [request.url.partition("?")[2] for request in service.requests]
+    assert asked == [f"page={number}&limit=2" for number in (1, 2, 1, 2, 1)]
+
+
+async def test_nothing_is_sent_before_it_is_read() -> None:
+    """A paginator costs nothing until it is used, and stops asking when its reader stops."""
+    client, service = client_of(page(["a", "b"], has_more=True))
+    async with client:
+        users = client.users.list(limit=2)
+        assert service.requests == []
+        async for _ in users:
+            break
+        assert len(service.requests) == 1
+
+
+async def test_an_empty_page_ends_the_list() -> None:
+    """`hasMore` is trusted, but not on an empty page: that would never end."""
+    client, service = client_of(page(["a"], has_more=True), page([], has_more=True))
+    async with client:
+        assert [user.id async for user in client.users.list(limit=2)] == ["a"]
+    assert len(service.requests) == 2
+
+
+async def test_has_more_decides_and_not_the_arithmetic() -> None:
+    """A short page may have a successor, and a full one may be the last, whatever `total` says."""
+    client, _ = client_of(page(["a"], has_more=True, total=1), page(["b", "c"], has_more=False, total=1))
+    async with client:
+        assert [user.id async for user in client.users.list(limit=2)] == ["a", "b", "c"]
+
+
+async def test_a_list_that_moves_says_so() -> None:
+    """When `total` changes on the way, items may be doubled or missing, and the paginator tells."""
+    still = page(["a"], has_more=True), page(["b"], has_more=False)
+    client, _ = client_of(page(["a"], has_more=True), page(["b"], has_more=False, total=10), *still)
+    async with client:
+        users = client.users.list(limit=2)
+        assert [user.id async for user in users] == ["a", "b"]
+        assert users.total_changed
+        assert [user.id async for user in users] == ["a", "b"]
+        assert not users.total_changed
+
+
+@pytest.mark.parametrize("limit", [0, 101, -1, 2.0, "25", True, None])
+async def test_the_limit_is_checked_before_sending(limit: Any) -> None:
+    """A page holds 1 to 100 items (specification 8), and the error names the parameter."""
+    client, service = client_of()
+    async with client:
+        with pytest.raises(errors.ArgumentError) as caught:
+            client.contents.list("ws_1", limit=limit)
+        assert caught.value.parameter == "limit"
+        with pytest.raises(errors.ArgumentError) as caught:
+            client.contents.list("ws_1", first=0 if limit == 0 else limit if not isinstance(limit, int) else -3)
+        assert caught.value.parameter == "first"
+    assert service.requests == []
+
+
+@pytest.mark.parametrize("envelope", [{}, {"data": None}, {"data": {}}, {"data": [{"id": 7}]}, {"data": [7]}, 7, None])
+async def test_an_envelope_of_another_shape_is_an_error(envelope: Any) -> None:
+    """What is not a page is a decode error that names the operation."""
+    client, _ = client_of(answer(200, envelope) if envelope is not None else cmsapi.Response(200, {}, b"null"))
+    async with client:
+        with pytest.raises(errors.DecodeError) as caught:
+            await client.contents.list("ws_1")
+    assert caught.value.operation == "list_contents"
+
+
+@given(count=st.integers(0, 30), limit=st.integers(1, 12))
+async def test_all_pages_make_the_whole_list(count: int, limit: int) -> None:
+    """Whatever the page size is, the items are those of the service, once each, in its order."""
+    sandbox = Sandbox(keywords=1, contents=1)
+    async with cmsapi.Client(
+        sandbox.api_key,
+        base_url=sandbox.base_url,
+        transport=sandbox.transport,
+        limits=cmsapi.RateLimits(max_wait=3600),
+    ) as client:
+        for number in range(min(count, 15)):
+            await client.contents.create(sandbox.workspace_id, f"Draft {number}")
+        whole = [content.id for content in await client.contents.list(sandbox.workspace_id, limit=100)]
+        read = [content.id async for content in client.contents.list(sandbox.workspace_id, limit=limit)]
+        assert read == whole
+        first = await client.contents.list(sandbox.workspace_id, limit=limit, first=2)
+        assert [content.id for content in first] == whole[limit : 2 * limit]
