@@ -225,7 +225,7 @@ def test_accounts_differ_by_key_and_by_service() -> None:
         ({"proxy": 7}, "proxy is the URL"),
         ({"session": object(), "trust_env": True}, "trust_env"),
     ],
-    ids=repr,
+    ids=lambda value: "+".join(value) if isinstance(value, dict) else "",
 )
 def test_wrong_options_are_refused(options: dict[str, Any], match: str) -> None:
     """An option of a wrong type is named at construction."""
