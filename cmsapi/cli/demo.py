@@ -26,7 +26,7 @@ PER_HOUR = 1000
 
 # Much faster than a real service is thought to be, so that the demonstration takes half a minute.
 DURATIONS = {
-    "analysis": Lognormal(6.0, 0.4),
+    "keyword_analysis": Lognormal(6.0, 0.4),
     "idea_search": Lognormal(6.0, 0.4),
     "generation": Lognormal(6.0, 0.3),
 }

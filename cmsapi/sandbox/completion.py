@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world import World
 
 _ENDS: Mapping[str, Callable[[World, Job], None]] = {
-    durations.ANALYSIS: keywords.complete,
+    durations.KEYWORD_ANALYSIS: keywords.complete,
     durations.PROMPT_ANALYSIS: prompts.complete,
     durations.IDEA_SEARCH: ideas.complete,
     durations.GENERATION: generations.complete,
-    durations.KNOWLEDGE: knowledge.complete,
+    durations.KNOWLEDGE_DOCUMENT: knowledge.complete,
 }
 
 

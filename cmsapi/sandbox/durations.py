@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-ANALYSIS = "analysis"
+KEYWORD_ANALYSIS = "keyword_analysis"
 PROMPT_ANALYSIS = "prompt_analysis"
 IDEA_SEARCH = "idea_search"
 GENERATION = "generation"
-KNOWLEDGE = "knowledge"
-KINDS = (ANALYSIS, PROMPT_ANALYSIS, IDEA_SEARCH, GENERATION, KNOWLEDGE)
+KNOWLEDGE_DOCUMENT = "knowledge_document"
+KINDS = (KEYWORD_ANALYSIS, PROMPT_ANALYSIS, IDEA_SEARCH, GENERATION, KNOWLEDGE_DOCUMENT)
 
 Distribution = Callable[[random.Random], float]
+Durations = Mapping[str, Distribution | float] | Distribution | float
 
 
 @attrs.frozen
@@ -91,26 +92,35 @@ class Mixture:
 
 
 DEFAULTS: Mapping[str, Distribution] = {
-    ANALYSIS: Lognormal(60.0),
+    KEYWORD_ANALYSIS: Lognormal(60.0),
     PROMPT_ANALYSIS: Lognormal(60.0),
     IDEA_SEARCH: Lognormal(60.0),
     GENERATION: Lognormal(120.0),
-    KNOWLEDGE: Lognormal(20.0),
+    KNOWLEDGE_DOCUMENT: Lognormal(20.0),
 }
 
 
-def by_kind(durations: Mapping[str, Distribution] | Distribution | None) -> dict[str, Distribution]:
+def by_kind(durations: Durations | None) -> dict[str, Distribution]:
     """Complete a setting: nothing, one distribution for all kinds, or a mapping that overrides some.
 
     Raises:
         ValueError: The mapping names a kind that does not exist.
+        TypeError: Something is neither a number nor a distribution.
     """
     if durations is None:
         return dict(DEFAULTS)
     if not isinstance(durations, Mapping):
-        return dict.fromkeys(KINDS, durations)
+        return dict.fromkeys(KINDS, _distribution(durations))
     known_kinds(durations)
-    return {**DEFAULTS, **durations}
+    return {**DEFAULTS, **{kind: _distribution(each) for kind, each in durations.items()}}
+
+
+def _distribution(setting: Distribution | float) -> Distribution:
+    if callable(setting):
+        return setting
+    if isinstance(setting, bool) or not isinstance(setting, int | float):
+        raise TypeError(f"a duration is a number of seconds or a distribution such as Lognormal(60), not {setting!r}")
+    return Fixed(float(setting))
 
 
 def known_kinds(setting: Mapping[str, object]) -> None:

@@ -65,6 +65,13 @@ class Faults:
     rules: tuple[Fault, ...] = attrs.field(default=(), converter=_rules)
 
 
+def as_faults(setting: Faults | Fault | Iterable[Fault] | None) -> Faults:
+    """Complete a setting: nothing, one fault, several, or all of it."""
+    if isinstance(setting, Faults):
+        return setting
+    return Faults(rules=(setting,) if isinstance(setting, Fault) else tuple(setting or ()))
+
+
 class Weather:
     """Decide the delays and faults of each request, reproducibly.
 

@@ -14,9 +14,9 @@ from cmsapi.sandbox.behaviour import Behaviour
 from cmsapi.sandbox.clock import LoopClock
 from cmsapi.sandbox.completion import complete, settle
 from cmsapi.sandbox.domain import drafts, generations
-from cmsapi.sandbox.durations import Distribution, by_kind, known_kinds
+from cmsapi.sandbox.durations import Durations, by_kind, known_kinds
 from cmsapi.sandbox.exchange import Exchange
-from cmsapi.sandbox.faults import Faults, Weather
+from cmsapi.sandbox.faults import Fault, Faults, Weather, as_faults
 from cmsapi.sandbox.jobs import Failures, Job, Jobs
 from cmsapi.sandbox.limits import Limits, Window
 from cmsapi.sandbox.seed import populate
@@ -26,7 +26,7 @@ from cmsapi.sandbox.transport import SandboxTransport
 from cmsapi.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from cmsapi.sandbox.ledger import Ledger
@@ -47,8 +47,9 @@ class Sandbox:
         keywords: How many keywords that were never analysed.
         contents: How many contents ready for a generation.
         limits: Rate limits of every key.
-        durations: How long jobs take: a mapping that overrides some kinds, or one distribution for all.
-        faults: Delays and faults on the way.
+        durations: How long jobs take: a number of seconds or a distribution for all, or a mapping that overrides
+            some kinds.
+        faults: Delays and faults on the way; one `Fault` or several stand for `Faults(rules=…)`.
         credits: Balances to start with.
         behaviour: What the specification leaves open.
         failures: Fraction of the jobs that fail, for all or by kind, or a callable `(kind, random.Random) -> bool`.
@@ -64,8 +65,8 @@ class Sandbox:
         keywords: int = 20,
         contents: int = 10,
         limits: Limits | None = None,
-        durations: Mapping[str, Distribution] | Distribution | None = None,
-        faults: Faults | None = None,
+        durations: Durations | None = None,
+        faults: Faults | Fault | Iterable[Fault] | None = None,
         credits: Credits | None = None,  # noqa: A002 - the domain's word
         behaviour: Behaviour | None = None,
         failures: Failures = None,
@@ -109,7 +110,7 @@ class Sandbox:
         keys.add(self.member_key, Key("member", users[self.user_ids[1]], Window(limits)))
         keys.add(self.revoked_key, Key("revoked", users[self.user_ids[0]], Window(limits), revoked=True))
         self._service = Service(self._world, keys)
-        self._exchange = Exchange(self._service, Weather(faults or Faults(), seed))
+        self._exchange = Exchange(self._service, Weather(as_faults(faults), seed))
         self._serving = AsyncExitStack()
         self._home = f"https://sandbox-{next(_numbers)}.invalid"
         self.base_url: str = self._home

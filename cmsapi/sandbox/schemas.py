@@ -130,7 +130,6 @@ _KEYWORD: dict[str, Schema] = {
     "countryCode": STRING,
     "languageCode": STRING,
     "pageId": STRING,
-    "createdAt": MOMENT,
 }
 
 RESPONSES: dict[str, Schema] = {

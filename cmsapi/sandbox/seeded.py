@@ -9,7 +9,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def dice(*name: object) -> random.Random:
-    """Return a generator of its own for a name such as `(seed, "analysis", keyword_id, 0)`."""
+    """Return a generator of its own for a name such as `(seed, "keyword_analysis", keyword_id, 0)`."""
     return random.Random(":".join(map(str, name)))  # noqa: S311 - reproducible on purpose
 
 

@@ -59,7 +59,7 @@ async def test_ideas_before_success(setting: str, status: int) -> None:
 
 async def test_documents_are_processed_for_free() -> None:
     """A new document is pending, then it has a summary; it costs nothing."""
-    box = Sandbox(durations={"knowledge": Fixed(20.0)})
+    box = Sandbox(durations={"knowledge_document": Fixed(20.0)})
     call, path = Caller(box), f"/v1/workspaces/{box.workspace_id}/knowledge-documents"
     text = (await call("POST", path, {"name": "Tone", "text": "Short sentences."})).json
     page = (await call("POST", path, {"name": "About", "url": "https://northwind.example"})).json

@@ -66,13 +66,13 @@ async def test_durations_depend_on_the_target_not_on_the_order() -> None:
 
 async def test_ground_truth_is_readable() -> None:
     """`jobs` and `durations_of` tell what clients can only poll for, on the loop's own clock."""
-    box = Sandbox(durations={"analysis": Fixed(30.0)})
+    box = Sandbox(durations={"keyword_analysis": Fixed(30.0)})
     started = asyncio.get_running_loop().time()
     await analyze(box, list(box.keyword_ids[:2]))
-    assert box.durations_of("analysis") == [30.0, 30.0]
+    assert box.durations_of("keyword_analysis") == [30.0, 30.0]
     assert box.durations_of("generation") == []
     (first, _) = box.jobs
-    assert ("analysis", box.keyword_ids[0], started, started + 30.0, "success", False) == (
+    assert ("keyword_analysis", box.keyword_ids[0], started, started + 30.0, "success", False) == (
         first.kind,
         first.target_id,
         first.launched_at,
@@ -85,7 +85,7 @@ async def test_ground_truth_is_readable() -> None:
 
 
 @pytest.mark.parametrize(
-    "failures", [0.5, {"analysis": 0.5}, lambda kind, rng: kind == "analysis" and rng.random() < 0.5]
+    "failures", [0.5, {"keyword_analysis": 0.5}, lambda kind, rng: kind == "keyword_analysis" and rng.random() < 0.5]
 )
 async def test_a_fraction_of_jobs_fails(failures: Any) -> None:
     """Failures are seeded and come about as often as set; other kinds may be spared."""

@@ -255,3 +255,16 @@ async def test_an_ipv6_address_is_written_in_brackets(box: Sandbox) -> None:
     """The base URL is one that a client can use."""
     assert (await box.serve("::1")).startswith("http://[::1]:")
     await box.aclose()
+
+
+async def test_durations_and_faults_take_the_short_form() -> None:
+    """A number is a fixed duration, and one fault or several need no wrapping."""
+    fault = Fault(match="GET /v1/me", status=503)
+    for faults in (fault, [fault], Faults(rules=(fault,))):
+        box = Sandbox(durations=5, faults=faults)
+        caller = Caller(box)
+        assert (await caller("GET", "/v1/me")).status == 503
+        await caller("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
+        assert box.durations_of("keyword_analysis") == [5.0]
+    with pytest.raises(TypeError, match="a duration is a number"):
+        Sandbox(durations="long")  # type: ignore[arg-type]  # what is refused

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from cmsapi.sandbox import durations
 from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.clock import timestamp
 from cmsapi.sandbox.domain import analyses, drafts, reports
 from cmsapi.sandbox.records import Keyword
 from cmsapi.sandbox.seeded import dice
@@ -50,7 +49,7 @@ def get_keyword(call: Call) -> Document:
 def analyze_keyword(call: Call) -> Document:
     """Launch an analysis; it costs one analysis credit."""
     keyword = call.find(call.store.keywords, "keywordId")
-    return analyses.launch(call, durations.ANALYSIS, keyword, keyword, 1)
+    return analyses.launch(call, durations.KEYWORD_ANALYSIS, keyword, keyword, 1)
 
 
 def score_keyword(call: Call) -> Document:
@@ -78,7 +77,6 @@ def _show(world: World, keyword: Keyword) -> Document:
         "countryCode": keyword.country_code,
         "languageCode": keyword.language_code,
         "pageId": keyword.page_id,
-        "createdAt": timestamp(keyword.created_at),
         **analyses.show(world, keyword),
     }
 

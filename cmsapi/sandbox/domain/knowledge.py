@@ -38,7 +38,7 @@ def create_knowledge_document(call: Call) -> Document:
         summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
     )
     call.store.knowledge_documents[record.id] = record
-    world.jobs.launch(durations.KNOWLEDGE, record.id, world.clock.seconds())
+    world.jobs.launch(durations.KNOWLEDGE_DOCUMENT, record.id, world.clock.seconds())
     call.target_id = record.id
     return _show(world, record)
 
