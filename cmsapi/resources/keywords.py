@@ -6,7 +6,7 @@ from cmsapi.arguments import text
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launch import Launch, Launcher
-from cmsapi.models import Keyword, ScoreReport
+from cmsapi.models import Keyword, Report
 from cmsapi.pagination import Paginator
 from cmsapi.resources.scoring import scored
 
@@ -61,7 +61,7 @@ class Keywords:
         title: str | None = None,
         html: str | None = None,
         meta_description: str | None = None,
-    ) -> ScoreReport:
+    ) -> Report:
         """Score a content, or a text, against the keyword's recommendations; one request.
 
         Args:
@@ -71,8 +71,11 @@ class Keywords:
             html: a body.
             meta_description: With either.
 
+        Returns:
+            The report.
+
         Raises:
             ArgumentError: Neither or both were given.
         """
         body = scored(content_id, title, html, meta_description)
-        return await self._core.call(ScoreReport, "score_keyword", {"keywordId": keyword_id}, body=body)
+        return await self._core.call(Report, "score_keyword", {"keywordId": keyword_id}, body=body)

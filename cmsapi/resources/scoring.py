@@ -15,8 +15,11 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
         ArgumentError: Neither a content nor title and html were given, or both were.
     """
     loose = title is not None or html is not None
-    if (content_id is not None) == loose or (loose and (title is None or html is None)):
+    if (content_id is not None) == loose:
         raise ArgumentError("Give content_id, or title and html, and never both.", parameter="content_id")
+    for name, value in (("title", title), ("html", html)):
+        if loose and value is None:
+            raise ArgumentError(f"Give title and html; {name} is missing.", parameter=name)
     return given(
         contentId=optional_text("content_id", content_id),
         title=optional_text("title", title),

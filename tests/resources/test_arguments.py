@@ -1,0 +1,139 @@
+"""Bad arguments are refused before anything is sent, by an error that names the parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.models import GenerationSettings
+from cmsapi.sandbox import Sandbox
+
+pytestmark = pytest.mark.looptime
+
+Call = Callable[[cmsapi.Client], Awaitable[Any]]
+
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001  the mistake that is tested
+
+
+async def first(stream: Any) -> Any:
+    """Take the first item of a stream."""
+    return await anext(aiter(stream))
+
+
+# What is wrong: the parameter that the error names, and the call.
+WRONG: list[tuple[str, Call]] = [
+    ("limit", lambda c: c.users.list(limit=0)),
+    ("limit", lambda c: c.users.list(limit=101)),
+    ("limit", lambda c: c.workspaces.list(limit="10")),  # type: ignore[arg-type]
+    ("limit", lambda c: c.brand_voices.list("w", limit=True)),
+    ("first", lambda c: c.pages.list("w", first=0)),
+    ("workspace_id", lambda c: c.workspaces.get("")),
+    ("workspace_id", lambda c: c.workspaces.get("..")),
+    ("workspace_id", lambda c: c.workspaces.get("a/b")),
+    ("workspace_id", lambda c: c.workspaces.get("a%2Fb")),
+    ("workspace_id", lambda c: c.workspaces.get(7)),  # type: ignore[arg-type]
+    ("workspace_id", lambda c: c.workspaces.members(".")),
+    ("workspace_id", lambda c: c.workspaces.content_statuses("a b")),
+    ("workspace_id", lambda c: c.folders.list("")),
+    ("name", lambda c: c.folders.create("w", "")),
+    ("parent_folder_id", lambda c: c.folders.create("w", "n", parent_folder_id=7)),  # type: ignore[arg-type]
+    ("folder_id", lambda c: c.folders.delete("")),
+    ("title", lambda c: c.contents.create("w", "")),
+    ("title", lambda c: c.contents.create("w", "x" * 256)),
+    ("title", lambda c: c.contents.create("w", None)),  # type: ignore[arg-type]
+    ("title", lambda c: c.contents.create("w", "\ud800")),
+    ("html", lambda c: c.contents.create("w", "t", html=b"<p>")),  # type: ignore[arg-type]
+    ("meta_description", lambda c: c.contents.create("w", "t", meta_description=7)),  # type: ignore[arg-type]
+    ("due_date", lambda c: c.contents.create("w", "t", due_date=NAIVE)),
+    ("due_date", lambda c: c.contents.create("w", "t", due_date=7)),  # type: ignore[arg-type]
+    ("content_score", lambda c: c.contents.list("w", content_score=101)),
+    ("content_score_min", lambda c: c.contents.list("w", content_score_min=-1)),
+    ("content_score_max", lambda c: c.contents.list("w", content_score_max=1.5)),  # type: ignore[arg-type]
+    ("assigned_to_id", lambda c: c.contents.list("w", assigned_to_id=7)),  # type: ignore[arg-type]
+    ("content_status_id", lambda c: c.contents.list("w", content_status_id=[])),
+    ("content_status_id", lambda c: c.contents.list("w", content_status_id={"a"})),  # type: ignore[arg-type]
+    ("content_status_id", lambda c: c.contents.list("w", content_status_id=["a", None])),  # type: ignore[list-item]
+    ("content_id", lambda c: c.contents.get("../me")),
+    ("version", lambda c: c.contents.update("c", -1, title="t")),
+    ("version", lambda c: c.contents.update("c", None, title="t")),  # type: ignore[arg-type]
+    ("changes", lambda c: c.contents.update("c", 1)),
+    ("title", lambda c: c.contents.update("c", 1, title=None)),
+    ("title", lambda c: c.contents.update("c", 1, title="x" * 256)),
+    ("due_date", lambda c: c.contents.update("c", 1, due_date=NAIVE)),
+    ("folder_id", lambda c: c.contents.update("c", 1, folder_id=7)),
+    ("metaDescription", lambda c: c.contents.update("c", 1, metaDescription="m")),
+    ("attempts", lambda c: c.contents.edit("c", lambda _: {}, attempts=0)),
+    ("url", lambda c: c.contents.publish("c", url=7)),  # type: ignore[arg-type]
+    ("content_id", lambda c: c.contents.delete("")),
+    ("content_id", lambda c: c.contents.generate("")),
+    ("content_id", lambda c: c.contents.generate("a/b")),
+    ("settings", lambda c: c.contents.generate("c", {"brandVoiceId": "b"})),  # type: ignore[arg-type]
+    ("settings", lambda c: c.contents.generate("c", GenerationSettings(custom_instructions="\ud800"))),
+    ("settings", lambda c: c.contents.generate("c", GenerationSettings(extra={"x": object()}))),
+    ("on_review", lambda c: c.contents.generate("c", on_review=True)),  # type: ignore[arg-type]
+    ("content_id", lambda c: c.contents.generation("")),
+    ("content_id", lambda c: c.contents.review("")),
+    ("url", lambda c: c.pages.create("w", "")),
+    ("page_id", lambda c: c.pages.get("")),
+    ("page_id", lambda c: c.pages.crawl("")),
+    ("page_id", lambda c: c.pages.delete("")),
+    ("page_id", lambda c: c.keywords.list("")),
+    ("keyword", lambda c: c.keywords.create("p", "")),
+    ("keyword_id", lambda c: c.keywords.get("")),
+    ("keyword_id", lambda c: c.keywords.analyze("")),
+    ("keyword_id", lambda c: c.keywords.analyze("a/b")),
+    ("keyword_id", lambda c: c.keywords.analyze(7)),  # type: ignore[arg-type]
+    ("content_id", lambda c: c.keywords.score("k")),
+    ("content_id", lambda c: c.keywords.score("k", content_id="c", title="t")),
+    ("html", lambda c: c.keywords.score("k", title="t")),
+    ("title", lambda c: c.keywords.score("k", html="h")),
+    ("meta_description", lambda c: c.keywords.score("k", content_id="c", meta_description=7)),  # type: ignore[arg-type]
+    ("keyword_id", lambda c: c.prompts.list("")),
+    ("prompt", lambda c: c.prompts.create("k", "")),
+    ("prompt_id", lambda c: c.prompts.get("")),
+    ("prompt_id", lambda c: c.prompts.analyze("")),
+    ("content_id", lambda c: c.prompts.score("p", content_id="c", html="h")),
+    ("brand_voice_id", lambda c: c.brand_voices.get("")),
+    ("text", lambda c: c.knowledge_documents.create("w", "n")),
+    ("text", lambda c: c.knowledge_documents.create("w", "n", text="t", url="u")),
+    ("name", lambda c: c.knowledge_documents.create("w", "", text="t")),
+    ("url", lambda c: c.knowledge_documents.create("w", "n", url=7)),  # type: ignore[arg-type]
+    ("knowledge_document_id", lambda c: c.knowledge_documents.get("")),
+    ("keyword", lambda c: c.content_ideas.search("w", "")),
+    ("workspace_id", lambda c: c.content_ideas.search("", "tents")),
+    ("content_idea_search_id", lambda c: c.content_ideas.get("")),
+    ("content_idea_search_id", lambda c: c.content_ideas.list("")),
+    ("type", lambda c: c.credit_usages.list("all")),
+    ("type", lambda c: c.credit_usages.list(None)),  # type: ignore[arg-type]
+    ("q", lambda c: c.credit_usages.list("analysis", q=7)),  # type: ignore[arg-type]
+    ("limit", lambda c: first(c.credit_usages.list_all(limit=0))),
+    ("q", lambda c: first(c.credit_usages.list_all(q=7))),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("parameter", "call"), WRONG, ids=[f"{i}-{name}" for i, (name, _) in enumerate(WRONG)])
+async def test_a_bad_argument_is_refused(client: cmsapi.Client, sandbox: Sandbox, parameter: str, call: Call) -> None:
+    """The error is an `ArgumentError` and a `ValueError`, names the parameter, and nothing was sent."""
+    with pytest.raises(cmsapi.ArgumentError) as caught:
+        await call(client)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.parameter == parameter
+    assert len(sandbox.ledger) == 0
+
+
+async def test_list_all_refuses_when_it_is_called(client: cmsapi.Client) -> None:
+    """A wrong argument of `list_all` is told at the call, not at the first entry."""
+    with pytest.raises(cmsapi.ArgumentError):
+        client.credit_usages.list_all(limit=0)
+
+
+async def test_odd_but_good_identifiers_are_encoded(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """An identifier with a question mark or a plus sign stays one path segment."""
+    with pytest.raises(cmsapi.NotFoundError):
+        await client.keywords.get("kwd?+#é")
+    assert sandbox.ledger[-1].path == "/v1/keywords/kwd%3F%2B%23%C3%A9"
+    assert sandbox.ledger[-1].operation == "get_keyword"
