@@ -67,7 +67,7 @@ class Model:
     """
 
     # Values in `extra` may be lists and objects, so it takes part in equality but not in the hash.
-    extra: Mapping[str, Any] = attrs.field(default=NOTHING_ELSE, converter=_read_only, hash=False)
+    extra: Mapping[str, Any] = attrs.field(default=NOTHING_ELSE, converter=_read_only, hash=False, repr=False)
     # Set by the converter: wire names of the absent keys; each time and its spelling in turn, in the fields' order.
     # A model built by hand has no document behind it: its `_absent` is None.
     _absent: frozenset[str] | None = attrs.field(default=None, alias="_absent", eq=False, repr=False)
