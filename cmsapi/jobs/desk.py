@@ -107,8 +107,6 @@ class Desk:
 
     def want(self, job: Job[Any]) -> None:
         """Have a job looked at from now on."""
-        if not job._wanted or self._shut:
-            return
         self._wanted.add(job)
         if job._due is None and job._look is None:
             self._plan(job)
@@ -131,18 +129,12 @@ class Desk:
         """Look at a job once, or join the look that is under way.
 
         Raises:
-            CMSError: The look failed.
-            ClientClosedError: The client was closed meanwhile.
+            CMSError: The look failed, also because the client was closed meanwhile.
         """
-        look = self._look(job, Priority.INTERACTIVE)
         try:
-            await asyncio.shield(look)
+            await asyncio.shield(self._look(job, Priority.INTERACTIVE))
         except CMSError as error:
             raise error.fresh() from error
-        except asyncio.CancelledError:
-            if self._shut and look.cancelled():
-                raise ClientClosedError(f"The client was closed while {job!r} was looked at.") from None
-            raise
 
     # For launches
 

@@ -145,13 +145,13 @@ class Launcher:
 
     def _send(self, launch: Launch) -> Sending:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
-        sending = Sending(launch.body, Departure())
+        sending = Sending(launch.key, launch.body, Departure())
         sending.task = self._desk.start(self._post(launch, sending))
         if (traces := TRACES.get()) is not None:
             traces.append(sending)
         if launch.joins:
             self._desk.ongoing.sending[launch.key] = sending
-            sending.task.add_done_callback(lambda _: self._desk.ongoing.sent(launch.key, sending))
+            sending.task.add_done_callback(lambda _: self._desk.ongoing.sent(sending))
         return sending
 
     async def _answer(self, sending: Sending) -> Job[Any]:
@@ -162,6 +162,8 @@ class Launcher:
             raise error.fresh() from error.__cause__
         except asyncio.CancelledError:
             if sending.callers == 1 and not sending.departure.departed:
+                # Nobody else may join it from now on.
+                self._desk.ongoing.sent(sending)
                 sending.task.cancel()
             raise
         finally:

@@ -28,12 +28,14 @@ class Sending:
     """Hold a launch that is being sent.
 
     Args:
+        key: What work it is.
         settings: What it was asked to do.
         departure: Whether it can still be called back.
         callers: How many wait for its answer.
         task: Sends it.
     """
 
+    key: Key
     settings: Mapping[str, Any] | None
     departure: Departure
     callers: int = 0
@@ -70,7 +72,7 @@ class Ongoing:
         if self._jobs.get(key) is job:
             del self._jobs[key]
 
-    def sent(self, key: Key, sending: Sending) -> None:
+    def sent(self, sending: Sending) -> None:
         """Forget a launch that is sent or called back, unless another one has taken its place."""
-        if self.sending.get(key) is sending:
-            del self.sending[key]
+        if self.sending.get(sending.key) is sending:
+            del self.sending[sending.key]

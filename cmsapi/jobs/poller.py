@@ -41,10 +41,7 @@ class Poller:
 
     def _wind(self) -> None:
         """Set the timer to the earliest due time, if it is not."""
-        heap = self._heap
-        while heap and heap[0][2]._due != heap[0][0]:
-            heapq.heappop(heap)
-        due = heap[0][0] if heap else None
+        due = self._earliest()
         if self._timer is not None:
             if self._timer.when() == due:
                 return
@@ -55,9 +52,15 @@ class Poller:
         self._timer = None
         now = asyncio.get_running_loop().time()
         # A loop may ring early by the resolution of its clock; what is not due then is so in a moment.
-        while self._heap and self._heap[0][0] <= now:
-            due, _, job = heapq.heappop(self._heap)
-            if job._due == due:
-                job._due = None
-                self._look(job)
+        while (due := self._earliest()) is not None and due <= now:
+            _, _, job = heapq.heappop(self._heap)
+            job._due = None
+            self._look(job)
         self._wind()
+
+    def _earliest(self) -> float | None:
+        heap = self._heap
+        # Entries of jobs that were dropped, or set to another time since.
+        while heap and heap[0][2]._due != heap[0][0]:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None

@@ -118,14 +118,16 @@ class GenerationReview:
 
     async def _decide(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus) -> None:
         doubt: OutcomeUnknownError | DeadlineError | None = None
-        for last in (*[False] * TRIES, True):
+        tries = 0
+        while True:
             await self._read_again(doubt)
             if self._settled(wish, goal, doubt):
                 return
             # Out of review in a word that nobody lists: by this request or by somebody else, and not to be repeated.
-            if doubt is not None and (last or self.generation.status != GenerationStatus.REVIEW):
+            if doubt is not None and (tries == TRIES or self.generation.status != GenerationStatus.REVIEW):
                 doubt.add_note(f"The generation was read again afterwards, and showed {str(self.generation.status)!r}.")
                 raise doubt
+            tries += 1
             try:
                 await self._core.exchange(_OPERATIONS[wish], {"contentId": self.content_id})
             except (OutcomeUnknownError, DeadlineError) as error:

@@ -157,7 +157,9 @@ class Contents:
             EditConflictError: Each try met a newer version; nothing was saved.
         """
         within("attempts", attempts, 1)
-        for attempt in range(1, attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             base = await self.get(content_id)
             wanted = change(base)
             changes = await wanted if inspect.isawaitable(wanted) else wanted
@@ -183,7 +185,6 @@ class Contents:
                         base=base,
                         current=await self._current(content_id),
                     ) from error
-        raise AssertionError("the last attempt returns or raises")
 
     async def _current(self, content_id: str) -> Content | None:
         try:

@@ -221,6 +221,25 @@ async def test_after_a_failed_hook_the_article_is_joined() -> None:
     assert (posts(sandbox), spent(sandbox)) == (1, 1)
 
 
+async def test_two_who_find_an_undecided_article_decide_once() -> None:
+    """Two launches at once that find an article in review are one job, and one hook decides."""
+    sandbox = box(30.0, latency=(0.1, 1.0))
+    content_id = sandbox.content_ids[0]
+    calls: list[GenerationReview] = []
+
+    def hook(review: GenerationReview) -> Any:
+        calls.append(review)
+        return "confirm"
+
+    async with client_of(sandbox) as client:
+        await (await client.contents.generate(content_id))
+        jobs = await asyncio.gather(*[client.contents.generate(content_id, on_review=hook) for _ in range(3)])
+        reviews = await client.jobs.gather(*jobs)
+        assert {review.decision for review in reviews} == {"confirm"}
+        assert len(set(jobs)) == len(calls) == 1
+    assert sandbox.ledger.count(operation="confirm_generation") == posts(sandbox) == 1
+
+
 async def test_a_decided_article_is_not_joined() -> None:
     """After a decision, here or elsewhere, a launch is another generation."""
     sandbox = box(30.0)
@@ -425,6 +444,38 @@ async def test_cancelling_a_caller_who_waits_for_quota_calls_the_launch_back() -
         again = await client.keywords.analyze(first)
         assert again.target == first
     assert spent(sandbox) == 2
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_launch_that_is_being_called_back_is_not_joined(turns: int) -> None:
+    """A launch in the moment in which an earlier one is called back is sent by itself."""
+    sandbox = box(30.0)
+    async with client_of(sandbox, limits=cmsapi.RateLimits(per_second=1)) as client:
+        await client.me()
+        first = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(0.5)
+        first.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert first.cancelled()
+        await job
+    assert posts(sandbox) == 1
+
+
+@pytest.mark.looptime(False)
+def test_a_program_that_ends_during_a_launch_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """When the loop ends while a launch is under way, the log says that it may have been paid."""
+    sandbox = box(30.0, latency=(5.0, 5.0))
+
+    async def main() -> None:
+        client = client_of(sandbox)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.keywords.analyze(sandbox.keyword_ids[0])
+
+    asyncio.run(main())
+    assert "nobody waits for this launch any more" in caplog.text
 
 
 async def test_an_unknown_outcome_that_nobody_waits_for_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -258,6 +258,28 @@ async def test_looks_during_a_decision_change_nothing() -> None:
         assert decisions(sandbox) == [("confirm_generation", True)]
 
 
+async def test_a_look_that_fails_after_the_decision_changes_nothing() -> None:
+    """A job that ended while a look was under way stays as it ended, whatever becomes of the look."""
+    sandbox = box(10.0, latency=(5.0, 5.0))
+    refreshes: list[asyncio.Task[Any]] = []
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        return cmsapi.Response(503, {}, b"") if refreshes else response
+
+    async def hook(review: GenerationReview) -> Any:
+        refreshes.append(asyncio.create_task(job.refresh()))
+        await asyncio.sleep(1)
+        return "leave"
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=hook)
+        await job
+        status = job.status
+        with pytest.raises(cmsapi.ServiceUnavailableError):
+            await refreshes[0]
+        assert (job.status.polls, job.status.phase) == (status.polls, "review")
+
+
 async def test_a_decision_of_a_minute_needs_no_looks() -> None:
     """While a hook thinks, nobody looks."""
     sandbox = box(10.0)
@@ -383,6 +405,37 @@ async def test_a_newer_article_that_came_during_the_request_is_told() -> None:
         with pytest.raises(cmsapi.JobSupersededError):
             await review.cancel()
         assert review.decision is None
+
+
+async def test_a_colleague_who_is_faster_by_a_request_is_told() -> None:
+    """When a colleague confirms between reading and deciding, the refusal is read as what it is."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+    armed: list[bool] = []
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.url.endswith("/generation") and armed:
+            armed.clear()
+            sandbox.confirm_elsewhere(content_id)
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        review = await reviewed(client, sandbox)
+        armed.append(True)
+        assert (await review.confirm()).version == 2
+        assert review.decision == "elsewhere"
+        assert decisions(sandbox) == [("confirm_generation", False)]
+
+
+async def test_a_conflict_that_is_nobodys_decision_reaches_the_awaiter() -> None:
+    """A refusal while the article still waits is raised as it is."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, status=409)])
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm"))
+        with pytest.raises(cmsapi.ConflictError) as caught:
+            await job
+        assert any("contents.review" in note for note in caught.value.__notes__)
+        assert (await (await client.contents.review(sandbox.content_ids[0])).confirm()).version == 2
 
 
 # Lost answers

@@ -52,21 +52,22 @@ async def test_a_timeout_of_the_caller_is_not_the_jobs() -> None:
         assert len(sandbox.ledger) == seen
 
 
-async def test_an_end_in_the_moment_of_the_timeout_counts() -> None:
-    """Whoever runs out of patience in the very moment in which the job ends gets the result."""
+@pytest.mark.parametrize("first", ["end", "patience"])
+async def test_what_happens_in_the_moment_of_the_timeout(first: str) -> None:
+    """When the end of the wait and the end of patience meet in one turn of the loop, the earlier one counts."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         loop = asyncio.get_running_loop()
-        waiter = asyncio.create_task(job.wait(timeout=30))
-        sandbox.finish(sandbox.keyword_ids[0])
-        # Just before the patience ends, in the same turn of the loop.
-        refreshes: list[asyncio.Task[object]] = []
-        for early in (0.0, 1e-9, 1e-6):
-            loop.call_at(loop.time() + 30 - early, lambda: refreshes.append(asyncio.create_task(job.refresh())))
-        keyword = await waiter
-        assert keyword.analysis_status == "success"
-        await asyncio.gather(*refreshes)
+        if first == "end":
+            loop.call_later(3, job.detach)
+            expected: type[Exception] = cmsapi.JobDetachedError
+        else:
+            loop.call_soon(loop.call_later, 3, job.detach)
+            expected = cmsapi.JobWaitTimeoutError
+        with pytest.raises(expected):
+            await job.wait(timeout=3)
+        assert (await job).analysis_status == "success"
 
 
 async def test_nobody_waits_nobody_looks() -> None:
@@ -350,24 +351,29 @@ async def test_a_refused_key_ends_the_waiters_and_not_the_job(refusal: str) -> N
         assert (await job).analysis_status == "success"
 
 
-async def test_a_transport_that_breaks_its_promise_does_not_hang_waiters(caplog: pytest.LogCaptureFixture) -> None:
+class OddError(Exception):
+    """Refuse to be copied, as exceptions of transports may."""
+
+    def __init__(self, code: int, *, reason: str) -> None:
+        super().__init__(f"{code} {reason}")
+
+
+@pytest.mark.parametrize("error", [OddError(7, reason="odd"), KeyError("odd")])
+async def test_a_transport_that_breaks_its_promise_does_not_hang_waiters(
+    caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
     """An error that is none of the SDK's reaches who waits and the log; the job goes on."""
-
-    class OddError(Exception):
-        def __init__(self, code: int, *, reason: str) -> None:
-            super().__init__(f"{code} {reason}")
-
     broken = [True]
 
     def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
         if request.method == "GET" and broken[0]:
-            raise OddError(7, reason="odd")
+            raise error
         return response
 
     sandbox = box(60.0)
     async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
-        with pytest.raises(OddError):
+        with pytest.raises(type(error)):
             await job
         assert "went wrong" in caplog.text
         broken[0] = False
