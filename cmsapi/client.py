@@ -23,6 +23,7 @@ from cmsapi.instrumentation.statistics import Statistics, Tally
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.launch import Launcher
+from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.models import User
 from cmsapi.operations import OPERATIONS, Operation, OperationTable, Replay
 from cmsapi.resources import (
@@ -118,6 +119,7 @@ class Trunk:
         self.converter: Converter = Converter()
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.under_way: UnderWay = UnderWay()
+        self.ongoing: Ongoing = Ongoing()
         # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
         self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
         self._life = Life.UNBOUND
@@ -254,7 +256,7 @@ class Client:
         )
         builder = RequestBuilder(trunk.account, __version__)
         core = self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
-        desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, trunk.rng)
+        desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, trunk.rng, trunk.ongoing)
         trunk.desks.add(desk)
         launcher = Launcher(core, desk, settings.launch)
         self.users: Users = Users(core)

@@ -203,6 +203,8 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
         raise ConfigError("The base URL has no user, query or fragment.")
     if any(segment in (".", "..") for segment in parts.path.split("/")):
         raise ConfigError("The path of the base URL has no dot segments.")
+    if parts.path.rstrip("/").endswith("/v1"):
+        raise ConfigError("The base URL is the address before /v1: every path brings its own.")
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
         raise ConfigError(
             "The key would travel unencrypted: use https://, or ask for it by name with Client(…, allow_http=True)."

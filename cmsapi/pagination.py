@@ -1,6 +1,7 @@
 """Pages and the paginator over them (specification 1, conventions 3 and 4).
 
-`hasMore` decides whether there is a next page, and an empty page ends the list whatever it says. Lists move while they
+`hasMore` decides whether there is a next page, and an empty page ends the list whatever it says. A page that repeats
+the one before is an error. Lists move while they
 are read: when `total` changes on the way, items may come twice or not at all, and the paginator says so.
 """
 
@@ -10,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from typing import Generic, TypeVar, overload
 
 import attrs
+
+from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
 
@@ -73,11 +76,22 @@ class Paginator(Generic[T]):
                 yield item
 
     async def pages(self) -> AsyncIterator[Page[T]]:
-        """Read page after page; one request each."""
+        """Read page after page; one request each.
+
+        Raises:
+            DecodeError: The service gives the same page again.
+        """
         self.total_changed = False
         number, total = self._first, None
+        items: tuple[T, ...] = ()
         while True:
             page = await self._fetch(number)
+            if items and page.items == items:
+                # A service that does not know `page` would otherwise be read for ever.
+                raise DecodeError(
+                    f"Expected page {number} of the list", excerpt=f"the items of page {number - 1} again"
+                )
+            items = page.items
             if total is not None and page.total is not None and page.total != total:
                 self.total_changed = True
             total = page.total

@@ -452,3 +452,15 @@ def test_arguments_are_checked_by_type_and_size() -> None:
         with pytest.raises(errors.ArgumentError, match=match) as caught:
             check(*given_)
         assert caught.value.parameter == "due"
+
+
+@pytest.mark.looptime
+async def test_twins_do_not_pay_twice(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """A launch through a twin joins the job that the client has launched."""
+    twin = client.with_options(timeouts=cmsapi.Timeouts(request=5))
+    first = await client.keywords.analyze(sandbox.keyword_ids[0])
+    second = await twin.keywords.analyze(sandbox.keyword_ids[0])
+
+    assert first is second
+    assert len(sandbox.ledger.launches(sandbox.keyword_ids[0])) == 1
+    assert (await second).analysis_status == "success"

@@ -121,6 +121,8 @@ def test_keys_of_another_form_are_refused(key: Any, monkeypatch: pytest.MonkeyPa
         ("ftp://api.example.com", "absolute"),
         ("https://", "absolute"),
         ("https:///v1", "absolute"),
+        ("https://api.example.com/v1", "before /v1"),
+        ("https://api.example.com/v1/", "before /v1"),
         ("https://api.example.com:99999", "cannot be read"),
         ("https://api.example.com:x", "cannot be read"),
         ("https://[::1", "cannot be read"),

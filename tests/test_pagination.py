@@ -124,3 +124,12 @@ async def test_all_pages_make_the_whole_list(count: int, limit: int) -> None:
         assert read == whole
         first = await client.contents.list(sandbox.workspace_id, limit=limit, first=2)
         assert [content.id for content in first] == whole[limit : 2 * limit]
+
+
+async def test_a_page_that_comes_again_is_an_error() -> None:
+    """A service that ignores the page number is not read for ever."""
+    client, service = client_of(*[page(["a", "b"], has_more=True)] * 3)
+    async with client:
+        with pytest.raises(errors.DecodeError, match="page 2"):
+            [user async for user in client.users.list(limit=2)]
+    assert len(service.requests) == 2

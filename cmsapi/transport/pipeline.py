@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+import anyio
 import attrs
 
 from cmsapi.config import RetryPolicy, Timeouts
@@ -244,7 +245,7 @@ class _Call:
             self.pipeline.hooks(
                 RetryScheduled(operation=self.operation.name, attempt=self.attempt, delay=delay, reason=_word(error))
             )
-            await asyncio.sleep(delay)
+            await anyio.sleep(delay)
 
     async def once(self) -> Exchange:
         pipeline, loop = self.pipeline, asyncio.get_running_loop()
