@@ -17,341 +17,151 @@ if TYPE_CHECKING:
     )
     from cmsapi.config import (
         LaunchPolicy as LaunchPolicy,
-    )
-    from cmsapi.config import (
         PollPolicy as PollPolicy,
-    )
-    from cmsapi.config import (
         RateLimits as RateLimits,
-    )
-    from cmsapi.config import (
         RetryPolicy as RetryPolicy,
-    )
-    from cmsapi.config import (
         Timeouts as Timeouts,
     )
     from cmsapi.document import (
         to_dict as to_dict,
     )
+    from cmsapi.drift import (
+        Deviation as Deviation,
+        DriftKind as DriftKind,
+    )
     from cmsapi.errors import (
         APIError as APIError,
-    )
-    from cmsapi.errors import (
         ArgumentError as ArgumentError,
-    )
-    from cmsapi.errors import (
         BadGatewayError as BadGatewayError,
-    )
-    from cmsapi.errors import (
         BadRequestError as BadRequestError,
-    )
-    from cmsapi.errors import (
         ClientClosedError as ClientClosedError,
-    )
-    from cmsapi.errors import (
         CMSError as CMSError,
-    )
-    from cmsapi.errors import (
         ConfigError as ConfigError,
-    )
-    from cmsapi.errors import (
         ConflictError as ConflictError,
-    )
-    from cmsapi.errors import (
         DeadlineError as DeadlineError,
-    )
-    from cmsapi.errors import (
         DecodeError as DecodeError,
-    )
-    from cmsapi.errors import (
         EditConflictError as EditConflictError,
-    )
-    from cmsapi.errors import (
         ForbiddenError as ForbiddenError,
-    )
-    from cmsapi.errors import (
         InternalServerError as InternalServerError,
-    )
-    from cmsapi.errors import (
         JobDetachedError as JobDetachedError,
-    )
-    from cmsapi.errors import (
         JobError as JobError,
-    )
-    from cmsapi.errors import (
         JobFailedError as JobFailedError,
-    )
-    from cmsapi.errors import (
         JobSupersededError as JobSupersededError,
-    )
-    from cmsapi.errors import (
         JobVanishedError as JobVanishedError,
-    )
-    from cmsapi.errors import (
         JobWaitTimeoutError as JobWaitTimeoutError,
-    )
-    from cmsapi.errors import (
         LaunchUnknownError as LaunchUnknownError,
-    )
-    from cmsapi.errors import (
         NotFoundError as NotFoundError,
-    )
-    from cmsapi.errors import (
         NotSentError as NotSentError,
-    )
-    from cmsapi.errors import (
         OutcomeUnknownError as OutcomeUnknownError,
-    )
-    from cmsapi.errors import (
         RateLimitedError as RateLimitedError,
-    )
-    from cmsapi.errors import (
         RateLimitWaitError as RateLimitWaitError,
-    )
-    from cmsapi.errors import (
         ServerError as ServerError,
-    )
-    from cmsapi.errors import (
         ServiceUnavailableError as ServiceUnavailableError,
-    )
-    from cmsapi.errors import (
         TransportError as TransportError,
-    )
-    from cmsapi.errors import (
         UnauthorizedError as UnauthorizedError,
-    )
-    from cmsapi.errors import (
         UnknownJobStateError as UnknownJobStateError,
-    )
-    from cmsapi.errors import (
         ValidationError as ValidationError,
     )
     from cmsapi.instrumentation import (
         Event as Event,
-    )
-    from cmsapi.instrumentation import (
         Hook as Hook,
-    )
-    from cmsapi.instrumentation import (
         JobObserved as JobObserved,
-    )
-    from cmsapi.instrumentation import (
         QuotaWait as QuotaWait,
-    )
-    from cmsapi.instrumentation import (
         RateLimitPaused as RateLimitPaused,
-    )
-    from cmsapi.instrumentation import (
         RequestFinished as RequestFinished,
-    )
-    from cmsapi.instrumentation import (
         RetryScheduled as RetryScheduled,
-    )
-    from cmsapi.instrumentation import (
         log_event as log_event,
     )
     from cmsapi.instrumentation.statistics import (
         Statistics as Statistics,
     )
     from cmsapi.jobs import (
+        AsCompleted as AsCompleted,
         ContentIdeas as ContentIdeas,
-    )
-    from cmsapi.jobs import (
+        Decision as Decision,
+        Fanout as Fanout,
         Finished as Finished,
-    )
-    from cmsapi.jobs import (
         GenerationReview as GenerationReview,
-    )
-    from cmsapi.jobs import (
         Job as Job,
-    )
-    from cmsapi.jobs import (
+        JobEvent as JobEvent,
         JobKind as JobKind,
-    )
-    from cmsapi.jobs import (
+        Jobs as Jobs,
         JobStatus as JobStatus,
-    )
-    from cmsapi.jobs import (
         LookFailed as LookFailed,
-    )
-    from cmsapi.jobs import (
         Observed as Observed,
-    )
-    from cmsapi.jobs import (
         Outcome as Outcome,
-    )
-    from cmsapi.jobs import (
         Phase as Phase,
+        ReviewHook as ReviewHook,
+        Wish as Wish,
     )
     from cmsapi.models import (
         Acknowledgement as Acknowledgement,
-    )
-    from cmsapi.models import (
         AnalysisStatus as AnalysisStatus,
-    )
-    from cmsapi.models import (
         Assignee as Assignee,
-    )
-    from cmsapi.models import (
         BrandVoice as BrandVoice,
-    )
-    from cmsapi.models import (
         Content as Content,
-    )
-    from cmsapi.models import (
         ContentIdea as ContentIdea,
-    )
-    from cmsapi.models import (
         ContentIdeaSearch as ContentIdeaSearch,
-    )
-    from cmsapi.models import (
         ContentStatus as ContentStatus,
-    )
-    from cmsapi.models import (
         ContentSummary as ContentSummary,
-    )
-    from cmsapi.models import (
         ContentType as ContentType,
-    )
-    from cmsapi.models import (
         Credits as Credits,
-    )
-    from cmsapi.models import (
         CreditType as CreditType,
-    )
-    from cmsapi.models import (
         CreditUsage as CreditUsage,
-    )
-    from cmsapi.models import (
         Extra as Extra,
-    )
-    from cmsapi.models import (
         Folder as Folder,
-    )
-    from cmsapi.models import (
         FolderRef as FolderRef,
-    )
-    from cmsapi.models import (
         FolderTree as FolderTree,
-    )
-    from cmsapi.models import (
         Generation as Generation,
-    )
-    from cmsapi.models import (
         GenerationSettings as GenerationSettings,
-    )
-    from cmsapi.models import (
         GenerationStatus as GenerationStatus,
-    )
-    from cmsapi.models import (
         Keyword as Keyword,
-    )
-    from cmsapi.models import (
         KnowledgeDocument as KnowledgeDocument,
-    )
-    from cmsapi.models import (
         KnowledgeStatus as KnowledgeStatus,
-    )
-    from cmsapi.models import (
         KnowledgeType as KnowledgeType,
-    )
-    from cmsapi.models import (
         KnowledgeWorkspace as KnowledgeWorkspace,
-    )
-    from cmsapi.models import (
         LastGeneration as LastGeneration,
-    )
-    from cmsapi.models import (
         Member as Member,
-    )
-    from cmsapi.models import (
         Model as Model,
-    )
-    from cmsapi.models import (
         OpenEnum as OpenEnum,
-    )
-    from cmsapi.models import (
         Organization as Organization,
-    )
-    from cmsapi.models import (
         OrganizationRef as OrganizationRef,
-    )
-    from cmsapi.models import (
         PageRef as PageRef,
-    )
-    from cmsapi.models import (
         Pagination as Pagination,
-    )
-    from cmsapi.models import (
         Prompt as Prompt,
-    )
-    from cmsapi.models import (
         Report as Report,
-    )
-    from cmsapi.models import (
         ReportBrand as ReportBrand,
-    )
-    from cmsapi.models import (
         ReportSource as ReportSource,
-    )
-    from cmsapi.models import (
         Role as Role,
-    )
-    from cmsapi.models import (
         ScoreReport as ScoreReport,
-    )
-    from cmsapi.models import (
         SearchStatus as SearchStatus,
-    )
-    from cmsapi.models import (
         UsageKeyword as UsageKeyword,
-    )
-    from cmsapi.models import (
         User as User,
-    )
-    from cmsapi.models import (
         UserRef as UserRef,
-    )
-    from cmsapi.models import (
         WebPage as WebPage,
-    )
-    from cmsapi.models import (
         Workspace as Workspace,
-    )
-    from cmsapi.models import (
         WorkspaceRef as WorkspaceRef,
     )
     from cmsapi.operations import (
         OPERATIONS as OPERATIONS,
-    )
-    from cmsapi.operations import (
         Operation as Operation,
-    )
-    from cmsapi.operations import (
         OperationTable as OperationTable,
-    )
-    from cmsapi.operations import (
         Replay as Replay,
     )
     from cmsapi.pagination import (
         Page as Page,
-    )
-    from cmsapi.pagination import (
         Paginator as Paginator,
     )
     from cmsapi.provenance import (
         Provenance as Provenance,
     )
     from cmsapi.transport.http import (
+        TellingTransport as TellingTransport,
         Transport as Transport,
     )
     from cmsapi.transport.message import (
         Headers as Headers,
-    )
-    from cmsapi.transport.message import (
         Request as Request,
-    )
-    from cmsapi.transport.message import (
         Response as Response,
     )
     from cmsapi.transport.ratelimit import (
@@ -369,6 +179,10 @@ _HOMES = {
         "Timeouts",
     ),
     "cmsapi.document": ("to_dict",),
+    "cmsapi.drift": (
+        "Deviation",
+        "DriftKind",
+    ),
     "cmsapi.errors": (
         "APIError",
         "ArgumentError",
@@ -414,16 +228,23 @@ _HOMES = {
     ),
     "cmsapi.instrumentation.statistics": ("Statistics",),
     "cmsapi.jobs": (
+        "AsCompleted",
         "ContentIdeas",
+        "Decision",
+        "Fanout",
         "Finished",
         "GenerationReview",
         "Job",
+        "JobEvent",
         "JobKind",
         "JobStatus",
+        "Jobs",
         "LookFailed",
         "Observed",
         "Outcome",
         "Phase",
+        "ReviewHook",
+        "Wish",
     ),
     "cmsapi.models": (
         "Acknowledgement",
@@ -484,7 +305,10 @@ _HOMES = {
         "Paginator",
     ),
     "cmsapi.provenance": ("Provenance",),
-    "cmsapi.transport.http": ("Transport",),
+    "cmsapi.transport.http": (
+        "TellingTransport",
+        "Transport",
+    ),
     "cmsapi.transport.message": (
         "Headers",
         "Request",

@@ -12,7 +12,8 @@ from cmsapi.errors import ArgumentError
 def text(parameter: str, value: object, at_least: int = 1, at_most: int | None = None) -> str:
     """Check a string and its length in characters."""
     if not isinstance(value, str):
-        raise ArgumentError(f"{parameter} is a string, not {type(value).__name__}.", parameter=parameter)
+        hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
+        raise ArgumentError(f"{parameter} is a string, not {type(value).__name__}.{hint}", parameter=parameter)
     if len(value) < at_least or (at_most is not None and len(value) > at_most):
         bounds = f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
         raise ArgumentError(f"{parameter} has {bounds} characters, not {len(value)}.", parameter=parameter)

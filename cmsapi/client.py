@@ -71,12 +71,12 @@ class Settings:
         operations: The table of operations.
     """
 
-    limits: RateLimits = attrs.field(factory=RateLimits, validator=attrs.validators.instance_of(RateLimits))
-    retry: RetryPolicy = attrs.field(factory=RetryPolicy, validator=attrs.validators.instance_of(RetryPolicy))
-    polling: PollPolicy = attrs.field(factory=PollPolicy, validator=attrs.validators.instance_of(PollPolicy))
-    timeouts: Timeouts = attrs.field(factory=Timeouts, validator=attrs.validators.instance_of(Timeouts))
-    launch: LaunchPolicy = attrs.field(factory=LaunchPolicy, validator=attrs.validators.instance_of(LaunchPolicy))
-    operations: OperationTable = attrs.field(default=OPERATIONS, validator=attrs.validators.instance_of(OperationTable))
+    limits: RateLimits = attrs.field(factory=RateLimits)
+    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
+    polling: PollPolicy = attrs.field(factory=PollPolicy)
+    timeouts: Timeouts = attrs.field(factory=Timeouts)
+    launch: LaunchPolicy = attrs.field(factory=LaunchPolicy)
+    operations: OperationTable = OPERATIONS
 
     @classmethod
     def of(cls, base: Settings | None = None, **given: Any) -> Settings:
@@ -86,10 +86,22 @@ class Settings:
             ConfigError: Something is of the wrong type.
         """
         chosen = {name: value for name, value in given.items() if value is not None}
-        try:
-            return attrs.evolve(base or cls(), **chosen)
-        except TypeError as error:
-            raise ConfigError(f"A setting is of the wrong type: {error.args[0]}") from None
+        for name, value in chosen.items():
+            wanted = _SETTING_TYPES[name]
+            if not isinstance(value, wanted):
+                example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
+                raise ConfigError(f"{name} is of the wrong type: give {example}, not {type(value).__name__}.")
+        return attrs.evolve(base or cls(), **chosen)
+
+
+_SETTING_TYPES: Mapping[str, type] = {
+    "limits": RateLimits,
+    "retry": RetryPolicy,
+    "polling": PollPolicy,
+    "timeouts": Timeouts,
+    "launch": LaunchPolicy,
+    "operations": OperationTable,
+}
 
 
 class Life(enum.Enum):
@@ -127,7 +139,12 @@ class Trunk:
 
     def ensure_open(self) -> None:
         """Bind to the running loop on first use; raise when closed or on another loop."""
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise ClientClosedError(
+                "There is no running event loop: use the client inside a coroutine, for example under asyncio.run()."
+            ) from None
         if self._life is Life.CLOSED:
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._life is Life.UNBOUND:

@@ -202,8 +202,8 @@ class ConflictError(APIError):
     """Report 409 `conflict`."""
 
     advice = (
-        "It conflicts with the present state (a stale version, a job already running, no credits left …). "
-        "Read the resource again before another try; `contents.edit` does that by itself."
+        "It conflicts with the present state: a stale version, a job that runs already or is not finished, no credits "
+        "left … Nothing was changed or charged. Read the resource again before another try (specification 7, rule 3)."
     )
 
 

@@ -8,7 +8,7 @@ are read: when `total` changes on the way, items may come twice or not at all, a
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Generic, NoReturn, TypeVar, overload
 
 import attrs
 
@@ -69,6 +69,10 @@ class Paginator(Generic[T]):
 
     def __await__(self) -> Generator[None, None, Page[T]]:
         return self._fetch(self._first).__await__()
+
+    def __iter__(self) -> NoReturn:
+        """Refuse: each page is a request, and a request needs an `await`."""
+        raise TypeError("A list of the service is read with `async for item in …`, or its first page with `await`.")
 
     async def __aiter__(self) -> AsyncIterator[T]:
         async for page in self.pages():

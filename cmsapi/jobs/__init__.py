@@ -8,7 +8,7 @@ from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook
+from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook, Wish
 from cmsapi.jobs.status import JobStatus, Phase
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "Outcome",
     "Phase",
     "ReviewHook",
+    "Wish",
 ]

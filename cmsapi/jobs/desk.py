@@ -325,7 +325,7 @@ class Desk:
             case Phase.REVIEW:
                 self._close(job, result)
             case _ if not judgement.decided:
-                self._doubt(job)
+                self._doubt(job, judgement)
 
     async def _decide(self, job: Job[Any], review: GenerationReview, hook: ReviewHook) -> None:
         try:
@@ -358,8 +358,9 @@ class Desk:
             logger.error("the on_review hook of %r failed, and nobody waits for the job", job, exc_info=error)
         self._close(job, error=error)
 
-    def _doubt(self, job: Job[Any]) -> None:
-        long_enough = self.time() - job._trail.began >= doubt_limit(self._policy)
+    def _doubt(self, job: Job[Any], judgement: Judgement) -> None:
+        unlisted_word = judgement.phase is Phase.UNKNOWN and judgement.state is not None
+        long_enough = self.time() - job._trail.began >= doubt_limit(self._policy, unlisted_word=unlisted_word)
         if job._trail.undecided_looks >= STALE_LOOKS and long_enough:
             job._since, job._phase = self.time(), Phase.UNKNOWN
             self._close(job, error=undecidable(job))

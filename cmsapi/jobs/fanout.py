@@ -7,7 +7,7 @@ import contextlib
 import functools
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 import attrs
 
@@ -34,6 +34,12 @@ class Outcome(Generic[I, R]):
     job: Job[R] | None
     value: R | None
     error: Exception | None
+
+    def result(self) -> R:
+        """Return the job's result, or raise the error that there is instead."""
+        if self.error is not None:
+            raise self.error
+        return cast("R", self.value)
 
 
 class Fanout(Generic[I, R]):

@@ -10,9 +10,10 @@ import random
 
 from cmsapi.config import PollPolicy
 
-# A job whose state decides nothing is given up after this long, unless the policy says otherwise: far beyond any
-# duration seen, and far short of for ever.
+# A job whose state decides nothing is given up after this long, unless the policy says otherwise. A word that nobody
+# lists most likely means that it runs; an old word or none most likely means that it has ended.
 LONGEST_DOUBT = 1800.0
+LONGEST_RIDDLE = 6 * 3600.0
 
 
 def next_look(policy: PollPolicy, now: float, rng: random.Random) -> tuple[float, str]:
@@ -21,6 +22,8 @@ def next_look(policy: PollPolicy, now: float, rng: random.Random) -> tuple[float
     return now + interval, f"every {policy.min_interval:g} to {policy.max_interval:g} s, as the service advises"
 
 
-def doubt_limit(policy: PollPolicy) -> float:
+def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
     """Return after how many seconds a job whose state decides nothing is given up."""
-    return policy.give_up_after if policy.give_up_after is not None else LONGEST_DOUBT
+    if policy.give_up_after is not None:
+        return policy.give_up_after
+    return LONGEST_RIDDLE if unlisted_word else LONGEST_DOUBT

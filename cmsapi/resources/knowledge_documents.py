@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.arguments import given, optional_text
-from cmsapi.arguments import text as check_text
+from cmsapi.arguments import given, optional_text, text as check_text
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import ArgumentError
 from cmsapi.models import KnowledgeDocument

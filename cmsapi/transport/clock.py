@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 from cmsapi.transport.protocol import read_date
 
-
 # Further back than cutting and travelling explain: the service's clock was set back.
 STEP = 5.0
 

@@ -8,8 +8,7 @@ import pickle
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmsapi.converter import to_dict
 from cmsapi.models import Folder, FolderTree

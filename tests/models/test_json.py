@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmsapi.converter import Converter, encode, to_dict
 from cmsapi.errors import DecodeError

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmsapi.sandbox import Behaviour, Limits, Sandbox
 from cmsapi.sandbox.limits import HOUR, Window, retry_after

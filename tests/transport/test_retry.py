@@ -10,8 +10,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import cmsapi
 from cmsapi import Replay, RetryPolicy, errors

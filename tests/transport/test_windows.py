@@ -11,8 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, Quota, Token, Windows
 
