@@ -21,7 +21,7 @@ def modules_after(code: str) -> set[str]:
         f"import sys; before = set(sys.modules)\n{code}\n"
         "after = sorted(set(sys.modules) - before); import json; print(json.dumps(after))"
     )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     return set(json.loads(done.stdout))
 
 

@@ -1,0 +1,56 @@
+"""The command line: what it prints, and with which code it ends."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from cmsapi.cli.demo import run_demo
+
+COMMAND = [sys.executable, "-m", "cmsapi.cli"]
+
+
+@pytest.mark.looptime
+async def test_the_demo_does_the_main_job(capsys: pytest.CaptureFixture[str]) -> None:
+    """The demonstration ends with 0 and a table that shows 46 jobs, 46 credits and no 429."""
+    assert await run_demo() == 0
+
+    table = capsys.readouterr().out
+    assert "46 (40 analyses, 5 searches, 1 article)" in table
+    assert re.search(r"429 answers\s+│\s+0 ", table)
+    assert "10000 → 9960" in table
+
+
+def test_the_sandbox_is_served_until_interrupted() -> None:
+    """The command prints where it listens and with which key, answers, and ends with 0 on Ctrl-C."""
+    with subprocess.Popen([*COMMAND, "sandbox", "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(6)]
+        base_url, key = lines[0].split()[2], lines[1].split()[2]
+        request = urllib.request.Request(f"{base_url}/v1/me", headers={"Authorization": f"Bearer {key}"})  # noqa: S310
+        with urllib.request.urlopen(request) as answer:  # noqa: S310  our own loopback server
+            assert answer.status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+
+
+def test_a_wrong_option_is_refused() -> None:
+    """Bad input ends with another code than 0, and names the option."""
+    done = subprocess.run([*COMMAND, "sandbox", "--port", "many"], capture_output=True, text=True, check=False)
+
+    assert done.returncode != 0
+    assert "--port" in done.stdout + done.stderr
+
+
+def test_the_missing_extra_is_named() -> None:
+    """Without the extra's packages the command says how to install them."""
+    code = "import sys; sys.modules['cyclopts'] = None; from cmsapi.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "pip install 'cmsapi[cli]'" in done.stderr
