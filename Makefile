@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
+BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit format docs clean
+.PHONY: help demo sandbox test check unit format docs bench figures clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -40,8 +41,14 @@ format: $(READY) ## Format the code and mend what can be mended
 docs: $(DOCS_READY) ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
+bench: ## Measure next to other libraries and write docs/benchmarks.md: a few minutes
+	@$(MAKE) --no-print-directory VENV=.venv-bench figures
+
+figures: $(BENCH_READY)
+	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
+
 clean: ## Remove what these commands made
-	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
+	rm -rf $(VENV) .venv-bench docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/bin/python:
@@ -55,6 +62,11 @@ $(READY): pyproject.toml $(VENV)/bin/python
 
 $(DOCS_READY): $(READY)
 	@$(call install,.[docs])
+	@touch $@
+
+# The libraries compared with need an environment of their own.
+$(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/bin/python
+	@$(call install,.' --requirement 'benchmarks/requirements.txt)
 	@touch $@
 
 define install

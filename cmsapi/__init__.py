@@ -22,13 +22,6 @@ if TYPE_CHECKING:
         RetryPolicy as RetryPolicy,
         Timeouts as Timeouts,
     )
-    from cmsapi.document import (
-        to_dict as to_dict,
-    )
-    from cmsapi.drift import (
-        Deviation as Deviation,
-        DriftKind as DriftKind,
-    )
     from cmsapi.errors import (
         APIError as APIError,
         ArgumentError as ArgumentError,
@@ -167,6 +160,13 @@ if TYPE_CHECKING:
     from cmsapi.transport.ratelimit import (
         RateLimit as RateLimit,
     )
+    from cmsapi.wire.document import (
+        to_dict as to_dict,
+    )
+    from cmsapi.wire.drift import (
+        Deviation as Deviation,
+        DriftKind as DriftKind,
+    )
 
 # Where each public name lives.
 _HOMES = {
@@ -178,8 +178,8 @@ _HOMES = {
         "RetryPolicy",
         "Timeouts",
     ),
-    "cmsapi.document": ("to_dict",),
-    "cmsapi.drift": (
+    "cmsapi.wire.document": ("to_dict",),
+    "cmsapi.wire.drift": (
         "Deviation",
         "DriftKind",
     ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from cmsapi.document import encode
 from cmsapi.errors import ArgumentError
+from cmsapi.wire.document import encode
 
 
 def text(parameter: str, value: object, at_least: int = 1, at_most: int | None = None) -> str:

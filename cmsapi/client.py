@@ -15,7 +15,6 @@ import attrs
 
 from cmsapi._version import __version__
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
-from cmsapi.converter import Converter
 from cmsapi.core import Core
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
 from cmsapi.instrumentation import Hook, Hooks
@@ -45,6 +44,7 @@ from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTra
 from cmsapi.transport.pipeline import Demand, Pipeline, UnderWay
 from cmsapi.transport.protocol import RequestBuilder, check_path
 from cmsapi.transport.ratelimit import RateLimit, RateLimiter
+from cmsapi.wire.converter import Converter
 
 if TYPE_CHECKING:
     import aiohttp

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import attrs
 
 from cmsapi.arguments import within
-from cmsapi.converter import Converter
-from cmsapi.drift import DriftKind
 from cmsapi.errors import DecodeError
 from cmsapi.models.model import Model
 from cmsapi.models.pagination import Pagination
@@ -17,6 +15,8 @@ from cmsapi.operations import OperationTable
 from cmsapi.pagination import Page, Paginator
 from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, expand
+from cmsapi.wire.converter import Converter
+from cmsapi.wire.drift import DriftKind
 
 M = TypeVar("M", bound=Model)
 

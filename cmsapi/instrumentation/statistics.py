@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.drift import Deviation
 from cmsapi.instrumentation.events import Event, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
+from cmsapi.wire.drift import Deviation
 
 
 @attrs.frozen(kw_only=True)

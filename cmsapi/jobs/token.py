@@ -16,7 +16,7 @@ import attrs
 
 from cmsapi.errors import ArgumentError, DecodeError
 from cmsapi.jobs.kinds import STRATEGIES, JobKind
-from cmsapi.jsontext import dumps, loads
+from cmsapi.wire.jsontext import dumps, loads
 
 PREFIX = "cmsjob1"
 LONGEST = 4096

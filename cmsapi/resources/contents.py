@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 from cmsapi.arguments import given, optional_text, text, timestamp, within
 from cmsapi.core import LARGEST_PAGE, Core
-from cmsapi.document import encode
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launch import Launch, Launcher
-from cmsapi.jsontext import dumps
 from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.pagination import Paginator
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
+from cmsapi.wire.document import encode
+from cmsapi.wire.jsontext import dumps
 
 Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 

@@ -15,11 +15,11 @@ from urllib.parse import quote, urlencode
 from cmsapi import errors
 from cmsapi.config import Account
 from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
-from cmsapi.jsontext import dumps, loads
-from cmsapi.mismatch import excerpt
 from cmsapi.operations import Operation
 from cmsapi.state.windows import Quota
 from cmsapi.transport.message import Headers, Request, Response
+from cmsapi.wire.jsontext import dumps, loads
+from cmsapi.wire.mismatch import excerpt
 
 LONGEST_ID = 512
 _DAY = 86_400.0

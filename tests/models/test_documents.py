@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cmsapi import models
-from cmsapi.converter import Converter, to_dict
-from cmsapi.drift import DriftKind
 from cmsapi.errors import DecodeError
 from cmsapi.models import Content, ContentIdea, Folder, Keyword, Model, Report, ScoreReport
-from cmsapi.shape import shape
+from cmsapi.wire.converter import Converter, to_dict
+from cmsapi.wire.drift import DriftKind
+from cmsapi.wire.shape import shape
 from tests import strategies
 
 converter = Converter()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cmsapi.converter import Converter
-from cmsapi.drift import Deviation, Drift, DriftKind
 from cmsapi.models import Content, ContentSummary, Folder, Keyword, Prompt, User
+from cmsapi.wire.converter import Converter
+from cmsapi.wire.drift import Deviation, Drift, DriftKind
 from tests import strategies
 
 

@@ -10,8 +10,8 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.converter import to_dict
 from cmsapi.models import Folder, FolderTree
+from cmsapi.wire.converter import to_dict
 
 identifiers = st.sampled_from("abcdefgh")
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.converter import Converter, encode, to_dict
 from cmsapi.errors import DecodeError
-from cmsapi.jsontext import dumps, loads
 from cmsapi.models import Content, CreditType, FolderRef, GenerationSettings
+from cmsapi.wire.converter import Converter, encode, to_dict
+from cmsapi.wire.jsontext import dumps, loads
 from tests import strategies
 
 

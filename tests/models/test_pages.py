@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cmsapi.converter import Converter
 from cmsapi.errors import DecodeError
 from cmsapi.models import CreditUsage, Folder, Pagination
+from cmsapi.wire.converter import Converter
 
 converter = Converter()
 

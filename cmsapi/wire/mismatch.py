@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from cmsapi.errors import DecodeError
-from cmsapi.shape import SCALARS, Field, is_model, is_open_enum, shape
+from cmsapi.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
 
 _LONGEST = 80
 _shortened = reprlib.Repr()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast, overload
 
 from cmsapi.models.model import NONE_ABSENT, Model
-from cmsapi.shape import Field, is_model, is_open_enum, per_class, shape
+from cmsapi.wire.shape import Field, is_model, is_open_enum, per_class, shape
 
 __all__ = ["encode", "to_dict"]
 

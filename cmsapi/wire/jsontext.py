@@ -12,7 +12,7 @@ import math
 from typing import Any, NoReturn
 
 from cmsapi.errors import DecodeError
-from cmsapi.mismatch import excerpt
+from cmsapi.wire.mismatch import excerpt
 
 __all__ = ["dumps", "loads"]
 

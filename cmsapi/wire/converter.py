@@ -5,7 +5,7 @@ nothing else. It looks up every key, checks types exactly (cattrs' own hooks wou
 into 3), renames, reads words and times, and keeps unknown keys. It fills the slots of an open twin of the class and
 then closes it, because a frozen `__init__` costs more than everything else together.
 
-It only stops at a wrong value. `cmsapi.mismatch` then walks the document again to say where and what.
+It only stops at a wrong value. `cmsapi.wire.mismatch` then walks the document again to say where and what.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 
 import cattrs
 
-from cmsapi.document import encode, to_dict
-from cmsapi.drift import Drift, DriftKind
-from cmsapi.mismatch import mismatch, read_time
 from cmsapi.models.model import NONE_ABSENT, NOTHING_ELSE, Extra, Model
 from cmsapi.models.open_enum import OpenEnum
 from cmsapi.models.pagination import Pagination
-from cmsapi.shape import SCALARS, Field, is_model, is_open_enum, per_class, shape
+from cmsapi.wire.document import encode, to_dict
+from cmsapi.wire.drift import Drift, DriftKind
+from cmsapi.wire.mismatch import mismatch, read_time
+from cmsapi.wire.shape import SCALARS, Field, is_model, is_open_enum, per_class, shape
 
 __all__ = ["Converter", "encode", "to_dict"]
 
