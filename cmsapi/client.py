@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import enum
 import random
 import ssl as ssl_module
@@ -17,7 +18,7 @@ from cmsapi._version import __version__
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.core import Core
 from cmsapi.errors import ArgumentError, ClientClosedError, ConfigError
-from cmsapi.instrumentation import Hook, Hooks
+from cmsapi.instrumentation import Hook, Hooks, warn_of_waits
 from cmsapi.instrumentation.statistics import Statistics, Tally
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.jobs import Jobs
@@ -126,7 +127,7 @@ class Trunk:
         self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()
-        self.hooks: Hooks = Hooks((self.tally, *hooks))
+        self.hooks: Hooks = Hooks((self.tally, warn_of_waits, *hooks))
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
@@ -200,6 +201,7 @@ class Client:
         timeouts: How long to wait for what.
         launch: What a launch does when the same work is under way.
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
+        state: Where what must be agreed on is kept; `"memory:"`, this process, is all there is so far.
         transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
         session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
             knows better what was never sent.
@@ -224,6 +226,7 @@ class Client:
         timeouts: Timeouts | None = None,
         launch: LaunchPolicy | None = None,
         operations: OperationTable | None = None,
+        state: str = "memory:",
         transport: Transport | TellingTransport | None = None,
         session: aiohttp.ClientSession | None = None,
         hooks: Sequence[Hook] = (),
@@ -235,6 +238,8 @@ class Client:
         settings = Settings.of(
             limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
         )
+        if state != "memory:":
+            raise ConfigError(f"state is 'memory:', which is all there is so far, not {state!r}.")
         account = Account.resolve(api_key, base_url, allow_http=allow_http)
         if session is not None and trust_env:
             raise ConfigError("trust_env is for an own session; make yours with aiohttp.ClientSession(trust_env=True).")
@@ -380,7 +385,7 @@ class Client:
         timeouts: Timeouts | None = None,
         launch: LaunchPolicy | None = None,
         operations: OperationTable | None = None,
-    ) -> Client:
+    ) -> Self:
         """Make a twin with other settings that shares connections, limits and life with this one.
 
         Of the limits `max_wait` is its own; the stricter counts hold for both. Closing either closes both.
@@ -394,6 +399,6 @@ class Client:
             launch=launch,
             operations=operations,
         )
-        twin = object.__new__(type(self))
+        twin = copy.copy(self)
         twin._assemble(self._trunk, settings)
         return twin

@@ -118,7 +118,7 @@ class Core:
                 has_more=bool(place and place.has_more),
             )
 
-        return Paginator(fetch, first)
+        return Paginator(fetch, first, operation=operation)
 
     def read(self, operation: str, exchange: Exchange, model: type[M]) -> M:
         """Read an answer into a model; an error names the operation."""
@@ -138,3 +138,5 @@ class Core:
     def _complete(self, error: DecodeError, operation: str, exchange: Exchange) -> None:
         error.operation, error.attempts = operation, exchange.attempts
         error.excerpt = self.builder.conceal(error.excerpt)
+        if (hint := self.operations[operation].hint) is not None:
+            error.add_note(hint)

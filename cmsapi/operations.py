@@ -56,7 +56,7 @@ class Operation:
 
     @property
     def hint(self) -> str | None:
-        """Tell, for a route that is not in the specification, how to replace it."""
+        """Tell, for a route that nobody shows, how to replace it."""
         if self.provenance is not Provenance.ASSUMED:
             return None
         return (

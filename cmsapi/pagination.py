@@ -57,11 +57,15 @@ class Paginator(Generic[T]):
     Args:
         fetch: Reads the page with a given number.
         first: Number of the page to start with.
+        operation: Name of the operation, for errors.
     """
 
-    __slots__ = ("_fetch", "_first", "total_changed")
+    __slots__ = ("_fetch", "_first", "_operation", "total_changed")
 
-    def __init__(self, fetch: Callable[[int], Awaitable[Page[T]]], first: int = 1) -> None:
+    def __init__(
+        self, fetch: Callable[[int], Awaitable[Page[T]]], first: int = 1, *, operation: str | None = None
+    ) -> None:
+        self._operation = operation
         self._fetch = fetch
         self._first = first
         #: Whether the list changed its length while it was last read: items may be doubled or missing.
@@ -93,7 +97,9 @@ class Paginator(Generic[T]):
             if items and page.items == items:
                 # A service that does not know `page` would otherwise be read for ever.
                 raise DecodeError(
-                    f"Expected page {number} of the list", excerpt=f"the items of page {number - 1} again"
+                    f"Expected page {number} of the list; the service seems to ignore `page`",
+                    excerpt=f"page {number - 1} again",
+                    operation=self._operation,
                 )
             items = page.items
             if total is not None and page.total is not None and page.total != total:

@@ -1,7 +1,7 @@
 """Where a piece of the interface is known from.
 
 The specification marks about half of the interface "not shown". What the SDK does there is a default with a provenance,
-so that a reader, an error message and `client.doctor()` can tell a promise from a guess.
+so that a reader and an error message can tell a promise from a guess.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ async def test_events_tell_what_happened_without_secrets() -> None:
 
 
 async def test_log_event_logs_by_importance(caplog: pytest.LogCaptureFixture) -> None:
-    """As a hook it logs: waits and pauses as warnings, retries as information, the rest for debugging."""
+    """As a hook it logs waits, pauses and retries as information, the rest for debugging; long waits warn anyway."""
     caplog.set_level(logging.DEBUG, "cmsapi")
     service = Script(answer(), refusal(429, "rate_limited"), answer())
     async with client_of(service, hooks=[log_event], limits=cmsapi.RateLimits(per_hour=3)) as client:
@@ -287,10 +287,27 @@ async def test_log_event_logs_by_importance(caplog: pytest.LogCaptureFixture) ->
     levels = {record.getMessage().partition("(")[0]: record.levelname for record in caplog.records}
     assert levels == {
         "RequestFinished": "DEBUG",
-        "RateLimitPaused": "WARNING",
+        "RateLimitPaused": "INFO",
         "RetryScheduled": "INFO",
-        "QuotaWait": "WARNING",
+        "QuotaWait": "INFO",
+        "calls wait for the request limit, the first of them about 3602 s": "WARNING",
     }
+
+
+async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCaptureFixture) -> None:
+    """A program that stands still because the service said so finds the reason in its log."""
+    service = Script(refusal(429, "rate_limited", {"Retry-After": "3000"}), answer())
+    async with client_of(service) as client:
+        await client.me()
+    assert ["all calls rest for 3000 s"] == [
+        record.getMessage().partition(": ")[2] for record in caplog.records if record.levelname == "WARNING"
+    ]
+
+
+async def test_only_memory_holds_state_so_far() -> None:
+    """Another place for the state is refused at construction."""
+    with pytest.raises(errors.ConfigError, match="memory:"):
+        cmsapi.Client("sk_test", base_url="https://api.example.com", state="redis://localhost")
 
 
 async def test_the_services_clock_is_learned() -> None:
@@ -463,3 +480,16 @@ async def test_twins_do_not_pay_twice(client: cmsapi.Client, sandbox: Sandbox) -
     assert first is second
     assert len(sandbox.ledger.launches(sandbox.keyword_ids[0])) == 1
     assert (await second).analysis_status == "success"
+
+
+async def test_a_twin_of_a_subclass_keeps_what_the_subclass_added() -> None:
+    """`with_options` copies the client, whatever class it has."""
+
+    class Tagged(cmsapi.Client):
+        def __init__(self, tag: str) -> None:
+            super().__init__("sk_tagged", base_url="https://api.example.com", transport=Script(answer()))
+            self.tag = tag
+
+    async with Tagged("blue") as client:
+        twin = client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1))
+        assert (type(twin), twin.tag, twin.contents is client.contents) == (Tagged, "blue", False)

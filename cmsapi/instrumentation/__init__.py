@@ -25,9 +25,13 @@ __all__ = [
     "RequestFinished",
     "RetryScheduled",
     "log_event",
+    "warn_of_waits",
 ]
 
 logger: logging.Logger = logging.getLogger("cmsapi")
+
+# A pause longer than this, in seconds, is worth a warning.
+LONG_PAUSE = 5.0
 
 
 class Hooks:
@@ -50,10 +54,19 @@ class Hooks:
                 logger.exception("hook failed on %s", type(event).__name__)
 
 
+def warn_of_waits(event: Event) -> None:
+    """Warn of what makes a program stand still; a hook that every client has."""
+    match event:
+        case QuotaWait():
+            logger.warning("calls wait for the request limit, the first of them about %.0f s", event.expected)
+        case RateLimitPaused() if event.seconds > LONG_PAUSE:
+            logger.warning("the service asked for a pause: all calls rest for %.0f s", event.seconds)
+
+
 def log_event(event: Event) -> None:
     """Log an event; a hook for `Client(hooks=[log_event])`.
 
-    Waits for quota and pauses are warnings, retries are information, everything else is for debugging.
+    Waits, pauses and retries are information, everything else is for debugging. Long waits are warned of anyway.
     """
-    level = {QuotaWait: logging.WARNING, RateLimitPaused: logging.WARNING, RetryScheduled: logging.INFO}
-    logger.log(level.get(type(event), logging.DEBUG), "%s", event)
+    telling = isinstance(event, QuotaWait | RateLimitPaused | RetryScheduled)
+    logger.log(logging.INFO if telling else logging.DEBUG, "%s", event)

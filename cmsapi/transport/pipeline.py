@@ -166,7 +166,7 @@ class Pipeline:
         scope = asyncio.timeout(self.timeouts.request)
         try:
             async with scope:
-                response = await self._through_transport(request, permit)
+                response = _checked(await self._through_transport(request, permit))
         except NotSentError:
             permit.unsent()
             raise
@@ -181,6 +181,9 @@ class Pipeline:
                     f"The request was sent, but no whole answer came back ({type(error).__name__})."
                 ) from error
             raise
+        if response.status == 429:
+            # Before the permit ends, because that lets the next ones go.
+            self.find_limiter().pause(protocol.read_retry_after(response.headers) or 0.0)
         permit.answered(protocol.read_quota(response.headers))
         self.clock.learn(response.headers)
         return response
@@ -354,6 +357,12 @@ class _Call:
                 duration=duration,
             )
         )
+
+
+def _checked(response: object) -> Response:
+    if not isinstance(response, Response):
+        raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
+    return response
 
 
 def _outcome(error: APIError | TransportError) -> Outcome:

@@ -22,6 +22,8 @@ from cmsapi.wire.jsontext import dumps, loads
 from cmsapi.wire.mismatch import excerpt
 
 LONGEST_ID = 512
+# So much of a key tells which one it is.
+_TRACE = 10
 _DAY = 86_400.0
 # Bytes of a body that an error may show.
 _SHOWN = 100
@@ -51,6 +53,9 @@ _BY_STATUS: Mapping[int, type[APIError]] = {
     502: errors.BadGatewayError,
     503: errors.ServiceUnavailableError,
 }
+
+# What says nothing about whether the route is right.
+_NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f/\\%\ud800-\udfff]")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -142,7 +147,7 @@ class RequestBuilder:
 
     def __init__(self, account: Account, version: str) -> None:
         self._base_url = account.base_url
-        self._traces_of_key = account.api_key[:12], account.api_key[-8:]
+        self._key = account.api_key.encode()
         # Specification 5, rule 1, and 1, general convention 1.
         common = {
             "Authorization": f"Bearer {account.api_key}",
@@ -153,8 +158,8 @@ class RequestBuilder:
         self._headers_with_body = Headers({**common, "Content-Type": "application/json"})
 
     def conceal(self, excerpt: str) -> str:
-        """Return the excerpt of an answer, or nothing of it where it shows a part of the key."""
-        return "***" if any(trace in excerpt for trace in self._traces_of_key) else excerpt
+        """Return the excerpt of an answer without the key, or parts of it, that it may repeat."""
+        return masked(excerpt.encode(errors="replace"), self._key).decode()
 
     def build(
         self,
@@ -162,14 +167,12 @@ class RequestBuilder:
         path: str,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
-        *,
-        has_body: bool = False,
     ) -> Request:
-        """Build a request; `has_body` sends a body even when it is None (`null`)."""
+        """Build a request; a body of None sends none."""
         url = self._base_url + path
         if query and (encoded := query_string(query)):
             url = f"{url}?{encoded}"
-        if body is None and not has_body:
+        if body is None:
             return Request(method, url, self._headers)
         return Request(method, url, self._headers_with_body, dumps(body))
 
@@ -180,9 +183,16 @@ class RequestBuilder:
 def without_key(response: Response, request: Request) -> Response:
     """Mask the key in an answer that repeats its request, as pages of proxies and debugging servers do."""
     key = request.headers.get("authorization", "").rpartition(" ")[2].encode()
-    if not key or key not in response.body:
-        return response
-    return Response(response.status, response.headers, response.body.replace(key, b"sk_***"))
+    body = masked(response.body, key)
+    return response if body == response.body else Response(response.status, response.headers, body)
+
+
+def masked(text: bytes, key: bytes) -> bytes:
+    """Mask a key in a text, also one that was cut short at either end."""
+    if not key:
+        return text
+    begins, ends = re.escape(key[:_TRACE]), re.escape(key[-_TRACE:])
+    return re.sub(rb"%s[\w-]*|[\w-]*%s" % (begins, ends), b"sk_***", text)
 
 
 def read_document(response: Response, operation: str, request: Request) -> Any:
@@ -197,9 +207,9 @@ def read_document(response: Response, operation: str, request: Request) -> Any:
         return loads(response.body)
     except DecodeError as error:
         error.operation = operation
-        masked = without_key(response, request)
-        if masked is not response:
-            error.args, error.excerpt = ("Expected JSON",), excerpt(masked.body[:_SHOWN])
+        safe = without_key(response, request)
+        if safe is not response:
+            error.args, error.excerpt = ("Expected JSON",), excerpt(safe.body[:_SHOWN])
         raise
 
 
@@ -246,7 +256,7 @@ def error_from(response: Response, operation: Operation, *, attempts: int, sent:
     cls = _BY_CODE.get(code or "") or _BY_STATUS.get(response.status)
     if cls is None:
         cls = ServerError if response.status >= 500 else APIError
-    hint = operation.hint if response.status in (404, 405, 501) else None
+    hint = None if response.status in _NOT_OF_THE_ROUTE else operation.hint
     if 300 <= response.status < 400:
         hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
     details: dict[str, Any] = {

@@ -130,7 +130,8 @@ class RateLimiter:
             announce: Called with the expected seconds, once per shortage, when they are more than `LONG_WAIT`.
 
         Raises:
-            RateLimitWaitError: The permit is expected later than `max_wait`; raised at once.
+            RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
+                is over, because others went first or the service asked for a pause.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -138,24 +139,27 @@ class RateLimiter:
             return Permit(self, self.windows.take(now))
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
-            raise RateLimitWaitError(
-                f"The request limit admits this call in about {expected:.0f} s, and max_wait is {max_wait:g} s. "
-                "Nothing was sent or charged; try again then.",
-                available_in=expected,
-            )
+            raise _too_long(expected, max_wait)
         if expected > LONG_WAIT and announce is not None and now >= self._told_until:
             self._told_until = now + expected
             announce(expected)
         waiter: asyncio.Future[Permit] = loop.create_future()
         self._lanes[priority][waiter] = None
         self.serve(now)
+        patience = asyncio.timeout(max_wait)
         try:
-            return await waiter
-        except asyncio.CancelledError:
-            self._lanes[priority].pop(waiter, None)
-            if not waiter.cancelled():
-                waiter.result().unsent()
-            raise
+            async with patience:
+                try:
+                    return await waiter
+                except asyncio.CancelledError:
+                    self._lanes[priority].pop(waiter, None)
+                    if not waiter.cancelled():
+                        waiter.result().unsent()
+                    raise
+        except TimeoutError:
+            if max_wait is None or not patience.expired():
+                raise
+            raise _too_long(self.expected_wait(priority, loop.time()), max_wait) from None
 
     def serve(self, now: float) -> None:
         """Give permits to waiters while there are some, and wake up when the next may be free."""
@@ -220,3 +224,11 @@ class RateLimiter:
     def _wake(self) -> None:
         self._timer = None
         self.serve(asyncio.get_running_loop().time())
+
+
+def _too_long(expected: float, max_wait: float) -> RateLimitWaitError:
+    return RateLimitWaitError(
+        f"The request limit admits this call in about {expected:.0f} s, and max_wait is {max_wait:g} s. "
+        "Nothing was sent or charged; try again then.",
+        available_in=expected,
+    )

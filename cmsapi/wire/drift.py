@@ -1,7 +1,7 @@
 """Where the service differs from what the specification shows, counted while answers are read.
 
 A null that the specification does not announce, an unknown key or a new word must not break a reader. It must not pass
-unseen either: it is counted here, so that `client.doctor()` and a log can tell that the interface has moved.
+unseen either: it is counted here, and `client.statistics.drift` tells that the interface has moved.
 """
 
 from __future__ import annotations

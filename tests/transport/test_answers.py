@@ -11,7 +11,7 @@ import pytest
 import cmsapi
 from cmsapi import errors
 from tests.support.mocked import mocked
-from tests.support.script import KEY, ME
+from tests.support.script import KEY, ME, Script, answer, refusal
 
 from .conftest import Connect
 
@@ -288,3 +288,24 @@ async def test_lists_without_pages_name_their_operation(connect: Connect) -> Non
         with pytest.raises(errors.DecodeError) as caught:
             await client.folders.list("w_1")
     assert (caught.value.path, caught.value.operation) == ("$.data[1].id", "list_folders")
+
+
+@pytest.mark.parametrize("cut", [slice(None, -2), slice(4, None)], ids=["end", "beginning"])
+async def test_a_key_that_was_cut_is_masked_too(connect: Connect, cut: slice) -> None:
+    """An answer that breaks off inside the key shows no part of it that tells which key it is."""
+    for status in (200, 401):
+        service = Script(cmsapi.Response(status, {}, f'{{"key": "{KEY[cut]}'.encode()))
+        with pytest.raises(errors.CMSError) as caught:
+            await connect(service, retry=cmsapi.RetryPolicy(max_attempts=1)).me()
+        assert KEY[cut] not in f"{caught.value!r} {caught.value} {vars(caught.value)}"
+
+
+async def test_every_error_of_an_assumed_route_says_so(connect: Connect) -> None:
+    """Whether the route is wrong or the shape, the reader learns that nobody shows it, and how to replace it."""
+    service = Script(refusal(400, "bad_request"), answer(200, {"data": 7}))
+    client = connect(service)
+    with pytest.raises(errors.BadRequestError, match=r"OPERATIONS\.override\(crawl_page="):
+        await client.pages.crawl("pag_1")
+    with pytest.raises(errors.DecodeError) as caught:
+        await client.pages.list("wsp_1")
+    assert "OPERATIONS.override(list_pages=" in caught.value.__notes__[0]

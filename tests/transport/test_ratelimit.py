@@ -236,6 +236,46 @@ async def test_a_pause_counts_for_max_wait(connect: Connect) -> None:
     assert 20 <= caught.value.available_in <= 20.5
 
 
+async def test_a_429_holds_back_those_who_wait_already(connect: Connect) -> None:
+    """The answer that asks for a pause does not let the next ones go first."""
+    service = Script(refusal(429, "rate_limited", {"Retry-After": "600"}), answer(), takes=0.1)
+    client = connect(service)
+    began = asyncio.get_running_loop().time()
+    await asyncio.gather(*(client.me() for _ in range(60)))
+    assert all(at >= began + 600 for at in service.times[1:])
+
+
+async def test_max_wait_is_kept_when_a_pause_comes_later(connect: Connect) -> None:
+    """A call that queued in good hope is refused when its patience is over, and leaves no permit behind."""
+    service = Script(refusal(429, "rate_limited", {"Retry-After": "600"}), answer(), takes=0.1)
+    client = connect(service, limits=RateLimits(max_wait=5), retry=ONCE)
+    began = asyncio.get_running_loop().time()
+    outcomes = await asyncio.gather(*(client.me() for _ in range(3)), return_exceptions=True)
+    assert [type(each) for each in outcomes] == [
+        errors.RateLimitedError,
+        errors.RateLimitWaitError,
+        errors.RateLimitWaitError,
+    ]
+    assert asyncio.get_running_loop().time() == pytest.approx(began + 5, abs=0.2)
+    assert client.rate_limit.queued == client.rate_limit.in_flight == 0
+    assert isinstance(outcomes[1], errors.RateLimitWaitError)
+    assert outcomes[1].available_in == pytest.approx(595, abs=1)
+
+
+async def test_a_transport_that_returns_something_else_leaks_no_permit(connect: Connect) -> None:
+    """A mistake in a transport is named, and the next call goes on."""
+
+    class Careless(Script):
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            found = await super().send(request)
+            return found if len(self.requests) > 1 else {"status": 200}  # type: ignore[return-value]  # the mistake
+
+    client = connect(Careless(answer()))
+    with pytest.raises(TypeError, match=r"returns a cmsapi\.Response, not dict"):
+        await client.me()
+    assert (await client.me()).id == "usr_1"
+
+
 async def test_a_foreign_client_is_seen_in_the_headers() -> None:
     """Another user of the key leaves less for us: we stop at what the service has left, without a 429."""
     sandbox = Sandbox()
