@@ -1,16 +1,18 @@
 """Whether a launch can still be called back.
 
 While it waits for quota, cancelling it costs nothing. Once the transport has it, it may be executed and charged, and
-only its answer tells which job that is.
+only its answer tells which job that is. When it was not sent, or answered with 429, nothing happened: until the next
+try it can be called back again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import attrs
 
 from cmsapi.core import Core
+from cmsapi.errors import NotSentError
 from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.message import Request, Response
 
@@ -23,6 +25,18 @@ class Departure:
 
     def __init__(self) -> None:
         self.departed = False
+
+    async def answer(self, sending: Awaitable[Response]) -> Response:
+        """Wait for an answer; one that says that nothing happened lets the launch be called back again."""
+        self.departed = True
+        try:
+            response = await sending
+        except NotSentError:
+            self.departed = False
+            raise
+        if response.status == 429:
+            self.departed = False
+        return response
 
     def watching(self, core: Core) -> Core:
         """Return a core whose requests are noted here."""
@@ -37,16 +51,13 @@ class _Plain:
     departure: Departure
 
     async def send(self, request: Request) -> Response:
-        self.departure.departed = True
-        return await self.carrier.send(request)
+        return await self.departure.answer(self.carrier.send(request))
 
 
 class _Telling:
     def __init__(self, carrier: TellingTransport, departure: Departure) -> None:
-        self.tells = getattr(carrier, "tells", True)
         self._carrier = carrier
         self._departure = departure
 
     async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
-        self._departure.departed = True
-        return await self._carrier.send_telling(request, departing)
+        return await self._departure.answer(self._carrier.send_telling(request, departing))

@@ -159,6 +159,20 @@ async def test_leaving_keeps_a_job_that_is_being_sent_and_calls_back_what_waits_
         await asyncio.gather(first, return_exceptions=True)
 
 
+async def test_leaving_does_not_wait_for_launches_that_were_refused_for_now() -> None:
+    """A launch that a 429 has put off is called back when the fan-out is left, and not waited for."""
+    sandbox = box(30.0, rules=[Fault(match="POST *analyze", status=429, retry_after=3000, times=None)])
+    async with client_of(sandbox) as client:
+        began = asyncio.get_running_loop().time()
+        async with client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:3]) as fanout:
+            first = asyncio.ensure_future(anext(fanout))
+            await asyncio.sleep(5)
+            first.cancel()
+        assert asyncio.get_running_loop().time() - began < 6
+        assert fanout.launched == []
+        await asyncio.gather(first, return_exceptions=True)
+
+
 async def test_leaving_before_the_first_outcome_launches_nothing() -> None:
     """A fan-out that nobody iterates launches nothing, before and after it is left."""
     sandbox = box(30.0)

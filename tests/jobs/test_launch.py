@@ -14,6 +14,8 @@ from cmsapi.jobs import GenerationReview, Job
 from cmsapi.models import GenerationSettings
 from cmsapi.sandbox import Behaviour, Credits, Fault, Limits, Sandbox
 
+from cmsapi.transport.message import Request, Response
+
 from .support import Spoiling, box, client_of, unreadable
 
 pytestmark = pytest.mark.looptime
@@ -456,6 +458,51 @@ async def test_cancelling_a_caller_who_waits_for_quota_calls_the_launch_back() -
         again = await client.keywords.analyze(first)
         assert again.target == first
     assert spent(sandbox) == 2
+
+
+class NeverConnected:
+    """Carry requests to a sandbox, except that the first launch does not get a connection."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.tried = False
+
+    async def send(self, request: Request) -> Response:
+        """Carry one request."""
+        if request.method == "POST" and not self.tried:
+            self.tried = True
+            raise cmsapi.NotSentError("No connection to the service.")
+        return await self.sandbox.transport.send(request)
+
+
+class NeverConnectedTelling(NeverConnected):
+    """Do so and tell when bytes leave."""
+
+    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+        """Carry one request."""
+        departing()
+        return await self.send(request)
+
+
+@pytest.mark.parametrize("how", ["429", "no connection", "no connection, telling"])
+async def test_a_launch_that_was_not_executed_can_be_called_back_again(how: str) -> None:
+    """After a 429, or when nothing was sent, a launch that nobody waits for any more is not sent again."""
+    refusal = Fault(match="POST *analyze", status=429, retry_after=3000)
+    sandbox = box(30.0, rules=[refusal] if how == "429" else [])
+    transport = {
+        "429": sandbox.transport,
+        "no connection": NeverConnected(sandbox),
+        "no connection, telling": NeverConnectedTelling(sandbox),
+    }[how]
+    slow = cmsapi.RetryPolicy(base=3000.0, cap=3000.0)
+    async with client_of(sandbox, transport=transport, retry=slow) as client:
+        launch = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(0.001)
+        launch.cancel()
+        await asyncio.gather(launch, return_exceptions=True)
+        await asyncio.sleep(7200)
+    assert spent(sandbox) == 0
+    assert not sandbox.ledger.launches()
 
 
 @pytest.mark.parametrize("turns", range(5))
