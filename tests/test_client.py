@@ -299,9 +299,9 @@ async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCapt
     service = Script(refusal(429, "rate_limited", {"Retry-After": "3000"}), answer())
     async with client_of(service) as client:
         await client.me()
-    assert [
-        record.getMessage().partition(": ")[2] for record in caplog.records if record.levelname == "WARNING"
-    ] == ["all calls rest for 3000 s"]
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records if record.levelname == "WARNING"] == [
+        "all calls rest for 3000 s"
+    ]
 
 
 async def test_only_memory_holds_state_so_far() -> None:
