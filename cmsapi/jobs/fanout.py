@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 import attrs
 
-from cmsapi.errors import ClientClosedError
+from cmsapi.errors import ArgumentError, ClientClosedError, JobError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.ongoing import TRACES, Sending
 
@@ -150,21 +151,37 @@ class Fanout(Generic[I, R]):
         traces: list[Sending] = []
         TRACES.set(traces)
         try:
-            job = await self._launch(item)
+            job = _launched(await self._launch(item))
             self.launched.append(job)
             outcome = Outcome(item, job, await job, None)
             self.launched.remove(job)
         except asyncio.CancelledError:
+            asked = asyncio.current_task()
+            if asked is not None and not asked.cancelling():
+                # Something that the launch or the job waited for was cancelled, not this fan-out.
+                self._ended.put_nowait(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
+                return
             if job is None:
                 self._departed += [sending.task for sending in traces if sending.departure.departed]
             raise
         except Exception as error:
-            if job is not None and job.done:
+            if job is not None and job.done and job in self.launched:
                 self.launched.remove(job)
             outcome = Outcome(item, job, None, error)
         finally:
             self._free.release()
         self._ended.put_nowait(outcome)
+
+
+def _launched(job: object) -> Any:
+    """Refuse what a launch function returns in place of the job; nothing could be said of it but its value."""
+    if not isinstance(job, Job):
+        raise ArgumentError(
+            f"launch returns the job, not its result; do not await it inside. This one returned a "
+            f"{type(job).__name__}. What it launched goes on and may be paid for.",
+            parameter="launch",
+        )
+    return job
 
 
 @attrs.frozen
@@ -193,7 +210,7 @@ class AsCompleted(Generic[R]):
 
     def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
         self._start = start
-        self._ended: asyncio.Queue[Outcome[str, R]] = asyncio.Queue()
+        self._ended: asyncio.Queue[Outcome[str, R] | _Over] = asyncio.Queue()
         self._waiting: set[asyncio.Task[Outcome[str, R]]] = set()
         self._open = 0
         self.add(*jobs)
@@ -207,7 +224,12 @@ class AsCompleted(Generic[R]):
         await self.aclose()
 
     def add(self, *jobs: Job[R]) -> None:
-        """Wait for more jobs."""
+        """Wait for more jobs.
+
+        Raises:
+            ArgumentError: One of them is not a job; none is added.
+        """
+        _check_jobs(jobs)
         for job in jobs:
             task = self._start(self._one(job))
             self._open += 1
@@ -221,6 +243,10 @@ class AsCompleted(Generic[R]):
         self._open -= len(waiting)
         for task in waiting:
             task.cancel()
+        # Who asks for an outcome at this moment must not wait for one that does not come any more.
+        while self._open < 0:
+            self._open += 1
+            self._ended.put_nowait(_Over(None))
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def __aiter__(self) -> AsyncIterator[Outcome[str, R]]:
@@ -232,10 +258,13 @@ class AsCompleted(Generic[R]):
         # Taken before it is there, so that two iterations at once do not wait for the same last one.
         self._open -= 1
         try:
-            return await self._ended.get()
+            outcome = await self._ended.get()
         except asyncio.CancelledError:
             self._open += 1
             raise
+        if isinstance(outcome, _Over):
+            raise StopAsyncIteration
+        return outcome
 
     async def _one(self, job: Job[R]) -> Outcome[str, R]:
         try:
@@ -251,8 +280,23 @@ class AsCompleted(Generic[R]):
         self._ended.put_nowait(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
 
 
+def _check_jobs(jobs: Iterable[object]) -> None:
+    wrong = [job for job in jobs if not isinstance(job, Job)]
+    for one in wrong:
+        if inspect.iscoroutine(one):
+            # Not run, so that nothing is launched, and closed, so that Python does not complain about that.
+            one.close()
+    if wrong:
+        raise ArgumentError(
+            f"jobs are jobs, not {type(wrong[0]).__name__}. A launch gives its job when it is awaited: "
+            "job = await client.keywords.analyze(...); client.jobs.map launches many. Nothing was sent.",
+            parameter="jobs",
+        )
+
+
 async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
     """Wait for all jobs; the first error is raised when all are over, with a note on the others."""
+    _check_jobs(jobs)
     results = await asyncio.gather(*jobs, return_exceptions=True)
     errors = [(job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)]
     if errors:

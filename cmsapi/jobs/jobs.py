@@ -65,6 +65,9 @@ class Jobs:
         """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
 
         Use `async with` around the loop when it may be left early, so that nobody goes on looking at the others.
+
+        Raises:
+            ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
         self._desk.ensure_open()
         return AsCompleted(jobs, self._desk.start)
@@ -73,6 +76,7 @@ class Jobs:
         """Wait for all jobs and return their results in order.
 
         Raises:
+            ArgumentError: One of them is not a job, for example a launch that was not awaited.
             JobError: One has no result; raised when all are over, with a note on the others.
         """
         return await gather(jobs)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs import Fanout, Job, Outcome
+from cmsapi.jobs import AsCompleted, Fanout, Job, Outcome
 from cmsapi.models import Keyword
 from cmsapi.sandbox import Credits, Fault, Lognormal, Sandbox
 
@@ -261,6 +263,37 @@ async def test_any_launch_can_be_mapped() -> None:
     assert {title for title, review in reviews.items() if review and review.decision == "confirm"} == set(titles)
 
 
+async def test_a_launch_function_that_gives_the_result_is_told_so() -> None:
+    """A launch function that awaits the job inside gives an outcome with an error for each item."""
+    sandbox = box(5.0)
+    async with client_of(sandbox) as client:
+
+        async def launch(keyword_id: str) -> Any:
+            return await (await client.keywords.analyze(keyword_id))
+
+        outcomes = [outcome async for outcome in client.jobs.map(launch, sandbox.keyword_ids[:3])]
+    assert sorted(outcome.item for outcome in outcomes) == sorted(sandbox.keyword_ids[:3])
+    for outcome in outcomes:
+        with pytest.raises(cmsapi.ArgumentError, match="do not await it inside") as caught:
+            outcome.result()
+        assert caught.value.parameter == "launch"
+
+
+async def test_an_item_whose_own_work_was_cancelled_is_an_outcome() -> None:
+    """A launch function in which something was cancelled does not lose its item, nor end the others."""
+    sandbox = box(5.0)
+    async with client_of(sandbox) as client:
+
+        async def launch(keyword_id: str) -> Job[Keyword]:
+            if keyword_id == sandbox.keyword_ids[0]:
+                raise asyncio.CancelledError
+            return await client.keywords.analyze(keyword_id)
+
+        outcomes = {o.item: o.error async for o in client.jobs.map(launch, sandbox.keyword_ids[:2])}
+    assert isinstance(outcomes[sandbox.keyword_ids[0]], cmsapi.JobError)
+    assert outcomes[sandbox.keyword_ids[1]] is None
+
+
 async def test_the_burst_is_kept_by_a_wide_fan_out() -> None:
     """A hundred jobs at once, launched and looked at, never meet a 429."""
     sandbox = box(20.0, keywords=100, latency=(0.02, 0.2))
@@ -325,6 +358,48 @@ async def test_as_completed_serves_two_iterations() -> None:
 
         parts = await asyncio.gather(collect(), collect())
     assert len(parts[0]) + len(parts[1]) == 3
+
+
+@pytest.mark.filterwarnings("error")
+async def test_launches_that_nobody_awaited_are_no_jobs() -> None:
+    """`as_completed`, `add` and `gather` refuse launches in place of jobs, and launch nothing."""
+    sandbox = box(5.0)
+    async with client_of(sandbox) as client:
+        launch: Any = client.keywords.analyze
+        first, second = sandbox.keyword_ids[:2]
+        completed: AsCompleted[Keyword] = client.jobs.as_completed([])
+        with pytest.raises(cmsapi.ArgumentError, match="not coroutine") as caught:
+            client.jobs.as_completed([launch(first), launch(second)])
+        assert caught.value.parameter == "jobs"
+        with pytest.raises(cmsapi.ArgumentError, match="not coroutine"):
+            completed.add(launch(first))
+        with pytest.raises(cmsapi.ArgumentError, match="not coroutine"):
+            await client.jobs.gather(launch(first))
+        with pytest.raises(cmsapi.ArgumentError, match="not str"):
+            completed.add("job")  # type: ignore[arg-type]
+        assert [outcome async for outcome in completed] == []
+        gc.collect()
+    assert not sandbox.ledger
+
+
+async def test_closing_as_completed_ends_who_asks_at_that_moment() -> None:
+    """Tasks that wait for the next outcome end when the jobs are no longer waited for; more may be added later."""
+    sandbox = box(1000.0)
+    async with client_of(sandbox) as client:
+        jobs = await launched(client, sandbox, 3)
+        completed = client.jobs.as_completed(jobs)
+
+        async def collect() -> list[Outcome[str, Keyword]]:
+            return [outcome async for outcome in completed]
+
+        loops = [asyncio.create_task(collect()) for _ in range(2)]
+        await asyncio.sleep(5)
+        await completed.aclose()
+        async with asyncio.timeout(5):
+            assert await asyncio.gather(*loops) == [[], []]
+        sandbox.finish(jobs[0].target)
+        completed.add(jobs[0])
+        assert [outcome.job async for outcome in completed] == jobs[:1]
 
 
 async def test_leaving_as_completed_stops_the_looks() -> None:

@@ -13,7 +13,6 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import GenerationReview, Job
 from cmsapi.models import GenerationSettings
 from cmsapi.sandbox import Behaviour, Credits, Fault, Limits, Sandbox
-
 from cmsapi.transport.message import Request, Response
 
 from .support import Spoiling, box, client_of, unreadable
