@@ -57,6 +57,7 @@ $(VENV)/bin/python:
 	else rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV); fi
 
 $(READY): pyproject.toml $(VENV)/bin/python
+	@echo 'Setting up $(VENV): about half a minute, once.'
 	@$(call install,.[dev])
 	@touch $@
 

@@ -13,7 +13,7 @@ def text(parameter: str, value: object, at_least: int = 1, at_most: int | None =
     """Check a string and its length in characters."""
     if not isinstance(value, str):
         hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
-        raise ArgumentError(f"{parameter} is a string, not {type(value).__name__}.{hint}", parameter=parameter)
+        raise ArgumentError(f"{parameter} must be a string, not {type(value).__name__}.{hint}", parameter=parameter)
     if len(value) < at_least or (at_most is not None and len(value) > at_most):
         bounds = f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
         raise ArgumentError(f"{parameter} has {bounds} characters, not {len(value)}.", parameter=parameter)
@@ -32,7 +32,7 @@ def optional_text(parameter: str, value: object) -> str | None:
 def within(parameter: str, value: object, least: int, most: int | None = None) -> int:
     """Check a whole number."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ArgumentError(f"{parameter} is a whole number, not {type(value).__name__}.", parameter=parameter)
+        raise ArgumentError(f"{parameter} must be a whole number, not {type(value).__name__}.", parameter=parameter)
     if value < least or (most is not None and value > most):
         bounds = f"{least} or more" if most is None else f"{least} to {most}"
         raise ArgumentError(f"{parameter} is {bounds}, not {value}.", parameter=parameter)

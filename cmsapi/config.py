@@ -189,7 +189,7 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
     if url is None or url == "":
         raise ConfigError(f"No base URL: pass Client(…, base_url='https://…') or set {BASE_URL_VARIABLE}.")
     if not isinstance(url, str):
-        raise ConfigError(f"The base URL is a string, not {type(url).__name__}.")
+        raise ConfigError(f"The base URL must be a string, not {type(url).__name__}.")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

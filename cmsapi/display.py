@@ -1,6 +1,6 @@
 """Progress of jobs and fan-outs in a terminal (extra `cli`).
 
-On a terminal there are live bars; elsewhere there is one plain line when each task begins and ends. Both go to standard
+On a terminal there are live bars; elsewhere there are plain lines, at each quarter of a task. Both go to standard
 error, so that standard output stays what a program reads.
 """
 
@@ -59,7 +59,8 @@ class Tracker:
             nonlocal done
             done += more
             self._progress.update(task, completed=done)
-            if not self._live and done >= total:
+            quarter = done * 4 // total > (done - more) * 4 // total
+            if not self._live and quarter:
                 self._console.print(f"{description}: {done} of {total}")
 
         return step

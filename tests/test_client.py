@@ -341,9 +341,9 @@ BAD_IDS = [
     ("a\x7fb", "control"),
     ("\ud800", "control"),
     ("x" * 1_000_000, "1000000 characters"),
-    (7, "is a string"),
-    (None, "is a string"),
-    (b"kw_1", "is a string"),
+    (7, "must be a string"),
+    (None, "must be a string"),
+    (b"kw_1", "must be a string"),
 ]
 
 
@@ -459,7 +459,7 @@ def test_arguments_are_checked_by_type_and_size() -> None:
         (arguments.text, ("due", ""), "at least 1"),
         (arguments.text, ("due", "xxx", 1, 2), "1 to 2 characters, not 3"),
         (arguments.text, ("due", "\ud800"), "surrogate"),
-        (arguments.text, ("due", 7), "is a string"),
+        (arguments.text, ("due", 7), "must be a string"),
         (arguments.within, ("due", 0, 1), "1 or more"),
         (arguments.within, ("due", 3, 1, 2), "1 to 2"),
         (arguments.within, ("due", True, 0), "whole number"),

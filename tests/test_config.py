@@ -141,8 +141,8 @@ def test_keys_of_another_form_are_refused(key: Any, monkeypatch: pytest.MonkeyPa
         ("http://localhost.example.com", "unencrypted"),
         ("http://10.0.0.1", "unencrypted"),
         ("http://0.0.0.0", "unencrypted"),
-        (b"https://api.example.com", "is a string"),
-        (7, "is a string"),
+        (b"https://api.example.com", "must be a string"),
+        (7, "must be a string"),
     ],
 )
 def test_base_urls_of_another_form_are_refused(url: Any, match: str) -> None:

@@ -59,7 +59,7 @@ async def run_demo() -> int:
     Returns:
         The exit code: 0 when everything was as it should be.
     """
-    console = Console(stderr=True)
+    console = Console(stderr=True, soft_wrap=True)
     began = time.monotonic()
     async with (
         Sandbox(durations=DURATIONS, limits=Limits(per_hour=PER_HOUR)) as sandbox,
@@ -85,8 +85,8 @@ async def _main_job(client: cmsapi.Client, tracker: Tracker) -> Report:
     async with asyncio.TaskGroup() as group:
         group.create_task(_analyse(client, keywords, analysed, report))
         group.create_task(_search(client, workspace.id, searched, report))
-    await _write_article(client, workspace.id, pages[0].id, tracker.task("article", 4), report)
-    removed = tracker.task("deletions", len(pages))
+    await _write_article(client, workspace.id, pages[0].id, tracker.task("article: draft to done", 4), report)
+    removed = tracker.task("pages deleted again", len(pages))
     for page in pages:
         await client.pages.delete(page.id)
         removed()
@@ -185,7 +185,7 @@ def _spent(report: Report) -> int:
 def _table(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> Table:
     jobs = report.analyses + report.searches + 1
     before, after = report.credits or (None, None)
-    table = Table("", "value", title="cmsapi demo", title_justify="left")
+    table = Table("what", "seen", title="cmsapi demo", title_justify="left")
     table.columns[1].justify = "right"
     table.add_row("jobs", f"{jobs} ({report.analyses} analyses, {report.searches} searches, 1 article)")
     launches = len(sandbox.ledger.launches())

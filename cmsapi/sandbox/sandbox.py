@@ -189,7 +189,13 @@ class Sandbox:
         complete(self._world, self._world.jobs.end_now(target_id, ended, at))
 
     def set_outcome(self, target_id: str, outcome: Literal["success", "failed"] | None) -> None:
-        """Fix the outcome of the jobs launched on a target from now on; None leaves it to chance again."""
+        """Fix the outcome of the jobs launched on a target from now on; None leaves it to chance again.
+
+        Raises:
+            ValueError: There is no such outcome.
+        """
+        if outcome not in (jobs.SUCCESS, jobs.FAILED, None):
+            raise ValueError(f"outcome is 'success', 'failed' or None, not {outcome!r}")
         _put(self._world.jobs.outcomes, target_id, outcome)
 
     def set_status_word(self, target_id: str, word: str | None) -> None:

@@ -79,7 +79,8 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 def _segment(name: str, value: object) -> str:
     parameter = _WORD.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
     if not isinstance(value, str):
-        raise ArgumentError(f"{parameter} is a string, not {type(value).__name__}.", parameter=parameter)
+        hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
+        raise ArgumentError(f"{parameter} must be a string, not {type(value).__name__}.{hint}", parameter=parameter)
     if not value or value in (".", ".."):
         raise ArgumentError(f"{parameter} is empty or a dot segment: {value!r}.", parameter=parameter)
     if len(value) > LONGEST_ID:

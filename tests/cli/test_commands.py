@@ -12,7 +12,7 @@ import pytest
 
 from cmsapi.cli.demo import run_demo
 
-COMMAND = [sys.executable, "-m", "cmsapi.cli"]
+COMMAND = [sys.executable, "-m", "cmsapi"]
 
 
 @pytest.mark.looptime

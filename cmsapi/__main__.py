@@ -1,4 +1,4 @@
-"""`python -m cmsapi.cli`."""
+"""`python -m cmsapi`."""
 
 from cmsapi.cli import main
 
