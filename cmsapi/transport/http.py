@@ -10,6 +10,7 @@ import ssl as ssl_module
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from urllib.parse import urlsplit
 
 from cmsapi.config import Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError, NotSentError, OutcomeUnknownError, TransportError
@@ -134,14 +135,14 @@ class SessionTransport:
                 body = await answer.read()
                 return Response(answer.status, Headers(iter(answer.headers.items())), body)
         except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
-            failure = self._failure(error, flight.departed)
+            failure = self._failure(error, request, flight.departed)
         except ValueError as error:
             # A session or a .netrc brings credentials of its own.
             raise ConfigError(f"aiohttp refuses the request: {error}") from None
         # Outside the handler, so that the failure holds nothing that holds the request and its key.
         raise failure
 
-    def _failure(self, error: Exception, departed: bool) -> TransportError:
+    def _failure(self, error: Exception, request: Request, departed: bool) -> TransportError:
         # By type and by what has left, never by a status: aiohttp calls a garbage status line a 400.
         aiohttp = self._aiohttp
         cause = error.__cause__ if isinstance(error, _DroppedError) else error
@@ -149,7 +150,8 @@ class SessionTransport:
         failure: TransportError
         if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             failure = NotSentError(
-                f"No connection to the service ({said}). Nothing was sent, so nothing was changed or charged."
+                f"No connection to {urlsplit(request.url).netloc} ({said}). Nothing was sent, changed or charged. "
+                "Check base_url, the network and the proxy."
             )
         else:
             failure = OutcomeUnknownError(f"The request was sent, but no whole answer came back ({said}).")
