@@ -1,6 +1,7 @@
 """Where the jobs of a client are looked at: one look, what it means, and what follows from it.
 
-A look that fails says nothing about the job. Not a 404 either, until it has been 404 for a minute and three looks. A
+A look that fails says nothing about the job. Not a 404 either, until it has been 404 for a minute and three looks. One
+that fails for half an hour in a way that repeating does not mend ends the job as one whose end cannot be told. A
 refused key ends the waiters, not the job; an order to decide on a review stands, and is followed once the key works.
 """
 
@@ -19,16 +20,21 @@ import attrs
 from cmsapi.config import PollPolicy
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import (
+    APIError,
     ClientClosedError,
     CMSError,
+    DeadlineError,
+    DecodeError,
     ForbiddenError,
     JobError,
     JobSupersededError,
     NotFoundError,
+    RateLimitWaitError,
+    TransportError,
     UnauthorizedError,
 )
 from cmsapi.instrumentation import Hooks, JobObserved
-from cmsapi.jobs.endings import VANISHED_AFTER, failed, superseded, undecidable, vanished
+from cmsapi.jobs.endings import VANISHED_AFTER, failed, superseded, undecidable, unreadable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
@@ -48,6 +54,9 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 T = TypeVar("T")
 
 VANISHED_LOOKS = 3
+HOPELESS_LOOKS = 3
+# So many failed looks in a row are worth a line in the log.
+WORRYING_LOOKS = 10
 
 
 class Desk:
@@ -141,6 +150,15 @@ class Desk:
     def launched(self, job: Job[Any]) -> None:
         """Keep a launched job so that another launch for the same target joins it."""
         self.ongoing.add(job, self.time())
+
+    def attached(self, job: Job[Any]) -> Job[Any]:
+        """Keep a job that a token names likewise, or return the one that is kept for it already."""
+        kept = self.ongoing.job((job.kind, job.target))
+        if kept is None:
+            self.ongoing.add(job, self.time())
+        elif not kept.done and kept.id == job.id and kept._trail.launched_at == job._trail.launched_at:
+            return kept
+        return job
 
     def order(self, job: Job[Any], hook: ReviewHook) -> None:
         """Have a hook decide on a job's review; of several the first one does."""
@@ -251,6 +269,9 @@ class Desk:
         if isinstance(document, Generation):
             return GenerationReview(self._core, job.target, document)
         if isinstance(document, ContentIdeaSearch) and judgement.phase is Phase.SUCCEEDED:
+            # It shows although the ideas may not be readable; it is over only with them.
+            job._state, job._observed_at = judgement.state, self.time()
+            job._trail.missing_since, job._trail.missing_looks = None, 0
             ideas = self._core.paginate(
                 ContentIdea,
                 "list_content_ideas",
@@ -264,6 +285,7 @@ class Desk:
     def _note(self, job: Job[Any], judgement: Judgement) -> None:
         now, trail = self.time(), job._trail
         trail.missing_since, trail.missing_looks = None, 0
+        trail.failed_looks, trail.hopeless, trail.hopeless_looks = 0, None, 0
         changed = (judgement.phase, judgement.state) != (job._phase, job._state)
         if judgement.phase is not job._phase:
             job._since = now
@@ -278,6 +300,9 @@ class Desk:
         job._polls += 1
         self._tell(job, error)
         job._tell(LookFailed(job.status, error))
+        trail.failed_looks += 1
+        if trail.failed_looks == WORRYING_LOOKS:
+            logger.warning("the last %d looks at %r failed, and the looks go on: %s", WORRYING_LOOKS, job, error)
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package: nobody would hear of it.
             logger.error("a look at %r went wrong", job, exc_info=error)
@@ -293,6 +318,30 @@ class Desk:
             if trail.missing_looks >= VANISHED_LOOKS and long_enough and job not in self._deciding:
                 job._since, job._phase = now, Phase.VANISHED
                 self._close(job, error=vanished(job))
+        elif not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError):
+            # Something of this side, which no answer of the service will mend.
+            self._note_local(job, error)
+        elif (failure := _hopeless(error)) is not None:
+            self._note_hopeless(job, error, failure)
+
+    def _note_local(self, job: Job[Any], error: CMSError) -> None:
+        try:
+            self.ensure_open()
+        except ClientClosedError:
+            # Closing the client tells the waiters, in better words.
+            return
+        job._wake(error)
+        self.unwant(job)
+
+    def _note_hopeless(self, job: Job[Any], error: CMSError, failure: object) -> None:
+        now, trail = self.time(), job._trail
+        if trail.hopeless != failure:
+            trail.hopeless, trail.hopeless_since, trail.hopeless_looks = failure, now, 0
+        trail.hopeless_looks += 1
+        long_enough = now - trail.hopeless_since >= doubt_limit(self._policy, unlisted_word=False)
+        if trail.hopeless_looks >= HOPELESS_LOOKS and long_enough and job not in self._deciding:
+            job._since, job._phase = now, Phase.UNKNOWN
+            self._close(job, error=unreadable(job, error))
 
     def _tell(self, job: Job[Any], error: Exception | None = None) -> None:
         self._hooks(
@@ -368,3 +417,16 @@ class Desk:
     def _close(self, job: Job[Any], result: Any = None, *, error: Exception | None = None) -> None:
         job._close(result, error)
         self.forget(job)
+
+
+def _hopeless(error: CMSError) -> object:
+    """Return what tells a failure that repeating does not mend from another such one, or None when it may be mended."""
+    if isinstance(error, DecodeError):
+        return DecodeError, error.operation
+    if isinstance(error, APIError) and error.status in _REFUSALS:
+        return error.status, error.operation
+    return None
+
+
+# 404 about the job itself is told apart from this: that job has vanished.
+_REFUSALS = (400, 404, 422)

@@ -47,3 +47,14 @@ def undecidable(job: Job[Any]) -> JobError:
         "goes on waiting.",
         job=job,
     )
+
+
+def unreadable(job: Job[Any], error: Exception) -> JobError:
+    """Tell that looking has failed in the same way for so long that it will not get better."""
+    ending = UnknownJobStateError(
+        f"The end of {job!r} cannot be told: looking at it keeps failing in the same way ({type(error).__name__}: "
+        f"{error}). Look at it in the application; client.jobs.attach(token) goes on waiting.",
+        job=job,
+    )
+    ending.__cause__ = error
+    return ending

@@ -1,4 +1,7 @@
-"""What a look at a job means, kind by kind: pure functions of a document and of what was seen before.
+"""What a look at a job means, kind by kind.
+
+The answer depends on the document, the time, and what was seen before. That is kept in the job's trail, and judging a
+look writes there what decides about later ones. Nothing here sends anything.
 
 Completion is an *edge*, not a level. Analysis has no job id, so a `success` read just after a launch may be the
 previous analysis. A finished word counts as *this* analysis by the first rule that applies:
@@ -78,6 +81,10 @@ class Trail:
     undecided_looks: int = 0
     missing_since: float | None = None
     missing_looks: int = 0
+    failed_looks: int = 0
+    hopeless: object = None
+    hopeless_since: float = 0.0
+    hopeless_looks: int = 0
 
 
 @attrs.frozen

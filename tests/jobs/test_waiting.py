@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 import cmsapi
+from cmsapi.config import PollPolicy
 from cmsapi.jobs import Finished, JobEvent, LookFailed, Observed
 from cmsapi.sandbox import Fault, Sandbox
 
@@ -378,6 +379,68 @@ async def test_a_transport_that_breaks_its_promise_does_not_hang_waiters(
         assert "went wrong" in caplog.text
         broken[0] = False
         assert (await job).analysis_status == "success"
+
+
+async def test_connections_that_were_closed_end_the_waiters() -> None:
+    """When the connections given to the client are closed, who waits is told, and nothing is looked at any more."""
+    broken = [True]
+    sandbox = box(60.0)
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.method == "GET" and broken[0]:
+            raise cmsapi.ClientClosedError("The session given to the client is closed.")
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        async with asyncio.timeout(60):
+            with pytest.raises(cmsapi.ClientClosedError, match="session"):
+                await job
+        assert not job.done
+        assert job.status.next_poll_at is None
+        broken[0] = False
+        assert (await job).analysis_status == "success"
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+async def test_ideas_that_are_never_readable_end_in_doubt(status: int) -> None:
+    """A search whose ideas the service refuses for longer than the limit of doubt ends, and shows its own state."""
+    sandbox = box(10.0, rules=[Fault(match="GET *content-ideas", status=status, times=None)])
+    async with client_of(sandbox, polling=PollPolicy(give_up_after=600.0)) as client:
+        job = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        with pytest.raises(cmsapi.JobWaitTimeoutError):
+            await job.wait(timeout=300)
+        assert job.status.state == "success"
+        assert not job.done
+        async with asyncio.timeout(400):
+            with pytest.raises(cmsapi.UnknownJobStateError, match="keeps failing") as caught:
+                await job
+    assert isinstance(caught.value.__cause__, cmsapi.APIError)
+    assert caught.value.__cause__.status == status
+
+
+async def test_a_body_that_stays_broken_ends_in_doubt_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Answers that can never be read end the job after half an hour, with one warning on the way."""
+    sandbox = box(30.0)
+    spoiling = Spoiling(sandbox, unreadable("GET", sandbox.keyword_ids[0], times=10_000))
+    async with client_of(sandbox, transport=spoiling) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        async with asyncio.timeout(1900):
+            with pytest.raises(cmsapi.UnknownJobStateError, match="keeps failing") as caught:
+                await job
+        assert isinstance(caught.value.__cause__, cmsapi.DecodeError)
+        assert job.status.elapsed >= 1800
+    assert [record.levelname for record in caplog.records if "looks at" in record.message] == ["WARNING"]
+
+
+async def test_an_outage_of_hours_never_ends_a_job() -> None:
+    """Failures that may pass are survived however long they last."""
+    outage = Fault(match="GET /v1/keywords/*", status=503, times=2000)
+    sandbox = box(30.0, rules=[outage])
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert (await job).analysis_status == "success"
+        assert job.status.elapsed > 4 * 3600
 
 
 async def test_launching_needs_an_open_client(sandbox: Sandbox) -> None:
