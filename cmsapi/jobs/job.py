@@ -50,10 +50,6 @@ class Keeper(Protocol):
         """Stop looking when nobody wants the job any more."""
         ...
 
-    def forget(self, job: Job[Any]) -> None:
-        """Stop looking, whoever wants the job."""
-        ...
-
     async def look_now(self, job: Job[Any]) -> None:
         """Look once."""
         ...
@@ -302,6 +298,7 @@ class Job(Generic[R]):
     def detach(self) -> None:
         """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on.
 
+        A launch of the same work joins it still, while it goes on.
         A review that `on_review` is deciding on at this moment is decided to the end.
         """
         if not self._closed:
@@ -312,7 +309,7 @@ class Job(Generic[R]):
                     job=self,
                 )
             )
-            self._keeper.forget(self)
+            self._keeper.unwant(self)
 
     # For its keeper
 

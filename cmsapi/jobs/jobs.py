@@ -84,6 +84,8 @@ class Jobs:
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again; sends nothing.
 
+        It is the same object as long as this client has one for it, and launches of the same work join it.
+
         Raises:
             ArgumentError: It is not a token, was changed, or names a job of another service.
         """
@@ -92,7 +94,8 @@ class Jobs:
         trail = Trail(
             began=self._desk.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
-        return Job(self._desk, found.kind, found.target, trail)
+        job: Job[Any] = Job(self._desk, found.kind, found.target, trail)
+        return job if found.watched else self._desk.attached(job)
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...

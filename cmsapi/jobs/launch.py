@@ -136,7 +136,7 @@ class Launcher:
     def _check_same(self, launch: Launch, settings: Mapping[str, Any] | None, job: Job[Any] | None = None) -> None:
         same = launch.body == settings
         if self._policy.dedupe == "error" or not same:
-            problem = "" if same else " with other settings"
+            problem = "" if same else " with other settings" if settings else " with settings not known to this client"
             raise JobError(
                 f"A {launch.kind.value} for {launch.target} is under way already{problem}; nothing was sent or "
                 "charged. Wait for it, or launch with LaunchPolicy(dedupe='allow').",

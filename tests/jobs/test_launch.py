@@ -116,6 +116,59 @@ async def test_two_who_find_the_end_at_once_launch_once() -> None:
     assert (posts(sandbox), spent(sandbox)) == (2, 2)
 
 
+@each_joined_launch
+async def test_a_detached_job_is_joined_while_it_goes_on(kind: str) -> None:
+    """A launch after `detach` returns the job and is not paid again; after the end it is another one."""
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client:
+        launch = LAUNCHES[kind][1]
+        job = await launch(client, sandbox)
+        job.detach()
+        assert await launch(client, sandbox) is job
+        assert posts(sandbox) == 1
+        await job
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis"])
+async def test_an_attached_job_is_joined_while_it_goes_on(kind: str) -> None:
+    """A launch of what another process launched joins its job once that is attached, and is not paid again."""
+    sandbox = box(60.0)
+    launch = LAUNCHES[kind][1]
+    async with client_of(sandbox) as client:
+        token = (await launch(client, sandbox)).token
+    async with client_of(sandbox) as client:
+        job = client.jobs.attach(token)
+        assert await launch(client, sandbox) is job
+        assert client.jobs.attach(token) is job
+        await job
+        assert client.jobs.attach(token) is not job
+    assert (posts(sandbox), spent(sandbox)) == (1, 1)
+
+
+async def test_an_attached_generation_is_not_paid_again() -> None:
+    """A token does not say with which settings a generation was launched, so another launch is refused."""
+    sandbox = box(60.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        token = (await client.contents.generate(content_id)).token
+    async with client_of(sandbox) as client:
+        job = client.jobs.attach(token)
+        with pytest.raises(cmsapi.JobError, match="not known to this client") as caught:
+            await client.contents.generate(content_id)
+        assert caught.value.job is job
+    assert (posts(sandbox), spent(sandbox)) == (1, 1)
+
+
+async def test_a_watched_job_that_is_attached_is_not_joined() -> None:
+    """Who follows somebody else's work still gets a launch of their own, as without the token."""
+    sandbox = box(60.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        watched = client.jobs.attach(client.jobs.watch("keyword_analysis", keyword_id).token)
+        assert await client.keywords.analyze(keyword_id) is not watched
+    assert posts(sandbox) == 1
+
+
 async def test_searches_are_never_joined() -> None:
     """Two searches for one keyword are two wishes."""
     sandbox = box(30.0)
