@@ -146,7 +146,7 @@ class Contents:
         Args:
             content_id: The content.
             change: Takes the content and returns the new values by Python name (None clears); sync or async. It is
-                called again with the fresh content after a conflict. An empty answer saves nothing.
+                called again with the fresh content after a conflict. An empty mapping saves nothing.
             attempts: How often to try.
 
         Returns:
@@ -154,21 +154,23 @@ class Contents:
 
         Raises:
             ArgumentError: `change` returned something else than new values by name.
-            EditConflictError: Each try met a newer version; nothing was saved.
+            EditConflictError: Each try met a newer version; nothing was saved, unless the message says that a try
+                whose answer got lost may have been saved and then changed by others.
         """
         within("attempts", attempts, 1)
-        attempt = 0
+        attempt, doubt = 0, False
         while True:
             attempt += 1
             base = await self.get(content_id)
             wanted = change(base)
             changes = await wanted if inspect.isawaitable(wanted) else wanted
+            if not isinstance(changes, Mapping):
+                forgotten = "; is a return missing? {} changes nothing" if changes is None else ""
+                raise ArgumentError(
+                    f"change returns new values by name, not {type(changes).__name__}{forgotten}.", parameter="change"
+                )
             if not changes:
                 return base
-            if not isinstance(changes, Mapping):
-                raise ArgumentError(
-                    f"change returns new values by name, not {type(changes).__name__}.", parameter="change"
-                )
             if base.version is None:
                 raise EditConflictError(
                     f"Content {content_id} shows no version, so a change could overwrite somebody else's. Nothing was "
@@ -178,10 +180,15 @@ class Contents:
             try:
                 return await self._save(content_id, base.version, changes)
             except ConflictError as error:
+                doubt = doubt or error.in_doubt
                 if attempt == attempts:
+                    fate = (
+                        "An earlier try may have been saved and then changed by others; compare .current."
+                        if doubt
+                        else "Nothing of this edit was saved; try again, or with more attempts."
+                    )
                     raise EditConflictError(
-                        f"Content {content_id} was changed by others during each of {attempts} tries. Nothing of this "
-                        "edit was saved; try again, or with more attempts.",
+                        f"Content {content_id} was changed by others during each of {attempts} tries. {fate}",
                         base=base,
                         current=await self._current(content_id),
                     ) from error

@@ -83,6 +83,25 @@ async def test_giving_up_shows_both_versions(client: cmsapi.Client, sandbox: San
     assert isinstance(error.__cause__, cmsapi.ConflictError)
 
 
+async def test_giving_up_after_a_lost_answer_does_not_say_that_nothing_was_saved() -> None:
+    """When a try was saved, its answer lost, and the content changed by others, the error leaves open what happened."""
+    sandbox = Sandbox(faults=Faults(rules=(Fault(match="PATCH *", drop=True, when="after"),)))
+    content_id = sandbox.content_ids[0]
+    lost = [True]
+
+    def colleague(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.method == "PATCH" and lost[0]:
+            lost[0] = False
+            sandbox.touch_content(content_id, title="Theirs")
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, colleague)) as client:
+        with pytest.raises(cmsapi.EditConflictError, match="may have been saved and then changed") as caught:
+            await client.contents.edit(content_id, lambda _: {"title": "Mine"}, attempts=1)
+    assert "Nothing of this edit" not in str(caught.value)
+    assert caught.value.current.title == "Theirs"
+
+
 async def test_giving_up_on_a_content_that_is_gone_is_still_a_conflict() -> None:
     """When the present version cannot be read any more, the conflict is told without it."""
 
@@ -103,15 +122,14 @@ async def test_giving_up_on_a_content_that_is_gone_is_still_a_conflict() -> None
         assert (caught.value.base.version, caught.value.current) == (1, None)
 
 
-@pytest.mark.parametrize("nothing", [{}, None])
-async def test_an_empty_change_saves_nothing(client: cmsapi.Client, sandbox: Sandbox, nothing: Any) -> None:
+async def test_an_empty_change_saves_nothing(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """A change that finds nothing to do costs one reading."""
-    content = await client.contents.edit(sandbox.content_ids[0], lambda _: nothing)
+    content = await client.contents.edit(sandbox.content_ids[0], lambda _: {})
     assert content.version == 1
     assert operations(sandbox) == ["get_content"]
 
 
-@pytest.mark.parametrize("answer", ["title", 7, [("title", "t")]])
+@pytest.mark.parametrize("answer", [None, [], "", "title", 7, [("title", "t")]])
 async def test_a_change_gives_values_by_name(client: cmsapi.Client, sandbox: Sandbox, answer: Any) -> None:
     """Anything else is an `ArgumentError`, and nothing is saved."""
     with pytest.raises(cmsapi.ArgumentError) as caught:
