@@ -24,7 +24,7 @@ from tests import strategies
         (b"", "the body is empty"),
         (b" \n", "the body is empty"),
         (b"\xef\xbb\xbf", "the body is empty"),
-        (b"[1,]", "line 1, column 4"),
+        (b"[1,]", r"line 1, column [34]"),
         (b"{}x", "line 1, column 3"),
         (b"NaN", "NaN is not a JSON number"),
         (b"[-Infinity]", "-Infinity is not a JSON number"),
