@@ -9,7 +9,10 @@ import attrs
 
 
 class Phase(enum.StrEnum):
-    """Say where a job stands, whatever words the service has for it."""
+    """Say where a job stands, whatever words the service has for it.
+
+    `LAUNCHING` is for work that is being sent; a `Job` exists only after that, so no job shows it.
+    """
 
     LAUNCHING = "launching"
     RUNNING = "running"
