@@ -15,7 +15,7 @@ VANISHED_AFTER = 60.0
 def failed(job: Job[Any]) -> JobError:
     """Tell that the service says so."""
     return JobFailedError(
-        f"The service says that {job!r} failed. Whether its credit was given back is shown by "
+        f"The {job.kind.value} of {job.target} failed, says the service. Whether its credit was given back is shown by "
         "client.credit_usages; to try again, launch it again, which costs a credit.",
         job=job,
     )
@@ -33,8 +33,8 @@ def superseded(job: Job[Any], review: GenerationReview) -> JobError:
 def vanished(job: Job[Any]) -> JobError:
     """Tell that the service no longer knows the job."""
     return JobVanishedError(
-        f"The service has not known {job!r} for {VANISHED_AFTER:g} s and more: deleted, or no longer visible to this "
-        "key. If it comes back, client.jobs.attach(token) finds it.",
+        f"The service has not known {job!r} for {VANISHED_AFTER:g} s and more: deleted, no longer visible to this "
+        f"key, or never the id of a {job.kind.value}. If it comes back, client.jobs.attach(token) finds it.",
         job=job,
     )
 

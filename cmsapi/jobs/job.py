@@ -12,9 +12,9 @@ import copy
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
-from cmsapi.errors import ArgumentError, CMSError, JobDetachedError, JobWaitTimeoutError
+from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.kinds import JobKind, Trail
 from cmsapi.jobs.review import GenerationReview, ReviewHook
@@ -166,6 +166,13 @@ class Job(Generic[R]):
         end = self._since if self._closed else self._keeper.time()
         return max(0.0, end - self._trail.began)
 
+    if not TYPE_CHECKING:  # type checkers go on refusing unknown names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"a Job has no {name!r}; what it works for is its result: result = await job", name=name, obj=self
+            )
+
     def __repr__(self) -> str:
         state = f" ({self._state})" if self._state else ""
         return f"<Job {self._kind.value} {self.id}: {self._phase.value}{state}, {self._polls} looks>"
@@ -193,7 +200,7 @@ class Job(Generic[R]):
             ClientClosedError: The client was closed. The token lives on.
         """
         if not self._closed:
-            self._keeper.ensure_open()
+            self._ensure_open()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             self._keeper.want(self)
@@ -237,7 +244,7 @@ class Job(Generic[R]):
             APIError: The look failed; that says nothing about the job.
             TransportError: Likewise.
         """
-        self._keeper.ensure_open()
+        self._ensure_open()
         if not self._closed:
             await self._keeper.look_now(self)
         return self.status
@@ -254,7 +261,7 @@ class Job(Generic[R]):
         if self._closed:
             yield Finished(self.status, self._error)
             return
-        self._keeper.ensure_open()
+        self._ensure_open()
         heard: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
         self._followers.append(heard)
         self._keeper.want(self)
@@ -291,7 +298,7 @@ class Job(Generic[R]):
         if self._closed:
             self._keeper.guard(filtered, Finished(self.status, self._error))
             return
-        self._keeper.ensure_open()
+        self._ensure_open()
         self._listeners.append(filtered)
         self._keeper.want(self)
 
@@ -310,6 +317,13 @@ class Job(Generic[R]):
                 )
             )
             self._keeper.unwant(self)
+
+    def _ensure_open(self) -> None:
+        try:
+            self._keeper.ensure_open()
+        except ClientClosedError as error:
+            error.add_note(f"{self!r} goes on at the service and may be paid for: its token is {self.token!r}.")
+            raise
 
     # For its keeper
 

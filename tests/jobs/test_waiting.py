@@ -464,3 +464,14 @@ async def test_launching_needs_an_open_client(sandbox: Sandbox) -> None:
         client.jobs.watch(KIND, sandbox.keyword_ids[0])
     await asyncio.sleep(100)
     assert len(sandbox.ledger) == seen
+
+
+async def test_a_slip_is_answered_with_the_way_on(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """Who forgets the second `await` is told of it, and who waits on a closed client gets the token."""
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with pytest.raises(AttributeError, match=r"a Job has no 'keyword'; .* await job"):
+        job.keyword  # type: ignore[attr-defined]  # noqa: B018  the slip
+    await client.aclose()
+    with pytest.raises(cmsapi.ClientClosedError) as caught:
+        await job
+    assert job.token in caught.value.__notes__[0]
