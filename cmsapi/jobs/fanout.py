@@ -173,7 +173,7 @@ class Fanout(Generic[I, R]):
         self._ended.put_nowait(outcome)
 
 
-def _launched(job: object) -> Any:
+def _launched(job: Job[R]) -> Job[R]:
     """Refuse what a launch function returns in place of the job; nothing could be said of it but its value."""
     if not isinstance(job, Job):
         raise ArgumentError(
