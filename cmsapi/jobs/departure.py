@@ -24,7 +24,7 @@ class Departure:
     """
 
     def __init__(self) -> None:
-        self.departed = False
+        self.departed: bool = False
 
     async def answer(self, sending: Awaitable[Response]) -> Response:
         """Wait for an answer; one that says that nothing happened lets the launch be called back again."""
