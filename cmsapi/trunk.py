@@ -1,0 +1,158 @@
+"""What a client and its `with_options` twins share, and what each has of its own.
+
+Connections, limits, the service's clock, counts and life belong to the trunk; settings belong to a twin. Closing either
+closes both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import random
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.errors import ClientClosedError, ConfigError
+from cmsapi.instrumentation import Hook, Hooks, warn_of_waits
+from cmsapi.instrumentation.statistics import Tally
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.ongoing import Ongoing
+from cmsapi.operations import OPERATIONS, OperationTable
+from cmsapi.transport.accounts import limiter_of
+from cmsapi.transport.clock import ServerClock
+from cmsapi.transport.http import TellingTransport, Transport
+from cmsapi.transport.pipeline import UnderWay
+from cmsapi.transport.ratelimit import RateLimiter
+from cmsapi.wire.converter import Converter
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """Hold what a client was asked to do, apart from what it shares.
+
+    Args:
+        limits: Requests the key may make.
+        retry: How often and how patiently to repeat.
+        polling: How often to look at jobs.
+        timeouts: How long to wait.
+        launch: What to do when the same work is under way.
+        operations: The table of operations.
+    """
+
+    limits: RateLimits = attrs.field(factory=RateLimits)
+    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
+    polling: PollPolicy = attrs.field(factory=PollPolicy)
+    timeouts: Timeouts = attrs.field(factory=Timeouts)
+    launch: LaunchPolicy = attrs.field(factory=LaunchPolicy)
+    operations: OperationTable = OPERATIONS
+
+    @classmethod
+    def of(cls, base: Settings | None = None, **given: Any) -> Settings:
+        """Take what is given, else what the base has.
+
+        Raises:
+            ConfigError: Something is of the wrong type.
+        """
+        chosen = {name: value for name, value in given.items() if value is not None}
+        for name, value in chosen.items():
+            wanted = _SETTING_TYPES[name]
+            if not isinstance(value, wanted):
+                example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
+                raise ConfigError(f"{name} is of the wrong type: give {example}, not {type(value).__name__}.")
+        return attrs.evolve(base or cls(), **chosen)
+
+
+_SETTING_TYPES: Mapping[str, type] = {
+    "limits": RateLimits,
+    "retry": RetryPolicy,
+    "polling": PollPolicy,
+    "timeouts": Timeouts,
+    "launch": LaunchPolicy,
+    "operations": OperationTable,
+}
+
+
+class Life(enum.Enum):
+    """Say where a client is in its life."""
+
+    UNBOUND = "not used yet"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Trunk:
+    """Hold what a client and its `with_options` twins share: connections, limits, clock, counts and life.
+
+    Args:
+        account: Key and base URL.
+        transport: Carries the requests.
+        hooks: Who wants to hear of it.
+    """
+
+    def __init__(self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook]) -> None:
+        self.account = account
+        self.digest: str = account.digest
+        self.transport = transport
+        self.tally: Tally = Tally()
+        self.hooks: Hooks = Hooks((self.tally, warn_of_waits, *hooks))
+        self.clock: ServerClock = ServerClock()
+        self.converter: Converter = Converter()
+        self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
+        self.under_way: UnderWay = UnderWay()
+        self.ongoing: Ongoing = Ongoing()
+        # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
+        self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
+        self._life = Life.UNBOUND
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def ensure_open(self) -> None:
+        """Bind to the running loop on first use; raise when closed or on another loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise ClientClosedError(
+                "There is no running event loop: use the client inside a coroutine, for example under asyncio.run()."
+            ) from None
+        if self._life is Life.CLOSED:
+            raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
+        if self._life is Life.UNBOUND:
+            self._life, self._loop = Life.OPEN, loop
+        elif self._loop is not loop:
+            raise ClientClosedError(
+                "The client belongs to another event loop; nothing was sent. Make one client per loop."
+            )
+
+    def limiter(self, limits: RateLimits) -> RateLimiter:
+        """Return the limiter of the account on this loop."""
+        return limiter_of(self.digest, limits)
+
+    async def aclose(self) -> None:
+        """Close everything, once.
+
+        Raises:
+            ClientClosedError: The client belongs to another event loop that still runs.
+        """
+        if self._life is Life.CLOSED:
+            return
+        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+            if not self._loop.is_closed():
+                raise ClientClosedError("The client belongs to another event loop; close it there.")
+            # Its tasks and connections have died with the loop.
+            self._life = Life.CLOSED
+            return
+        self._life = Life.CLOSED
+        try:
+            await self.under_way.end()
+            for desk in tuple(self.desks):
+                await desk.aclose()
+        finally:
+            close = getattr(self.transport, "aclose", None)
+            if close is not None:
+                await close()
+
+    def __repr__(self) -> str:
+        return f"{self.account.base_url}, {self._life.value}"
