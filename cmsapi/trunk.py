@@ -25,8 +25,8 @@ from cmsapi.operations import OPERATIONS, OperationTable
 from cmsapi.transport.accounts import limiter_of
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport
-from cmsapi.transport.pipeline import UnderWay
 from cmsapi.transport.ratelimit import RateLimiter
+from cmsapi.transport.underway import UnderWay
 from cmsapi.wire.converter import Converter
 
 

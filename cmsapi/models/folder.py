@@ -67,7 +67,7 @@ class FolderTree(Sequence[Folder]):
         """Return the folder with this identifier, or None."""
         return self._by_id.get(id)
 
-    def children(self, id: str) -> tuple[Folder, ...]:  # noqa: A002
+    def children(self, id: str) -> tuple[Folder, ...]:  # noqa: A002  likewise
         """Return the folders directly inside a folder.
 
         Raises:
@@ -76,7 +76,7 @@ class FolderTree(Sequence[Folder]):
         self._by_id[id]
         return self._children.get(id, ())
 
-    def path(self, id: str) -> tuple[Folder, ...]:  # noqa: A002
+    def path(self, id: str) -> tuple[Folder, ...]:  # noqa: A002  likewise
         """Return the folders from the root down to and including a folder.
 
         Raises:

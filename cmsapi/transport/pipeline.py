@@ -32,6 +32,7 @@ from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter
 from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
+from cmsapi.transport.underway import UnderWay
 
 
 @attrs.frozen(kw_only=True)
@@ -68,39 +69,6 @@ class Demand:
     repeat: bool = False
     max_attempts: int | None = None
     sent: tuple[str, ...] = ()
-
-
-class UnderWay:
-    """Know the calls under way of a client and its twins, so that closing ends them."""
-
-    __slots__ = ("_ended", "_scopes", "closing")
-
-    def __init__(self) -> None:
-        self.closing: bool = False
-        self._scopes: set[asyncio.Timeout] = set()
-        self._ended: asyncio.Event | None = None
-
-    def enter(self, scope: asyncio.Timeout) -> None:
-        """Note that a call has begun."""
-        self._scopes.add(scope)
-
-    def leave(self, scope: asyncio.Timeout) -> None:
-        """Note that a call is over."""
-        self._scopes.discard(scope)
-        if self._ended is not None and not self._scopes:
-            self._ended.set()
-
-    async def end(self) -> None:
-        """End all calls, and return when they have told their callers."""
-        self.closing = True
-        if not self._scopes:
-            return
-        self._ended = asyncio.Event()
-        now = asyncio.get_running_loop().time()
-        for scope in self._scopes:
-            if not scope.expired():
-                scope.reschedule(now)
-        await self._ended.wait()
 
 
 @attrs.define

@@ -87,7 +87,7 @@ class Converter:
         Raises:
             DecodeError: The document does not fit.
         """
-        items = list[model]  # type: ignore[valid-type]
+        items = list[model]  # type: ignore[valid-type]  # a type that is made at run time
         if type(document) is not dict:
             return self.decode(items, document), None
         for name in document.keys() - {"data", "pagination"}:
@@ -219,7 +219,7 @@ def _twin(model: type[Model]) -> type:
     """Return a class with the same slots that can be filled; an instance becomes a model by its `__class__`."""
     # All three from `object`, otherwise the interpreter has no fast path for making and filling an instance.
     plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
-    return type(f"Open{model.__name__}", model.__bases__, {"__slots__": model.__slots__, **plain})  # type: ignore[attr-defined]
+    return type(f"Open{model.__name__}", model.__bases__, {"__slots__": model.__slots__, **plain})  # type: ignore[attr-defined]  # attrs adds them
 
 
 @per_class

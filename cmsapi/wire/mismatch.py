@@ -83,7 +83,7 @@ def _first_of_field(field: Field, document: dict[str, Any], path: str) -> Decode
     if not (field.promised or field.required or field.many or is_model(field.type)):
         # Nobody shows its type, so no value is wrong.
         return None
-    return _first(list[field.type] if field.many else field.type, document[field.wire], path)  # type: ignore[name-defined]
+    return _first(list[field.type] if field.many else field.type, document[field.wire], path)  # type: ignore[name-defined]  # made at run time
 
 
 def _wrong_time(value: object, path: str) -> DecodeError | None:
