@@ -54,6 +54,17 @@ def _count(instance: object, attribute: attrs.Attribute[Any], value: object) -> 
         raise ConfigError(f"{type(instance).__name__}.{attribute.name} is at most {LARGEST_COUNT:,}{no_limit}")
 
 
+def _reserve(instance: RateLimits, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ConfigError(f"RateLimits.reserve is a whole number from 0 on, or None for 2 % of per_hour: {value!r}")
+    if instance.per_hour is not None and value >= instance.per_hour:
+        raise ConfigError(
+            f"RateLimits.reserve ({value}) is less than per_hour ({instance.per_hour}), or no job could be looked at"
+        )
+
+
 def _word(*allowed: str) -> Any:
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if value not in allowed:
@@ -70,12 +81,15 @@ class RateLimits:
     Args:
         per_second: Requests in any one second; None for no limit.
         per_hour: Requests in any rolling hour; None for no limit. A lower `X-RateLimit-Limit` of the service wins.
+        reserve: Requests of the hour that looks at jobs leave to other calls, at least 0 and less than `per_hour`. None
+            for 2 % of `per_hour`. It shrinks in proportion when the service allows less.
         max_wait: Longest wait for quota in seconds; a call that would wait longer fails at once with
             `RateLimitWaitError`. None waits for as long as it takes.
     """
 
     per_second: int | None = attrs.field(default=20, validator=_count)
     per_hour: int | None = attrs.field(default=1000, validator=_count)
+    reserve: int | None = attrs.field(default=None, validator=_reserve)
     max_wait: float | None = attrs.field(default=None, validator=_seconds(zero=True))
 
     @classmethod

@@ -72,6 +72,15 @@ def test_settings_fit_together() -> None:
     assert (unlimited.per_second, unlimited.per_hour, unlimited.max_wait) == (None, None, None)
 
 
+@pytest.mark.parametrize("value", [-1, 1.0, "5", True, 1000, 10**9], ids=repr)
+def test_the_reserve_leaves_something_to_look_with(value: Any) -> None:
+    """A reserve is a whole number below the hour's limit; without a limit any is kept."""
+    with pytest.raises(errors.ConfigError, match=r"RateLimits\.reserve"):
+        cmsapi.RateLimits(reserve=value)
+    kept = [cmsapi.RateLimits(reserve=0), cmsapi.RateLimits(reserve=999), cmsapi.RateLimits(per_hour=None, reserve=5)]
+    assert [limits.reserve for limits in kept] == [0, 999, 5]
+
+
 def test_the_defaults_are_the_specifications() -> None:
     """Without settings the limits of specification 8 hold."""
     limits = cmsapi.RateLimits()

@@ -26,6 +26,9 @@ counts, those that cannot be ours. With own requests in flight the number is onl
 the estimate moves no further than the bounds force it to, so that a sole user of the key is never held back by a
 phantom. Their requests age out by `Reset` for the oldest and by a full window for the rest.
 
+Who can wait, as looks at jobs can, takes tokens *sparingly*: a tenth of every second and a reserve of the hour stay for
+those who cannot.
+
 Nothing here waits or reads a clock: every method is told the time.
 """
 
@@ -33,6 +36,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_right
 from collections import deque
 
 import attrs
@@ -43,6 +47,9 @@ IN_FLIGHT_CAP = 2.0
 _SERVER_HOUR = 3600.0
 # Own requests this close to leaving the service's hour may or may not have left it.
 _BLUR = 5.0
+# What who takes sparingly leaves to others: of the hour, where nothing else is said, and of every second.
+_RESERVE = 1 / 50
+_SPARE = 1 / 10
 
 
 @attrs.frozen
@@ -81,14 +88,19 @@ class Windows:
     Args:
         per_second: Requests in any one second, or None for no limit.
         per_hour: Requests in any hour, or None for no limit.
+        reserve: Requests of the hour that are not taken sparingly; None for one in fifty. It shrinks with the limit
+            when the service allows less.
         first_alone: Let the first request go alone, so that its headers tell what is left of the hour. False when
             the hour is remembered, or known to be unused.
     """
 
-    def __init__(self, per_second: int | None, per_hour: int | None, *, first_alone: bool = True) -> None:
+    def __init__(
+        self, per_second: int | None, per_hour: int | None, *, reserve: int | None = None, first_alone: bool = True
+    ) -> None:
         self.per_second: float = math.inf if per_second is None else per_second
         self._own_limit: float = math.inf if per_hour is None else per_hour
-        self.per_hour: float = self._own_limit
+        self._reserve_share = _share(reserve, per_hour)
+        self._admit(self._own_limit)
         self.in_flight: int = 0
         self.foreign: int = 0
         self._size = max(per_second or 0, per_hour or 0, 1)
@@ -105,17 +117,23 @@ class Windows:
 
     # Taking
 
-    def next_time(self, now: float) -> float:
-        """Return when the next token may be free: `now` if one is, infinity if only an answer can tell."""
+    def next_time(self, now: float, *, sparing: bool = False) -> float:
+        """Return when the next token may be free: `now` if one is, infinity if only an answer can tell.
+
+        Args:
+            now: The time.
+            sparing: Leave the reserves of both windows to others.
+        """
         self._advance(now)
         if self.in_flight and (not self._known or self._probing(now)):
             return self._next_settling(now)
-        if self.in_flight + self._settled - self._second >= self.per_second:
+        if self.in_flight + self._settled - self._second >= self.per_second - (self._spare if sparing else 0):
             if self._second == self._settled:
                 return self._next_settling(now)
             return min(self._ring[self._second % self._size] + SECOND, self._next_settling(now))
-        if self.remaining <= 0:
-            return min(self._next_of_hour(int(1 - self.remaining), now), self._next_settling(now))
+        remaining = self.remaining - (self.reserve if sparing else 0)
+        if remaining <= 0:
+            return min(self._next_of_hour(int(1 - remaining), now), self._next_settling(now))
         return now
 
     @property
@@ -131,32 +149,58 @@ class Windows:
             self._probe = token
         return token
 
-    def expected_wait(self, ahead: int, now: float) -> float:
+    def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a token is free for somebody with so many others ahead."""
-        when = self.next_time(now)
+        when = self.next_time(now, sparing=sparing)
         wait = when - now if when != math.inf else 0.0
-        short = ahead + 1 - self.remaining
+        spare, reserve = (self._spare, self.reserve) if sparing else (0, 0)
+        short = ahead + 1 - self.remaining + reserve
         if short > 0:
             wait = max(wait, min(self._next_of_hour(int(short), now) - now, HOUR))
-        burst = ahead + 1 - (self.per_second - self.in_flight - (self._settled - self._second))
+        burst = ahead + 1 - (self.per_second - spare - self.in_flight - (self._settled - self._second))
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
+    def free(self, now: float) -> float:
+        """Return how many tokens the hour has for who takes them sparingly; negative while its reserve is in use."""
+        self._advance(now)
+        return self.remaining - self.reserve
+
+    def returning(self, now: float, within: float) -> int:
+        """Return how many tokens the hour gives back within so many seconds, as far as their answers are there."""
+        self._advance(now)
+        if self.per_hour == math.inf:
+            return 0
+        until = now + within
+        ring, size = self._ring, self._size
+        own = bisect_right(range(self._hour, self._settled), until - HOUR, key=lambda index: ring[index % size])
+        if until >= self._foreign_gone:
+            return own + self.foreign
+        return own + (self.foreign > 0 and until >= self._foreign_oldest_leaves)
+
+    def first_return(self, now: float) -> float:
+        """Return seconds until the hour gives a token back, infinity when that takes an answer first."""
+        self._advance(now)
+        if self.per_hour == math.inf:
+            return math.inf
+        return self._next_of_hour(1, now) - now
+
     def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives a token back, 0 when none of its tokens is settled."""
+        """Return seconds until the hour gives one of our tokens back, 0 when none of them is settled."""
         self._advance(now)
         if self.per_hour == math.inf or self._hour == self._settled:
             return 0.0
         return self._ring[self._hour % self._size] + HOUR - now
 
-    def tighten(self, per_second: int | None, per_hour: int | None) -> None:
-        """Obey stricter limits from now on; looser ones change nothing."""
+    def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
+        """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
         if per_hour is not None and self._own_limit == math.inf:
             self._grow(per_hour)
         if per_second is not None and self.per_second == math.inf:
             self._grow(per_second)
         self.per_second = min(self.per_second, math.inf if per_second is None else per_second)
         self._own_limit = min(self._own_limit, math.inf if per_hour is None else per_hour)
-        self.per_hour = min(self.per_hour, self._own_limit)
+        self._reserve_share = max(self._reserve_share, _share(reserve, per_hour))
+        self._admit(min(self.per_hour, self._own_limit))
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out, so that forgetting these windows loses nothing."""
@@ -201,6 +245,15 @@ class Windows:
         self.in_flight -= 1
         self._ring[self._settled % self._size] = now
         self._settled += 1
+
+    def _admit(self, per_hour: float) -> None:
+        self.per_hour = per_hour
+        limited = per_hour != math.inf
+        self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
+
+    @property
+    def _spare(self) -> float:
+        return 0 if self.per_second == math.inf else int(self.per_second * _SPARE)
 
     def _grow(self, size: int) -> None:
         old, had = self._ring, self._size
@@ -289,7 +342,7 @@ class Windows:
     # Other users of the key
 
     def _observe(self, token: Token, now: float, quota: Quota) -> None:
-        self.per_hour = min(self._own_limit, quota.limit)
+        self._admit(min(self._own_limit, quota.limit))
         counted = quota.limit - quota.remaining
         at_least = counted - self.in_flight - (self._settled - token.left_before)
         if at_least > self.foreign:
@@ -305,3 +358,9 @@ class Windows:
             oldest_own = self._ring[self._hour % self._size] if self._hour < self._settled else math.inf
             self._foreign_oldest_leaves = leaves if leaves + _BLUR < oldest_own + _SERVER_HOUR else math.inf
             self._foreign_gone = now + HOUR
+
+
+def _share(reserve: int | None, per_hour: int | None) -> float:
+    if per_hour is None:
+        return 0.0
+    return _RESERVE if reserve is None else reserve / per_hour

@@ -34,7 +34,7 @@ def limiter_of(account: str, limits: RateLimits) -> RateLimiter:
     if limiter is None:
         for name in [name for name, unused in limiters.items() if unused.idle(loop.time())]:
             del limiters[name]
-        limiter = limiters[account] = RateLimiter(Windows(limits.per_second, limits.per_hour))
+        limiter = limiters[account] = RateLimiter(Windows(limits.per_second, limits.per_hour, reserve=limits.reserve))
     else:
-        limiter.windows.tighten(limits.per_second, limits.per_hour)
+        limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
     return limiter

@@ -3,6 +3,9 @@
 `cmsapi.state.windows` says *when* a request may leave; this says *whose*. Waiters are served by priority, and first
 come, first served within one. A cancelled waiter hands its turn on. One timer serves them all, and all of them rest
 while the service asks for a pause.
+
+Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
+So a person's call meets free tokens while hundreds of jobs are looked at. No other lane is held back for a later one.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import asyncio
 import enum
 import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import attrs
@@ -40,7 +43,9 @@ class RateLimit:
         limit: Requests an hour in force, or None for no limit.
         remaining: Requests that the hour admits now, or None for no limit.
         reset_in: Seconds until the hour gives the next request back; 0 when none is out.
+        reserve: Requests of the hour that polls leave to other calls.
         queued: Calls that wait for quota.
+        waiting: The same by lane: `"interactive"`, `"launch"`, `"result"`, `"poll"`.
         in_flight: Requests without an answer yet.
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
         paused_for: Seconds that all calls rest because of a 429.
@@ -49,7 +54,9 @@ class RateLimit:
     limit: int | None
     remaining: int | None
     reset_in: float
+    reserve: int
     queued: int
+    waiting: Mapping[str, int] = attrs.field(hash=False)
     in_flight: int
     foreign: int
     paused_for: float
@@ -135,7 +142,7 @@ class RateLimiter:
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
-        if self._front() is None and self._next_time(now) <= now:
+        if self._front() is None and self._next_time(now, priority) <= now:
             return Permit(self, self.windows.take(now))
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
@@ -163,12 +170,12 @@ class RateLimiter:
 
     def serve(self, now: float) -> None:
         """Give permits to waiters while there are some, and wake up when the next may be free."""
-        while (lane := self._front()) is not None:
-            when = self._next_time(now)
+        while (priority := self._front()) is not None:
+            when = self._next_time(now, priority)
             if when > now:
                 self._wake_at(when)
                 return
-            waiter, _ = lane.popitem(last=False)
+            waiter, _ = self._lanes[priority].popitem(last=False)
             waiter.set_result(Permit(self, self.windows.take(now)))
 
     def pause(self, seconds: float) -> None:
@@ -178,7 +185,40 @@ class RateLimiter:
     def expected_wait(self, priority: Priority, now: float) -> float:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
         ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
-        return max(self._paused_until - now, self.windows.expected_wait(ahead, now))
+        sparing = priority is Priority.POLL
+        return max(self._paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
+
+    def free(self, now: float) -> float:
+        """Return how many requests of the hour are free for new work.
+
+        That is what the hour admits now, less the reserve that polls leave to other calls, less every call that waits
+        already. Negative when more wait than it admits; infinity without a limit.
+
+        Args:
+            now: Time of the loop.
+        """
+        return self.windows.free(now) - self._queued()
+
+    def returning(self, now: float, within: float) -> int:
+        """Return how many requests of the hour come back within a span.
+
+        A request comes back an hour after its answer; those without an answer yet are left out. 0 without a limit.
+
+        Args:
+            now: Time of the loop.
+            within: The span in seconds.
+        """
+        return self.windows.returning(now, within)
+
+    def first_return(self, now: float) -> float:
+        """Return in how many seconds the first request of the hour comes back.
+
+        Infinity when none is out, when none that is out has been answered, and without a limit.
+
+        Args:
+            now: Time of the loop.
+        """
+        return self.windows.first_return(now)
 
     def idle(self, now: float) -> bool:
         """Tell whether nobody waits and no permit is out in either window."""
@@ -194,20 +234,26 @@ class RateLimiter:
             limit=int(windows.per_hour) if limited else None,
             remaining=max(0, int(windows.remaining)) if limited else None,
             reset_in=reset_in,
-            queued=sum(len(lane) for lane in self._lanes),
+            reserve=int(windows.reserve),
+            queued=self._queued(),
+            waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
             in_flight=windows.in_flight,
             foreign=windows.foreign,
             paused_for=max(0.0, self._paused_until - now),
         )
 
-    def _next_time(self, now: float) -> float:
-        return max(self._paused_until, self.windows.next_time(now))
+    def _queued(self) -> int:
+        return sum(len(lane) for lane in self._lanes)
 
-    def _front(self) -> Lane | None:
-        for lane in self._lanes:
+    def _next_time(self, now: float, priority: Priority) -> float:
+        return max(self._paused_until, self.windows.next_time(now, sparing=priority is Priority.POLL))
+
+    def _front(self) -> Priority | None:
+        for priority in Priority:
+            lane = self._lanes[priority]
             while lane:
                 if not next(iter(lane)).done():
-                    return lane
+                    return priority
                 # Cancelled, but its task has not run yet to say so.
                 lane.popitem(last=False)
         return None
