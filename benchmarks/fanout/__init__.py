@@ -1,0 +1,1 @@
+"""Does a fan-out come as near to the best as knowing nothing, or remembering, allows?"""

@@ -1,0 +1,164 @@
+"""Run a batch by a strategy: launch, look when the strategy says so, read the result.
+
+Requests go through the pipeline of the SDK and its limiter, which no strategy can get past. Launches go first, results
+before looks. Nothing of the SDK's jobs is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+from typing import Protocol
+
+import attrs
+
+from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
+from cmsapi import OPERATIONS, RateLimits, RetryPolicy, Timeouts
+from cmsapi.config import Account
+from cmsapi.core import Core
+from cmsapi.state.windows import HOUR, Windows
+from cmsapi.transport.clock import ServerClock
+from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
+from cmsapi.transport.protocol import RequestBuilder
+from cmsapi.transport.ratelimit import Priority, RateLimiter
+from cmsapi.wire.converter import Converter
+
+
+class Caller:
+    """Send requests of one account.
+
+    Args:
+        service: Where they go.
+    """
+
+    def __init__(self, service: Service) -> None:
+        limits = RateLimits()
+        sandbox = service.sandbox
+        self._limiter = RateLimiter(Windows(limits.per_second, limits.per_hour))
+        pipeline = Pipeline(
+            transport=sandbox.transport,
+            find_limiter=lambda: self._limiter,
+            clock=ServerClock(),
+            retry=RetryPolicy(),
+            timeouts=Timeouts(),
+        )
+        builder = RequestBuilder(Account.resolve(sandbox.api_key, sandbox.base_url), "benchmark")
+        self._core = Core(OPERATIONS, builder, pipeline, Converter(), lambda: None)
+        self._workspace = sandbox.workspace_id
+        self._kind = service.work.kind
+        self._settled: list[float] = []
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that the hour has left."""
+        return self._limiter.snapshot().remaining or 0
+
+    def returns(self, now: float) -> list[float]:
+        """Return when the tokens that are out come back, in order."""
+        return [moment + HOUR for moment in self._settled[bisect.bisect_right(self._settled, now - HOUR) :]]
+
+    async def launch(self, item: str) -> tuple[str, float]:
+        """Launch a job; return what to look at, and when the request left."""
+        if self._kind is Kind.SEARCH:
+            path, body = {"workspaceId": self._workspace}, {"keyword": item}
+            exchange = await self._send("start_content_idea_search", path, Priority.LAUNCH, body)
+            return exchange.document["id"], exchange.sent_at
+        exchange = await self._send("analyze_keyword", {"keywordId": item}, Priority.LAUNCH)
+        return item, exchange.sent_at
+
+    async def look(self, target: str) -> tuple[bool, float]:
+        """Look at a job; return whether it is over, and when the request left."""
+        if self._kind is Kind.SEARCH:
+            exchange = await self._send("get_content_idea_search", {"contentIdeaSearchId": target}, Priority.POLL)
+            return exchange.document["status"] == "success", exchange.sent_at
+        exchange = await self._send("get_keyword", {"keywordId": target}, Priority.POLL)
+        return exchange.document["analysisStatus"] == "success", exchange.sent_at
+
+    async def read(self, target: str) -> None:
+        """Read the result of a job that is over, where it is more than the look has shown."""
+        if self._kind is Kind.SEARCH:
+            await self._send("list_content_ideas", {"contentIdeaSearchId": target}, Priority.RESULT)
+
+    async def _send(
+        self, operation: str, path: dict[str, str], priority: Priority, body: dict[str, str] | None = None
+    ) -> Exchange:
+        exchange = await self._core.exchange(operation, path, body=body, demand=Demand(priority=priority))
+        self._settled.append(asyncio.get_running_loop().time())
+        return exchange
+
+
+@attrs.define(eq=False)
+class Watched:
+    """Follow one job of a batch.
+
+    Args:
+        number: Its place in the batch.
+        launched_at: Loop time at which its launch left.
+        age: Seconds from there to the last look that found it running.
+    """
+
+    number: int
+    launched_at: float
+    age: float = 0.0
+    looks: int = 0
+
+
+class Strategy(Protocol):
+    """Say when to launch the next job, and when to look at one."""
+
+    async def admit(self) -> None:
+        """Wait until another job should be launched."""
+
+    async def until_look(self, job: Watched) -> None:
+        """Wait until a job should be looked at."""
+
+
+class Batch:
+    """Run a batch.
+
+    Args:
+        service: Who does the work.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.caller = Caller(service)
+        self.to_launch = len(service.items)
+        # Launched and not seen to be over.
+        self.running: set[Watched] = set()
+        # Over, with a result still to be read.
+        self.ready = 0
+
+    async def run(self, strategy: Strategy) -> Outcome:
+        """Run it by a strategy, once."""
+        loop = asyncio.get_running_loop()
+        stopwatch = Stopwatch(self.service, loop.time())
+        free = asyncio.Semaphore(self.service.work.in_flight or len(self.service.items))
+
+        async def one(number: int, item: str) -> None:
+            await self._job(number, item, strategy)
+            stopwatch.in_hand(loop.time())
+            free.release()
+
+        async with asyncio.TaskGroup() as jobs:
+            for number, item in enumerate(self.service.items):
+                await free.acquire()
+                await strategy.admit()
+                jobs.create_task(one(number, item))
+        return stopwatch.outcome()
+
+    async def _job(self, number: int, item: str, strategy: Strategy) -> None:
+        target, launched_at = await self.caller.launch(item)
+        self.to_launch -= 1
+        job = Watched(number, launched_at)
+        self.running.add(job)
+        over = False
+        while not over:
+            await strategy.until_look(job)
+            over, looked_at = await self.caller.look(target)
+            job.looks += 1
+            job.age = looked_at - launched_at
+        self.running.remove(job)
+        self.ready += 1
+        await self.caller.read(target)
+        self.ready -= 1

@@ -1,0 +1,59 @@
+"""Run a batch with the SDK itself, as a user would: `client.jobs.map` over the items."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
+from cmsapi import Client, Job
+
+# The hour is over, and nothing but what was learned is left of the earlier batch.
+REST = 2 * 3600.0
+
+
+def client_of(service: Service) -> Client:
+    """Make a client of a service; nothing is learned yet."""
+    sandbox = service.sandbox
+    return Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
+
+
+async def fan_out(client: Client, service: Service, items: Iterable[str], done: Callable[[], object]) -> None:
+    """Do a batch with a client, and call `done` for each result.
+
+    Raises:
+        Exception: An item has no result.
+    """
+    items = tuple(items)
+    workspace_id = service.sandbox.workspace_id
+
+    def launch(item: str) -> Awaitable[Job[Any]]:
+        if service.work.kind is Kind.SEARCH:
+            return client.content_ideas.search(workspace_id, item)
+        return client.keywords.analyze(item)
+
+    async for outcome in client.jobs.map(launch, items, in_flight=service.work.in_flight or len(items)):
+        outcome.result()
+        done()
+
+
+async def cold(service: Service) -> Outcome:
+    """Do the batch with a client that has learned nothing."""
+    async with client_of(service) as client:
+        return await _measured(client, service)
+
+
+async def warm(service: Service) -> Outcome:
+    """Do the batch with a client that has done an earlier one, of other items, and has rested since."""
+    async with client_of(service) as client:
+        await fan_out(client, service, service.earlier_items, lambda: None)
+        await asyncio.sleep(REST)
+        return await _measured(client, service)
+
+
+async def _measured(client: Client, service: Service) -> Outcome:
+    loop = asyncio.get_running_loop()
+    stopwatch = Stopwatch(service, loop.time())
+    await fan_out(client, service, service.items, lambda: stopwatch.in_hand(loop.time()))
+    return stopwatch.outcome()

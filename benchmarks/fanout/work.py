@@ -1,0 +1,150 @@
+"""What is to be done, and the service that does it: the sandbox, strict, in this process."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from benchmarks.fanout.durations import Distribution, Script, draw
+from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
+
+# One way, in seconds; always the same, so that requests arrive in the order in which they left.
+ONE_WAY = 0.05
+TEN_MINUTES = 600.0
+
+
+class Kind(enum.Enum):
+    """Name a kind of job by its name in the sandbox."""
+
+    SEARCH = "idea_search"
+    ANALYSIS = "keyword_analysis"
+
+
+@attrs.frozen(kw_only=True)
+class Work:
+    """Describe a batch.
+
+    Args:
+        name: What the draws of its durations depend on, beside the seed.
+        kind: What is launched.
+        jobs: How long each item takes.
+        in_flight: Jobs that may be launched and not over; None for all of them.
+        lever: Whether the service offers a way of learning of ends that is cheaper than a look at each job.
+        pages: Pages that the keywords are on; None for ten keywords a page.
+    """
+
+    name: str
+    kind: Kind
+    jobs: tuple[Distribution, ...]
+    in_flight: int | None = None
+    lever: bool = False
+    pages: int | None = None
+
+    @property
+    def results(self) -> int:
+        """Requests that reading a job's result takes beyond the look that finds it finished."""
+        return 1 if self.kind is Kind.SEARCH else 0
+
+    def durations(self, seed: int) -> list[float]:
+        """Return the seconds that the items take."""
+        return draw(self.jobs, self.name, seed, "measured")
+
+    def earlier_durations(self, seed: int) -> list[float]:
+        """Return the seconds that the items of an earlier batch of the same work take."""
+        return draw(self.jobs, self.name, seed, "earlier")
+
+
+class Service:
+    """Be the service for one run.
+
+    Args:
+        work: What will be done.
+        seed: Seed of the sandbox and the durations.
+        earlier: Whether an earlier batch comes first.
+    """
+
+    def __init__(self, work: Work, seed: int, *, earlier: bool = False) -> None:
+        self.work = work
+        self.durations = work.durations(seed)
+        count = len(work.jobs)
+        batches = [work.earlier_durations(seed), self.durations] if earlier else [self.durations]
+        self.sandbox = Sandbox(
+            seed=seed,
+            keywords=len(batches) * count if work.kind is Kind.ANALYSIS else 0,
+            contents=1,
+            limits=Limits(),
+            durations={work.kind.value: Script(second for batch in batches for second in batch)},
+            faults=Faults(latency=(ONE_WAY, ONE_WAY)),
+            behaviour=Behaviour(
+                keyword_items="full" if work.lever else "bare",
+                ideas_before_success="conflict" if work.lever else "empty",
+            ),
+        )
+        named = self.sandbox.keyword_ids or [f"topic {number}" for number in range(len(batches) * count)]
+        self.items = tuple(named[-count:])
+        self.earlier_items = tuple(named[:-count])
+
+
+@attrs.frozen
+class Outcome:
+    """Hold what a batch came to. Times are in seconds.
+
+    Args:
+        all_in_hand: From its begin until the last result was in hand.
+        turnaround: From its begin until a result was in hand, on average.
+        lateness: From a job's end until its result was in hand, on average.
+        soon: Results in hand after ten minutes.
+        requests: Requests for each job.
+        refused: Requests that were answered with 429.
+    """
+
+    all_in_hand: float
+    turnaround: float
+    lateness: float
+    soon: int
+    requests: float
+    refused: int
+
+
+class Stopwatch:
+    """Measure a batch.
+
+    Args:
+        service: Who does it.
+        now: The loop's time; the batch begins.
+    """
+
+    def __init__(self, service: Service, now: float) -> None:
+        self._service = service
+        self._begun = now
+        self._seen = len(service.sandbox.ledger)
+        self._launched = len(service.sandbox.jobs)
+        self._in_hand: list[float] = []
+
+    def in_hand(self, now: float) -> None:
+        """Note that a result has come."""
+        self._in_hand.append(now)
+
+    def outcome(self) -> Outcome:
+        """Return what the batch came to.
+
+        Raises:
+            RuntimeError: It did not do what it was to do, so that its figures mean nothing.
+        """
+        jobs = self._service.sandbox.jobs[self._launched :]
+        count = len(self._service.items)
+        if not count == len(jobs) == len(self._in_hand):
+            raise RuntimeError(f"{count} items, {len(jobs)} launches, {len(self._in_hand)} results")
+        met = sorted(job.duration for job in jobs)
+        if any(abs(one - other) > 1e-3 for one, other in zip(met, sorted(self._service.durations), strict=True)):
+            raise RuntimeError("the jobs took other times than those drawn")
+        entries = self._service.sandbox.ledger[self._seen :]
+        return Outcome(
+            all_in_hand=max(self._in_hand) - self._begun,
+            turnaround=sum(self._in_hand) / count - self._begun,
+            lateness=(sum(self._in_hand) - sum(job.ends_at for job in jobs)) / count,
+            soon=sum(moment <= self._begun + TEN_MINUTES for moment in self._in_hand),
+            requests=len(entries) / count,
+            refused=self._service.sandbox.ledger.count(status=429),
+        )
