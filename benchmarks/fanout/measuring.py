@@ -14,7 +14,7 @@ from benchmarks.fanout.work import Outcome, Service, Work
 from benchmarks.virtual import in_virtual_time
 
 _LANDMARKS: dict[str, Callable[[Batch, int], Strategy]] = {
-    "oracle": schedules.oracle,
+    "oracle": schedules.Oracle,
     "optimum": Optimum,
     "naive": schedules.naive,
     "exponential": schedules.exponential,
@@ -31,8 +31,8 @@ def run(work: Work, strategy: str, seed: int) -> Outcome:
 
 async def _run(work: Work, strategy: str, seed: int) -> Outcome:
     if strategy in _PRODUCT:
-        return await _PRODUCT[strategy](Service(work, seed, earlier=strategy == "warm"))
-    batch = Batch(Service(work, seed))
+        return await _PRODUCT[strategy](await Service.open(work, seed, earlier=strategy == "warm"))
+    batch = Batch(await Service.open(work, seed))
     return await batch.run(_LANDMARKS[strategy](batch, seed))
 
 

@@ -19,8 +19,8 @@ from benchmarks.fanout.price import Group, Price, Tokens, find_price
 
 # Between two searches for the price: so many seconds, or this part of the time since the batch began.
 _SECONDS, _PART = 1.0, 0.005
-# Tokens kept for chance, times the square root of the jobs.
-SPARE = 0.5
+# Tokens kept for chance while there are more than the last jobs; with fewer, fewer.
+_SPARE, _LAST = 4.0, 10
 
 
 @attrs.define(eq=False)
@@ -140,6 +140,6 @@ class Optimum:
         coming = self._plans[self._launched :][: self._room(tokens)]
         each = 1 + self._batch.service.work.results
         jobs = len(self._batch.running) + len(coming)
-        left = tokens.left - each * len(coming) - SPARE * math.sqrt(jobs)
+        left = tokens.left - each * len(coming) - _SPARE * min(1.0, jobs / _LAST)
         groups += [Group(plans, 0, coming.count(plans), now) for plans in dict.fromkeys(coming)]
         self._price = find_price(groups, attrs.evolve(tokens, left=left))

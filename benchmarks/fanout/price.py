@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import heapq
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -10,8 +12,8 @@ import attrs
 
 from benchmarks.fanout.looks import CHEAPEST, DEAREST, STEP, Plan, Plans
 
-# The moments at which the returning tokens are counted: the first of them, then equal parts of them.
-_PARTS = 4
+# So many of the longest waits for a token are minded.
+_WAITS = 4
 
 
 @attrs.frozen
@@ -68,9 +70,10 @@ class Tokens:
 
     @property
     def moments(self) -> list[float]:
-        """The moments before which no more may be spent than is there, the last of them for ever."""
-        count = len(self.returns)
-        return [*(self.returns[count * part // _PARTS] for part in range(_PARTS) if count), math.inf]
+        """The moments before which no more may be spent than is there: the ends of the longest waits, and of all."""
+        waits = itertools.pairwise((self.now, *self.returns))
+        longest = heapq.nlargest(_WAITS, waits, key=lambda wait: wait[1] - wait[0])
+        return [*sorted(end for _, end in longest), math.inf]
 
     @property
     def dearest(self) -> int:

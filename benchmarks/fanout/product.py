@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
+from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch, Work
 from cmsapi import Client, Job
 
 # The hour is over, and nothing but what was learned is left of the earlier batch.
@@ -25,7 +25,6 @@ async def fan_out(client: Client, service: Service, items: Iterable[str], done: 
     Raises:
         Exception: An item has no result.
     """
-    items = tuple(items)
     workspace_id = service.sandbox.workspace_id
 
     def launch(item: str) -> Awaitable[Job[Any]]:
@@ -33,7 +32,7 @@ async def fan_out(client: Client, service: Service, items: Iterable[str], done: 
             return client.content_ideas.search(workspace_id, item)
         return client.keywords.analyze(item)
 
-    async for outcome in client.jobs.map(launch, items, in_flight=service.work.in_flight or len(items)):
+    async for outcome in client.jobs.map(launch, items, in_flight=_in_flight(service.work)):
         outcome.result()
         done()
 
@@ -50,6 +49,11 @@ async def warm(service: Service) -> Outcome:
         await fan_out(client, service, service.earlier_items, lambda: None)
         await asyncio.sleep(REST)
         return await _measured(client, service)
+
+
+def _in_flight(work: Work) -> int:
+    """Return how many may be in flight; the SDK finds no number by itself yet."""
+    return work.in_flight if isinstance(work.in_flight, int) else len(work.jobs)
 
 
 async def _measured(client: Client, service: Service) -> Outcome:

@@ -13,7 +13,7 @@ _AFTER = 0.001
 
 
 class Schedule:
-    """Look after a number of seconds.
+    """Launch everything at once, and look after a number of seconds.
 
     Args:
         wait: Returns the seconds until the next look at a job.
@@ -46,7 +46,31 @@ def steady(batch: Batch, seed: int) -> Schedule:
     return Schedule(lambda job: 30.0)
 
 
-def oracle(batch: Batch, seed: int) -> Schedule:
-    """Know how long each job takes, and look at it once, at its end."""
-    loop, durations = asyncio.get_running_loop(), batch.service.durations
-    return Schedule(lambda job: job.launched_at + durations[job.number] + _AFTER - loop.time())
+class Oracle:
+    """Know how long each job takes, look at it once, at its end, and launch no more than can be read.
+
+    Args:
+        batch: What runs.
+        seed: Nothing is left to chance.
+    """
+
+    def __init__(self, batch: Batch, seed: int) -> None:
+        self._batch = batch
+        self._each = 2 + batch.service.work.results
+        self._admitted = 0
+
+    async def admit(self) -> None:
+        """Wait until the hour holds a launch, a look and a result more."""
+        batch = self._batch
+        while True:
+            launched = len(batch.service.items) - batch.to_launch
+            owed = self._each * (self._admitted - launched) + (self._each - 1) * len(batch.running) + batch.ready
+            if batch.caller.remaining - owed >= self._each:
+                break
+            await asyncio.sleep(1.0)
+        self._admitted += 1
+
+    async def until_look(self, job: Watched) -> None:
+        """Wait until a job ends."""
+        end = job.launched_at + self._batch.service.durations[job.number]
+        await asyncio.sleep(end + _AFTER - asyncio.get_running_loop().time())

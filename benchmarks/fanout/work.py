@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+import json
+from typing import Literal, Self
 
 import attrs
 
 from benchmarks.fanout.durations import Distribution, Script, draw
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
+from cmsapi.transport.message import Request
 
 # One way, in seconds; always the same, so that requests arrive in the order in which they left.
 ONE_WAY = 0.05
@@ -29,7 +32,7 @@ class Work:
         name: What the draws of its durations depend on, beside the seed.
         kind: What is launched.
         jobs: How long each item takes.
-        in_flight: Jobs that may be launched and not over; None for all of them.
+        in_flight: Jobs that may be launched and not over: a number, all of them, or as many as the SDK finds right.
         lever: Whether the service offers a way of learning of ends that is cheaper than a look at each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
     """
@@ -37,7 +40,7 @@ class Work:
     name: str
     kind: Kind
     jobs: tuple[Distribution, ...]
-    in_flight: int | None = None
+    in_flight: int | Literal["all", "auto"] = "all"
     lever: bool = False
     pages: int | None = None
 
@@ -55,24 +58,40 @@ class Work:
         return draw(self.jobs, self.name, seed, "earlier")
 
 
+@attrs.frozen
 class Service:
-    """Be the service for one run.
+    """Hold the service for one run, and what it is to work on.
 
     Args:
-        work: What will be done.
-        seed: Seed of the sandbox and the durations.
-        earlier: Whether an earlier batch comes first.
+        work: What is done.
+        sandbox: Who does it.
+        items: Keywords to analyse, or topics to search.
+        earlier_items: Those of the batch before.
+        durations: Seconds that the items take, in their order.
     """
 
-    def __init__(self, work: Work, seed: int, *, earlier: bool = False) -> None:
-        self.work = work
-        self.durations = work.durations(seed)
-        count = len(work.jobs)
-        batches = [work.earlier_durations(seed), self.durations] if earlier else [self.durations]
-        self.sandbox = Sandbox(
+    work: Work
+    sandbox: Sandbox
+    items: tuple[str, ...]
+    earlier_items: tuple[str, ...]
+    durations: tuple[float, ...]
+
+    @classmethod
+    async def open(cls, work: Work, seed: int, *, earlier: bool = False) -> Self:
+        """Set a service up on the running loop.
+
+        Args:
+            work: What will be done.
+            seed: Seed of the sandbox and the durations.
+            earlier: Whether an earlier batch comes first.
+        """
+        durations = work.durations(seed)
+        batches = [work.earlier_durations(seed), durations] if earlier else [durations]
+        count = len(batches) * len(durations)
+        sandbox = Sandbox(
             seed=seed,
-            keywords=len(batches) * count if work.kind is Kind.ANALYSIS else 0,
-            contents=1,
+            keywords=count if work.kind is Kind.ANALYSIS and work.pages is None else 0,
+            contents=len(batches) * (work.pages or 1),
             limits=Limits(),
             durations={work.kind.value: Script(second for batch in batches for second in batch)},
             faults=Faults(latency=(ONE_WAY, ONE_WAY)),
@@ -81,9 +100,27 @@ class Service:
                 ideas_before_success="conflict" if work.lever else "empty",
             ),
         )
-        named = self.sandbox.keyword_ids or [f"topic {number}" for number in range(len(batches) * count)]
-        self.items = tuple(named[-count:])
-        self.earlier_items = tuple(named[:-count])
+        if work.kind is Kind.SEARCH:
+            items = [f"topic {number}" for number in range(count)]
+        elif work.pages is None:
+            items = list(sandbox.keyword_ids)
+        else:
+            items = await _keywords(sandbox, count)
+        measured = len(items) - len(durations)
+        return cls(work, sandbox, tuple(items[measured:]), tuple(items[:measured]), tuple(durations))
+
+
+async def _keywords(sandbox: Sandbox, count: int) -> list[str]:
+    """Add keywords to the pages in equal parts, with a key whose limits nobody measures."""
+    headers = {"Authorization": f"Bearer {sandbox.member_key}", "Content-Type": "application/json"}
+    identifiers = []
+    for number in range(count):
+        page_id = sandbox.page_ids[number * len(sandbox.page_ids) // count]
+        body = json.dumps({"keyword": f"keyword {number}"}).encode()
+        url = f"{sandbox.base_url}/v1/pages/{page_id}/keywords"
+        response = await sandbox.transport.send(Request("POST", url, headers, body))
+        identifiers.append(json.loads(response.body)["id"])
+    return identifiers
 
 
 @attrs.frozen
