@@ -1,30 +1,56 @@
-"""Run the benchmark: `python -m benchmarks.fanout [--rows …] [--strategies …] [--seeds 5] [--json] [--update PAGE]`."""
+"""Run the benchmark: `python -m benchmarks.fanout`; `--rows searches --strategies optimum cold --seeds 3` is quick."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 from pathlib import Path
 
-from benchmarks.fanout.measuring import STRATEGIES, measure
-from benchmarks.fanout.report import markdown
+from benchmarks.fanout.measuring import STRATEGIES, Plan, measure
+from benchmarks.fanout.report import markdown, plain
 from benchmarks.fanout.rows import ROWS
+from benchmarks.fanout.trials import TRIALS
+from benchmarks.fanout.unlisted import draws
+from benchmarks.tables import replace_section
+
+_UNLISTED = "unlisted"
+_OF_UNLISTED = ("optimum", "cold", "warm")
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    works = {ROWS[name].work: options.strategies for name in options.rows if name in ROWS}
+    if _UNLISTED in options.rows:
+        by = [name for name in _OF_UNLISTED if name in options.strategies]
+        works.update({draw.work: by for draw in draws()})
+    return Plan(
+        works=works,
+        trials=[name for name in options.rows if name in TRIALS],
+        modes=[mode for mode in ("cold", "warm") if mode in options.strategies],
+        seeds=options.seeds,
+        processes=options.jobs,
+        cache=options.cache,
+    )
 
 
 def main() -> None:
     """Measure, and print or write down what was measured."""
+    rows = [*ROWS, *TRIALS, _UNLISTED]
     parser = argparse.ArgumentParser(prog="benchmarks.fanout", description=__doc__)
-    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="what is done")
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES), help="and by whom")
-    parser.add_argument("--seeds", type=int, default=5, help="how often")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes; one a processor by default")
-    parser.add_argument("--cache", type=Path, metavar="FILE", help="remember there what does not depend on the SDK")
+    parser.add_argument("--rows", nargs="+", choices=rows, default=rows, help="what is done", metavar="ROW")
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, help="by whom")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="how often")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes; one a processor if left out")
+    parser.add_argument("--cache", type=Path, metavar="FILE", help="remember the outcomes of all but the SDK there")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `fanout` of a Markdown page")
     options = parser.parse_args()
-    # That naive strategies wait for the limit is what is measured.
+    # Strategies that use the hour up are told so; here that is a figure, not news.
     logging.getLogger("cmsapi").setLevel(logging.ERROR)
-    works = [ROWS[name].work for name in options.rows]
-    figures = measure(works, options.strategies, options.seeds, options.jobs, options.cache)
-    print(markdown(figures))
+    figures = measure(_plan(options))
+    if options.update is not None:
+        replace_section(options.update, "fanout", markdown(figures))
+    print(json.dumps(plain(figures), indent=2) if options.json else markdown(figures))
 
 
 if __name__ == "__main__":

@@ -32,9 +32,10 @@ class Caller:
     """
 
     def __init__(self, service: Service) -> None:
-        limits = RateLimits()
+        # To the last token: what the SDK keeps for other calls is its own choice.
+        limits = RateLimits(reserve=0)
         sandbox = service.sandbox
-        self._limiter = RateLimiter(Windows(limits.per_second, limits.per_hour))
+        self._limiter = RateLimiter(Windows(limits.per_second, limits.per_hour, reserve=limits.reserve))
         pipeline = Pipeline(
             transport=sandbox.transport,
             find_limiter=lambda: self._limiter,

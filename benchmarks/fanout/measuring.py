@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+import attrs
 
 from benchmarks.fanout import product, schedules
 from benchmarks.fanout.batch import Batch, Strategy
 from benchmarks.fanout.optimum import Optimum
 from benchmarks.fanout.remembered import Remembered
+from benchmarks.fanout.trials import TRIALS, Awaiters, Calls
 from benchmarks.fanout.work import Outcome, Service, Work
 from benchmarks.virtual import in_virtual_time
 
-_LANDMARKS: dict[str, Callable[[Batch, int], Strategy]] = {
+_LANDMARKS: Mapping[str, Callable[[Batch, int], Strategy]] = {
     "oracle": schedules.Oracle,
     "optimum": Optimum,
     "naive": schedules.naive,
@@ -22,6 +26,21 @@ _LANDMARKS: dict[str, Callable[[Batch, int], Strategy]] = {
 }
 _PRODUCT = {"cold": product.cold, "warm": product.warm}
 STRATEGIES = (*_LANDMARKS, *_PRODUCT)
+
+
+@attrs.frozen
+class Figures:
+    """Hold all that was measured.
+
+    Args:
+        seeds: How often everything was run.
+        batches: Outcomes by the name of the work and the strategy, one for each seed.
+        trials: Outcomes by the name of the trial and `"cold"` or `"warm"`, one for each seed.
+    """
+
+    seeds: int
+    batches: Mapping[str, Mapping[str, Sequence[Outcome]]]
+    trials: Mapping[str, Mapping[str, Sequence[Calls | Awaiters]]]
 
 
 def run(work: Work, strategy: str, seed: int) -> Outcome:
@@ -36,31 +55,49 @@ async def _run(work: Work, strategy: str, seed: int) -> Outcome:
     return await batch.run(_LANDMARKS[strategy](batch, seed))
 
 
-def measure(
-    works: Iterable[Work], strategies: Sequence[str], seeds: int, processes: int | None, cache: Path | None
-) -> dict[str, dict[str, list[Outcome]]]:
-    """Do every work by every strategy with every seed.
+def _try(name: str, mode: str, seed: int) -> Calls | Awaiters:
+    return in_virtual_time(TRIALS[name].run(seed, mode == "warm"))
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """Say what is measured.
 
     Args:
-        works: What is done.
-        strategies: By whom.
+        works: What is done, and by which strategies.
+        trials: Names of trials.
+        modes: `"cold"`, `"warm"` or both: how trials are made.
         seeds: How often.
         processes: How many at a time; None for one a processor.
-        cache: Where the outcomes of all but the SDK are remembered, or None.
-
-    Returns:
-        The outcomes by the name of the work and the strategy.
+        cache: Where outcomes that do not depend on the SDK's jobs are remembered, or None.
     """
-    runs = [(work, strategy, seed) for work in works for strategy in strategies for seed in range(seeds)]
-    with Remembered(cache) as remembered, ProcessPoolExecutor(processes) as pool:
-        pending = [each for each in runs if each[1] in _PRODUCT or each not in remembered]
-        for each, outcome in zip(pending, pool.map(_unpacked, pending), strict=True):
-            remembered[each] = outcome
-        figures: dict[str, dict[str, list[Outcome]]] = {}
-        for work, strategy, seed in runs:
-            figures.setdefault(work.name, {}).setdefault(strategy, []).append(remembered[work, strategy, seed])
-    return figures
+
+    works: Mapping[Work, Sequence[str]]
+    trials: Sequence[str]
+    modes: Sequence[str]
+    seeds: int
+    processes: int | None = None
+    cache: Path | None = None
 
 
-def _unpacked(each: tuple[Work, str, int]) -> Outcome:
-    return run(*each)
+def measure(plan: Plan) -> Figures:
+    """Measure what a plan says."""
+    seeds = range(plan.seeds)
+    runs = [(work, by, seed) for work, all_by in plan.works.items() for by in all_by for seed in seeds]
+    with Remembered(plan.cache) as remembered, ProcessPoolExecutor(plan.processes) as pool:
+        outcomes = {each: outcome for each in runs if (outcome := remembered.get(*each)) is not None}
+        pending = {each: pool.submit(run, *each) for each in runs if each not in outcomes}
+        tries = {each: pool.submit(_try, *each) for each in itertools.product(plan.trials, plan.modes, seeds)}
+        for each, future in pending.items():
+            outcomes[each] = future.result()
+            if each[1] in _LANDMARKS:
+                remembered.put(*each, outcomes[each])
+        batches = {
+            work.name: {by: [outcomes[work, by, seed] for seed in seeds] for by in all_by}
+            for work, all_by in plan.works.items()
+        }
+        trials = {
+            name: {mode: [tries[name, mode, seed].result() for seed in seeds] for mode in plan.modes}
+            for name in plan.trials
+        }
+    return Figures(plan.seeds, batches, trials)

@@ -6,18 +6,15 @@ import hashlib
 import json
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self
 
 import attrs
 
 from benchmarks.fanout.work import Outcome, Work
 
-Run: TypeAlias = tuple[Work, str, int]
-
 
 class Remembered:
-    """Keep outcomes by run, and in a file if there is one. An edit of this benchmark forgets them; one of the sandbox
-    or the limiter does not.
+    """Keep outcomes in a file, if there is one. They are forgotten when this benchmark is edited.
 
     Args:
         path: The file, or None.
@@ -32,24 +29,25 @@ class Remembered:
     def __enter__(self) -> Self:
         if self._path is not None and self._path.exists():
             stored = json.loads(self._path.read_text(encoding="utf-8"))
-            self._outcomes = {key: Outcome(**fields) for key, fields in stored.items()}
+            if stored["edition"] == self._edition:
+                self._outcomes = {key: Outcome(**fields) for key, fields in stored["outcomes"].items()}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._path is not None:
-            stored = {key: attrs.asdict(outcome) for key, outcome in self._outcomes.items()}
-            self._path.write_text(json.dumps(stored), encoding="utf-8")
+            outcomes = {key: attrs.asdict(outcome) for key, outcome in self._outcomes.items()}
+            self._path.write_text(json.dumps({"edition": self._edition, "outcomes": outcomes}), encoding="utf-8")
 
-    def __contains__(self, run: Run) -> bool:
-        return self._key(run) in self._outcomes
+    def get(self, work: Work, strategy: str, seed: int) -> Outcome | None:
+        """Return the outcome of a run, or None when it is not known."""
+        return self._outcomes.get(_key(work, strategy, seed))
 
-    def __getitem__(self, run: Run) -> Outcome:
-        return self._outcomes[self._key(run)]
+    def put(self, work: Work, strategy: str, seed: int, outcome: Outcome) -> None:
+        """Remember the outcome of a run."""
+        self._outcomes[_key(work, strategy, seed)] = outcome
 
-    def __setitem__(self, run: Run, outcome: Outcome) -> None:
-        self._outcomes[self._key(run)] = outcome
 
-    def _key(self, run: Run) -> str:
-        return hashlib.sha256(f"{run!r} {self._edition}".encode()).hexdigest()
+def _key(work: Work, strategy: str, seed: int) -> str:
+    return f"{work.name} {hashlib.sha256(repr(work).encode()).hexdigest()} {strategy} {seed}"

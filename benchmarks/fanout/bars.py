@@ -1,0 +1,102 @@
+"""What the SDK has to reach, and whether it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+import attrs
+
+from benchmarks.fanout.looks import SHORTEST_GAP
+from benchmarks.fanout.measuring import Figures
+from benchmarks.fanout.rows import ROWS, Bound, Row
+from benchmarks.fanout.trials import TRIALS, Awaiters, Calls
+from benchmarks.fanout.work import ONE_WAY, Outcome
+
+_MODES = ("cold", "warm")
+_LONGEST_WAIT = 1.5
+# The clock of the loop moves by a nanosecond whenever it is read.
+_ROUNDING = 1e-3
+
+
+@attrs.frozen
+class Bar:
+    """Compare a figure with its bar.
+
+    Args:
+        work: What was done.
+        mode: `"cold"` or `"warm"`.
+        name: What has to be reached.
+        figure: What was.
+        met: Whether that suffices.
+    """
+
+    work: str
+    mode: str
+    name: str
+    figure: str
+    met: bool
+
+
+def mean(outcomes: Sequence[Outcome], figure: str) -> float:
+    """Return the mean of a figure over the seeds."""
+    return fmean(getattr(outcome, figure) for outcome in outcomes)
+
+
+def ratio(outcomes: Sequence[Outcome], others: Sequence[Outcome], figure: str) -> float:
+    """Return the mean of a figure as a ratio to that of others."""
+    return mean(outcomes, figure) / mean(others, figure)
+
+
+def bars(figures: Figures) -> Iterator[Bar]:
+    """Compare what was measured with the bars."""
+    for name, strategies in figures.batches.items():
+        for place, mode in enumerate(_MODES):
+            if name in ROWS and mode in strategies:
+                row = ROWS[name]
+                yield from _of_row(row, place, mode, strategies[mode], strategies.get(row.against))
+    for name, modes in figures.trials.items():
+        for mode, outcomes in modes.items():
+            yield _of_trial(TRIALS[name].title, mode, outcomes)
+    refused = sum(outcome.refused for by in figures.batches.values() for each in by.values() for outcome in each)
+    refused += sum(outcome.refused for by in figures.trials.values() for each in by.values() for outcome in each)
+    yield Bar("everything", "all strategies", "no 429", str(refused), refused == 0)
+
+
+def _of_row(
+    row: Row, place: int, mode: str, outcomes: Sequence[Outcome], others: Sequence[Outcome] | None
+) -> Iterator[Bar]:
+    def least(name: str, figure: float, bound: Bound, unit: str = "") -> Bar:
+        return Bar(row.title, mode, f"{name} ≤ {bound[place]:g}{unit}", f"{figure:.2f}{unit}", figure <= bound[place])
+
+    if others is not None and row.all_in_hand is not None:
+        figure = ratio(outcomes, others, "all_in_hand")
+        yield least(f"all in hand, ratio to the {row.against},", figure, row.all_in_hand)
+    if others is not None and row.turnaround is not None:
+        figure = ratio(outcomes, others, "turnaround")
+        yield least(f"mean turnaround, ratio to the {row.against},", figure, row.turnaround)
+    if row.requests is not None:
+        yield least("requests a job", mean(outcomes, "requests"), row.requests)
+    if row.noticed is not None:
+        figure = max(outcome.lateness for outcome in outcomes) - 2 * ONE_WAY
+        yield least("noticed, the round trip apart,", figure, row.noticed, " s")
+    if row.soon is not None:
+        soon = mean(outcomes, "soon")
+        yield Bar(
+            row.title, mode, f"in hand after 10 min ≥ {row.soon[place]:g}", f"{soon:.0f}", soon >= row.soon[place]
+        )
+
+
+def _of_trial(title: str, mode: str, outcomes: Sequence[Calls | Awaiters]) -> Bar:
+    calls = [outcome for outcome in outcomes if isinstance(outcome, Calls)]
+    if calls:
+        worst = max(outcome.longest_wait for outcome in calls)
+        met = worst <= _LONGEST_WAIT
+        return Bar(
+            title, mode, f"none waits longer than a lone one by more than {_LONGEST_WAIT} s", f"{worst:.2f} s", met
+        )
+    looked = [outcome for outcome in outcomes if isinstance(outcome, Awaiters)]
+    looks, of_one = (fmean(getattr(outcome, name) for outcome in looked) for name in ("looks", "looks_of_one"))
+    closest = min(outcome.closest for outcome in looked)
+    figure = f"{looks:.1f} looks, {of_one:.1f} for one awaiter; {closest:.2f} s"
+    return Bar(title, mode, "the looks of one: none within 5 s of another", figure, closest >= SHORTEST_GAP - _ROUNDING)
