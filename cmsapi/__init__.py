@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         RateLimitPaused as RateLimitPaused,
         RequestFinished as RequestFinished,
         RetryScheduled as RetryScheduled,
+        Throttled as Throttled,
         log_event as log_event,
     )
     from cmsapi.instrumentation.statistics import (
@@ -224,6 +225,7 @@ _HOMES = {
         "RateLimitPaused",
         "RequestFinished",
         "RetryScheduled",
+        "Throttled",
         "log_event",
     ),
     "cmsapi.instrumentation.statistics": ("Statistics",),

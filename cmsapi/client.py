@@ -17,6 +17,8 @@ from cmsapi.instrumentation.statistics import Statistics
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.launch import Launcher
+from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.witness import Witness
 from cmsapi.models import User
 from cmsapi.operations import Operation, OperationTable, Replay
 from cmsapi.resources import (
@@ -141,7 +143,12 @@ class Client:
         )
         builder = RequestBuilder(trunk.account, __version__)
         core = self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
-        desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, trunk.rng, trunk.ongoing)
+
+        def find_pacer() -> Pacer:
+            return trunk.pacer(settings.limits)
+
+        core.witness = Witness(find_pacer)
+        desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing)
         trunk.desks.add(desk)
         launcher = Launcher(core, desk, settings.launch)
         self.users: Users = Users(core)

@@ -120,13 +120,16 @@ class PollPolicy:
 
     Args:
         min_interval: Seconds between two looks at one job at the least.
-        max_interval: Seconds between two looks at one job at the most.
+        max_interval: Seconds between two looks at one job at the most, while the request limit allows it.
+        budget: What gives way when that many looks do not fit into the hour. `"fit"` looks less often, when it is most
+            likely to be worth a request; `"strict"` never does, and `jobs.map` launches fewer jobs at a time instead.
         give_up_after: Seconds after which a job whose end cannot be told from its state ends with
             `UnknownJobStateError`. None takes it from how long such jobs usually run.
     """
 
     min_interval: float = attrs.field(default=5.0, validator=_seconds())
     max_interval: float = attrs.field(default=10.0, validator=_seconds())
+    budget: Literal["fit", "strict"] = attrs.field(default="fit", validator=_word("fit", "strict"))
     give_up_after: float | None = attrs.field(default=None, validator=_seconds())
 
     def __attrs_post_init__(self) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
@@ -24,6 +24,18 @@ LARGEST_PAGE = 100
 NO_PARAMETERS: Mapping[str, str] = {}
 
 
+class Witness(Protocol):
+    """Take note of documents that were read for somebody."""
+
+    def read(self, document: Model, sent_at: float) -> None:
+        """Take note of one document, which was asked for at a loop time."""
+        ...
+
+    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int, sent_at: float) -> None:
+        """Take note of one page of a list."""
+        ...
+
+
 @attrs.define
 class Core:
     """Call operations.
@@ -34,6 +46,7 @@ class Core:
         pipeline: Sends them.
         converter: Reads the answers.
         ensure_open: Raises when the client must not be used (any more, or from here).
+        witness: Is shown every document that is read, or None.
     """
 
     operations: OperationTable
@@ -41,6 +54,7 @@ class Core:
     pipeline: Pipeline
     converter: Converter
     ensure_open: Callable[[], None]
+    witness: Witness | None = None
 
     async def exchange(
         self,
@@ -80,7 +94,10 @@ class Core:
     ) -> M:
         """Call an operation that answers with one resource; the arguments are those of `exchange`."""
         exchange = await self.exchange(operation, path, query=query, body=body, demand=demand)
-        return self.read(operation, exchange, model)
+        document = self.read(operation, exchange, model)
+        if self.witness is not None:
+            self.witness.read(document, exchange.sent_at)
+        return document
 
     async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
         """Call an operation that answers with a list without pages."""
@@ -107,18 +124,35 @@ class Core:
         within("first", first, 1)
 
         async def fetch(number: int) -> Page[M]:
-            asked = {**(query or {}), "page": number, "limit": limit}
-            exchange = await self.exchange(operation, path, query=asked, demand=demand)
-            items, place = self._read_page(operation, exchange, model)
-            return Page(
-                items=tuple(items),
-                number=number,
-                limit=limit,
-                total=place.total if place else None,
-                has_more=bool(place and place.has_more),
-            )
+            return await self.page(model, operation, path, number=number, limit=limit, query=query, demand=demand)
 
         return Paginator(fetch, first, operation=operation)
+
+    async def page(
+        self,
+        model: type[M],
+        operation: str,
+        path: Mapping[str, str] = NO_PARAMETERS,
+        *,
+        number: int,
+        limit: int,
+        query: Mapping[str, Any] | None = None,
+        demand: Demand | None = None,
+    ) -> Page[M]:
+        """Read one page of a list; one request."""
+        asked = {**(query or {}), "page": number, "limit": limit}
+        exchange = await self.exchange(operation, path, query=asked, demand=demand)
+        items, place = self._read_page(operation, exchange, model)
+        if self.witness is not None and limit == LARGEST_PAGE:
+            # Places on pages of another size are not where this package would look for them.
+            self.witness.listed(items, path, number, exchange.sent_at)
+        return Page(
+            items=tuple(items),
+            number=number,
+            limit=limit,
+            total=place.total if place else None,
+            has_more=bool(place and place.has_more),
+        )
 
     def read(self, operation: str, exchange: Exchange, model: type[M]) -> M:
         """Read an answer into a model; an error names the operation."""

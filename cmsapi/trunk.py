@@ -21,6 +21,8 @@ from cmsapi.instrumentation import Hook, Hooks, warn_of_waits
 from cmsapi.instrumentation.statistics import Tally
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.ongoing import Ongoing
+from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.pacers import pacer_of
 from cmsapi.operations import OPERATIONS, OperationTable
 from cmsapi.transport.accounts import limiter_of
 from cmsapi.transport.clock import ServerClock
@@ -129,6 +131,10 @@ class Trunk:
     def limiter(self, limits: RateLimits) -> RateLimiter:
         """Return the limiter of the account on this loop."""
         return limiter_of(self.digest, limits)
+
+    def pacer(self, limits: RateLimits) -> Pacer:
+        """Return what says when to look at the jobs of the account on this loop."""
+        return pacer_of(self.digest, lambda: self.limiter(limits), self.rng)
 
     async def aclose(self) -> None:
         """Close everything, once.

@@ -13,6 +13,7 @@ from cmsapi.instrumentation.events import (
     RateLimitPaused,
     RequestFinished,
     RetryScheduled,
+    Throttled,
 )
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "RateLimitPaused",
     "RequestFinished",
     "RetryScheduled",
+    "Throttled",
     "log_event",
     "warn_of_waits",
 ]
@@ -68,5 +70,5 @@ def log_event(event: Event) -> None:
 
     Waits, pauses and retries are information, everything else is for debugging. Long waits are warned of anyway.
     """
-    telling = isinstance(event, QuotaWait | RateLimitPaused | RetryScheduled)
+    telling = isinstance(event, QuotaWait | RateLimitPaused | RetryScheduled | Throttled)
     logger.log(logging.INFO if telling else logging.DEBUG, "%s", event)

@@ -66,6 +66,21 @@ class QuotaWait:
 
 
 @attrs.frozen(kw_only=True)
+class Throttled:
+    """Tell that jobs of a kind are looked at less often than the service advises: the hour has too few requests.
+
+    Args:
+        kind: Kind of job.
+        jobs: How many of them run.
+        interval: Seconds from a launch to the first look now.
+    """
+
+    kind: str
+    jobs: int
+    interval: float
+
+
+@attrs.frozen(kw_only=True)
 class RateLimitPaused:
     """Tell that the service refused a request for its rate (429) and that everybody rests.
 
@@ -99,7 +114,7 @@ class JobObserved:
     error: str | None = None
 
 
-Event: TypeAlias = RequestFinished | RetryScheduled | QuotaWait | RateLimitPaused | JobObserved
+Event: TypeAlias = RequestFinished | RetryScheduled | QuotaWait | RateLimitPaused | Throttled | JobObserved
 
 
 class Hook(Protocol):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -34,17 +33,17 @@ from cmsapi.errors import (
     UnauthorizedError,
 )
 from cmsapi.instrumentation import Hooks, JobObserved
-from cmsapi.jobs.endings import VANISHED_AFTER, failed, superseded, undecidable, unreadable, vanished
+from cmsapi.jobs.endings import VANISHED_AFTER, doubt_limit, failed, superseded, undecidable, unreadable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
-from cmsapi.jobs.ideas import ContentIdeas
-from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, Judgement
+from cmsapi.jobs.job import Job, Outlook
+from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, Judgement, Trail
+from cmsapi.jobs.look import Looker
 from cmsapi.jobs.ongoing import Ongoing
-from cmsapi.jobs.pacing import doubt_limit, next_look
-from cmsapi.jobs.poller import Poller
+from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
-from cmsapi.models import ContentIdea, ContentIdeaSearch, Generation
+from cmsapi.jobs.timetable import Listing
+from cmsapi.models import Content, Keyword, KnowledgeDocument, Prompt
 from cmsapi.models.model import Model
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
@@ -67,7 +66,7 @@ class Desk:
         policy: How often to look.
         hooks: Who wants to hear of looks.
         base_url: Where the jobs run.
-        rng: Source of jitter.
+        find_pacer: Finds what says when to look; it belongs to the account and the running loop.
         ongoing: What runs already; shared by clients that must not pay twice for the same work.
     """
 
@@ -77,15 +76,15 @@ class Desk:
         policy: PollPolicy,
         hooks: Hooks,
         base_url: str,
-        rng: random.Random,
+        find_pacer: Callable[[], Pacer],
         ongoing: Ongoing | None = None,
     ) -> None:
         self.base_url = base_url
         self._core = core
-        self._policy = policy
-        self._hooks = hooks
-        self._rng = rng
-        self._poller = Poller(self._poll)
+        self.policy: PollPolicy = policy
+        self.hooks: Hooks = hooks
+        self._find_pacer = find_pacer
+        self._looker = Looker(core, find_pacer, self.time)
         self._wanted: set[Job[Any]] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._deciding: set[Job[Any]] = set()
@@ -93,6 +92,11 @@ class Desk:
         self.ongoing: Ongoing = ongoing if ongoing is not None else Ongoing()
 
     # For jobs
+
+    @property
+    def pacer(self) -> Pacer:
+        """What says when to look."""
+        return self._find_pacer()
 
     def ensure_open(self) -> None:
         """Raise when the client is closed or belongs to another loop."""
@@ -117,16 +121,21 @@ class Desk:
     def want(self, job: Job[Any]) -> None:
         """Have a job looked at from now on."""
         self._wanted.add(job)
-        if job._due is None and job._look is None:
-            self._plan(job)
+        self._take_up(job)
 
     def unwant(self, job: Job[Any]) -> None:
         """Stop looking at a job when nobody wants it any more."""
         if not job._wanted:
             self._wanted.discard(job)
-            self._poller.drop(job)
-            if not job._closed:
-                job._why_next = "nobody waits for it"
+            if job._watch is not None:
+                self.pacer.drop(job._watch)
+
+    def outlook(self, job: Job[Any]) -> Outlook:
+        """Say when a job will be looked at, and when it may end; before the first wait nothing is planned."""
+        watch = job._watch
+        if watch is None or job._closed:
+            return Outlook()
+        return Outlook(self.pacer.next_look(watch), self.pacer.why(watch), self.pacer.expected_end(watch))
 
     def forget(self, job: Job[Any]) -> None:
         """Stop looking at a job that nobody wants any more, and let nobody join it."""
@@ -216,71 +225,107 @@ class Desk:
 
     # Looking
 
-    def _plan(self, job: Job[Any]) -> None:
+    def _take_up(self, job: Job[Any]) -> None:
         if self._shut or not job._wanted or job in self._deciding:
             return
-        now = self.time()
-        if job._polls == 0 and not job._trail.fresh:
-            due, why = now, "it has not been looked at yet"
-        else:
-            last = job._looked_at if job._looked_at is not None else job._trail.began
-            due, why = next_look(self._policy, last, self._rng)
-        job._why_next = why
-        self._poller.schedule(job, max(now, due))
+        pacer, trail = self.pacer, job._trail
+        if job._watch is None:
+            since, launched = trail.began, trail.fresh
+            if not launched and (age := self._age(trail)) is not None:
+                since, launched = self.time() - age, not trail.watched
+            subject = _Subject(self, job)
+            job._watch = pacer.watch(job.kind, job.target, self.policy, subject, since, launched=launched)
+        pacer.add(job._watch, at_once=job._polls == 0 and not trail.fresh)
+        if job._look is not None:
+            pacer.looking(job._watch)
 
-    def _poll(self, job: Job[Any]) -> None:
+    def _age(self, trail: Trail) -> float | None:
+        """Return for how many seconds a job has run that this process did not launch, None when that is not known."""
+        now = self._core.pipeline.clock.at(self.time())
+        if trail.launched_at is None or now is None:
+            return None
+        return max(0.0, (now - trail.launched_at).total_seconds())
+
+    def poll(self, job: Job[Any]) -> None:
+        """Begin to look at a job because it is due."""
         # Between the end of a client and that of its desks a timer may still ring; closing tells the waiters.
         with contextlib.suppress(ClientClosedError):
             self._look(job, Priority.POLL)
 
     def _look(self, job: Job[Any], priority: Priority) -> asyncio.Task[None]:
         if job._look is None:
-            self._poller.drop(job)
             job._look = self.start(self._look_once(job, priority))
+            if job._watch is not None:
+                self.pacer.looking(job._watch)
         return job._look
 
     async def _look_once(self, job: Job[Any], priority: Priority) -> None:
-        strategy = STRATEGIES[job.kind]
         try:
-            document = await self._core.call(
-                strategy.model,
-                strategy.operation,
-                {strategy.parameter: job.target},
-                # The schedule is the retry.
-                demand=Demand(priority=priority, max_attempts=1),
-            )
-            judgement = strategy.judge(document, job._trail, self.time())
-            result = await self._result(job, judgement, document)
+            judgement, result = await self._looker.look(job, priority)
         except Exception as error:
+            job._look = None
             if not job._closed:
                 self._note_failure(job, error)
             raise
-        else:
-            # A decision that was under way may have ended it meanwhile.
-            if not job._closed:
-                self._note(job, judgement)
-                self._conclude(job, judgement, result)
-        finally:
+        except asyncio.CancelledError:
             job._look = None
-            job._looked_at = self.time()
-            self._plan(job)
+            raise
+        job._look = None
+        # A decision that was under way may have ended it meanwhile.
+        if not job._closed:
+            self._saw(job, judgement, result)
 
-    async def _result(self, job: Job[Any], judgement: Judgement, document: Model) -> Any:
-        if isinstance(document, Generation):
-            return GenerationReview(self._core, job.target, document)
-        if isinstance(document, ContentIdeaSearch) and judgement.phase is Phase.SUCCEEDED:
-            # It shows although the ideas may not be readable; it is over only with them.
-            job._state, job._observed_at = judgement.state, self.time()
-            job._trail.missing_since, job._trail.missing_looks = None, 0
-            ideas = self._core.paginate(
-                ContentIdea,
-                "list_content_ideas",
-                {"contentIdeaSearchId": document.id},
-                limit=LARGEST_PAGE,
-                demand=Demand(priority=Priority.RESULT),
+    def _saw(self, job: Job[Any], judgement: Judgement, result: Any) -> None:
+        """Take in what a look has shown, and what follows from it."""
+        over = judgement.decided and judgement.phase is not Phase.RUNNING
+        if job._watch is not None and job not in self._deciding:
+            if over:
+                self.pacer.saw_end(job._watch)
+            else:
+                self.pacer.saw_running(job._watch, certain=judgement.decided)
+        self._note(job, judgement)
+        self._conclude(job, judgement, result)
+        page_id = result.page_id if isinstance(result, Keyword) and not over else None
+        if job._watch is not None and page_id is not None and self.pacer.explores(job._watch, page_id):
+            self.read_page(Listing(page_id, 1))
+
+    def show(self, job: Job[Any], document: Model, sent_at: float) -> None:
+        """Show a job a document about it that was read for another reason."""
+        watch, deaf = job._watch, job._closed or job._look is not None or job in self._deciding
+        if watch is None or deaf or sent_at < job._trail.began:
+            return
+        if isinstance(document, Content):
+            self.pacer.hasten(watch, "its content shows that it may be over")
+            return
+        if isinstance(document, Keyword | Prompt) and "analysisStatus" in (document._absent or ()):
+            return
+        judgement = STRATEGIES[job.kind].judge(document, job._trail, self.time())
+        over = judgement.decided and judgement.phase is not Phase.RUNNING
+        if judgement.decided and (not over or _is_result(document)):
+            self._saw(job, judgement, document)
+        elif over:
+            self.pacer.hasten(watch, "another request shows that it is over")
+
+    def read_page(self, listing: Listing) -> None:
+        """Begin to read a page of a list for all jobs that it shows."""
+        with contextlib.suppress(ClientClosedError):
+            self.start(self._read_page(listing))
+
+    async def _read_page(self, listing: Listing) -> None:
+        demand = Demand(priority=Priority.POLL, max_attempts=1)
+        path = {"pageId": listing.page_id}
+        try:
+            page = await self._core.page(
+                Keyword, "list_keywords", path, number=listing.number, limit=LARGEST_PAGE, demand=demand
             )
-            return ContentIdeas(document, tuple([idea async for idea in ideas]))
-        return document
+        except CMSError:
+            # The jobs are none the wiser; the page is read again later.
+            self.pacer.page_failed(listing)
+            return
+        # What it shows was shown to the jobs when it was decoded.
+        self.pacer.page_read(listing)
+        if page.has_more and self.pacer.lost:
+            self.read_page(Listing(listing.page_id, listing.number + 1))
 
     def _note(self, job: Job[Any], judgement: Judgement) -> None:
         now, trail = self.time(), job._trail
@@ -298,6 +343,8 @@ class Desk:
     def _note_failure(self, job: Job[Any], error: Exception) -> None:
         now, trail = self.time(), job._trail
         job._polls += 1
+        if job._watch is not None:
+            self.pacer.failed(job._watch, refused=isinstance(error, APIError) and error.status < 500)
         self._tell(job, error)
         job._tell(LookFailed(job.status, error))
         trail.failed_looks += 1
@@ -338,13 +385,13 @@ class Desk:
         if trail.hopeless != failure:
             trail.hopeless, trail.hopeless_since, trail.hopeless_looks = failure, now, 0
         trail.hopeless_looks += 1
-        long_enough = now - trail.hopeless_since >= doubt_limit(self._policy, unlisted_word=False)
+        long_enough = now - trail.hopeless_since >= doubt_limit(self.policy, unlisted_word=False)
         if trail.hopeless_looks >= HOPELESS_LOOKS and long_enough and job not in self._deciding:
             job._since, job._phase = now, Phase.UNKNOWN
             self._close(job, error=unreadable(job, error))
 
     def _tell(self, job: Job[Any], error: Exception | None = None) -> None:
-        self._hooks(
+        self.hooks(
             JobObserved(
                 kind=job.kind.value,
                 target=job.target,
@@ -370,6 +417,8 @@ class Desk:
                 self._close(job, error=superseded(job, result))
             case Phase.REVIEW if job._on_review is not None:
                 self._deciding.add(job)
+                if job._watch is not None:
+                    self.pacer.drop(job._watch)
                 self.start(self._decide(job, result, job._on_review))
             case Phase.REVIEW:
                 self._close(job, result)
@@ -393,6 +442,7 @@ class Desk:
             self._close(job, review)
         finally:
             self._deciding.discard(job)
+            self._take_up(job)
 
     def _left(self, job: Job[Any], review: GenerationReview, error: Exception) -> None:
         if isinstance(error, JobSupersededError):
@@ -409,7 +459,7 @@ class Desk:
 
     def _doubt(self, job: Job[Any], judgement: Judgement) -> None:
         unlisted_word = judgement.phase is Phase.UNKNOWN and judgement.state is not None
-        long_enough = self.time() - job._trail.began >= doubt_limit(self._policy, unlisted_word=unlisted_word)
+        long_enough = self.time() - job._trail.began >= doubt_limit(self.policy, unlisted_word=unlisted_word)
         if job._trail.undecided_looks >= STALE_LOOKS and long_enough:
             job._since, job._phase = self.time(), Phase.UNKNOWN
             self._close(job, error=undecidable(job))
@@ -430,3 +480,31 @@ def _hopeless(error: CMSError) -> object:
 
 # 404 about the job itself is told apart from this: that job has vanished.
 _REFUSALS = (400, 404, 422)
+
+
+@attrs.frozen(eq=False)
+class _Subject:
+    """Stand for a job in the schedule."""
+
+    desk: Desk
+    job: Job[Any]
+
+    @property
+    def hooks(self) -> Hooks:
+        return self.desk.hooks
+
+    def look(self) -> None:
+        self.desk.poll(self.job)
+
+    def show(self, document: Model, sent_at: float) -> None:
+        self.desk.show(self.job, document, sent_at)
+
+    def read_page(self, listing: Listing) -> None:
+        self.desk.read_page(listing)
+
+
+def _is_result(document: Model) -> bool:
+    """Tell whether a document is all that its job works for; items of lists may show less."""
+    if isinstance(document, Keyword | Prompt):
+        return "lastAnalyzedAt" not in (document._absent or ())
+    return isinstance(document, KnowledgeDocument)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from cmsapi.config import PollPolicy
 from cmsapi.errors import JobError, JobFailedError, JobSupersededError, JobVanishedError, UnknownJobStateError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.review import GenerationReview
 
 # How long the service answers 404 about a job before it counts as gone, in seconds.
 VANISHED_AFTER = 60.0
+# A job whose state decides nothing is given up after this long, unless the policy says otherwise. A word that nobody
+# lists most likely means that it runs; an old word or none most likely means that it has ended.
+LONGEST_DOUBT = 1800.0
+LONGEST_RIDDLE = 6 * 3600.0
+
+
+def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
+    """Return after how many seconds a job whose state decides nothing is given up."""
+    if policy.give_up_after is not None:
+        return policy.give_up_after
+    return LONGEST_RIDDLE if unlisted_word else LONGEST_DOUBT
 
 
 def failed(job: Job[Any]) -> JobError:

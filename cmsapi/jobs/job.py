@@ -14,15 +14,33 @@ from collections.abc import AsyncIterator, Callable, Generator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
+import attrs
+
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.kinds import JobKind, Trail
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
+from cmsapi.jobs.timetable import Watch
 from cmsapi.jobs.token import Token
 
 R = TypeVar("R")
 E = TypeVar("E")
+
+
+@attrs.frozen
+class Outlook:
+    """Say what is to be expected of a job, in times of the loop.
+
+    Args:
+        next_look: When it is looked at next, or None.
+        why: Why then.
+        expected_end: When such jobs are over as a rule, or None.
+    """
+
+    next_look: float | None = None
+    why: str = "nobody waits for it"
+    expected_end: float | None = None
 
 
 class Keeper(Protocol):
@@ -54,6 +72,10 @@ class Keeper(Protocol):
         """Look once."""
         ...
 
+    def outlook(self, job: Job[Any]) -> Outlook:
+        """Say when the job will be looked at, and when it may end."""
+        ...
+
     def guard(self, listener: Callable[[JobEvent], None], event: JobEvent) -> None:
         """Call a listener, whatever it raises."""
         ...
@@ -68,14 +90,12 @@ class Job(Generic[R]):
     __slots__ = (
         "__weakref__",
         "_closed",
-        "_due",
         "_error",
         "_followers",
         "_keeper",
         "_kind",
         "_listeners",
         "_look",
-        "_looked_at",
         "_observed_at",
         "_on_review",
         "_phase",
@@ -86,7 +106,7 @@ class Job(Generic[R]):
         "_target",
         "_trail",
         "_waiters",
-        "_why_next",
+        "_watch",
     )
 
     def __init__(self, keeper: Keeper, kind: JobKind, target: str, trail: Trail) -> None:
@@ -98,10 +118,9 @@ class Job(Generic[R]):
         self._state: str | None = None
         self._since = trail.began
         self._observed_at: float | None = None
-        self._looked_at: float | None = None
         self._polls = 0
-        self._due: float | None = None
-        self._why_next = "nobody waits for it"
+        # Its place in the schedule, once somebody has waited for it.
+        self._watch: Watch | None = None
         # Each gets None when the job is over, or the error that ends its waiting.
         self._waiters: list[asyncio.Future[Exception | None]] = []
         self._followers: list[asyncio.Queue[JobEvent | Exception]] = []
@@ -151,15 +170,17 @@ class Job(Generic[R]):
     def status(self) -> JobStatus:
         """What is known of it now; sends nothing."""
         at = self._keeper.datetime_at
+        outlook = self._keeper.outlook(self)
         return JobStatus(
             state=self._state,
             phase=self._phase,
             since=at(self._since),
             observed_at=at(self._observed_at) if self._observed_at is not None else None,
             polls=self._polls,
-            next_poll_at=at(self._due) if self._due is not None else None,
-            why_next=self._why_next,
+            next_poll_at=at(outlook.next_look) if outlook.next_look is not None else None,
+            why_next="it is over" if self._closed else outlook.why,
             elapsed=self._elapsed(),
+            eta=at(outlook.expected_end) if outlook.expected_end is not None else None,
         )
 
     def _elapsed(self) -> float:
@@ -347,7 +368,6 @@ class Job(Generic[R]):
     def _close(self, result: R | None, error: Exception | None) -> None:
         self._result, self._error = result, error
         self._closed = True
-        self._due, self._why_next = None, "it is over"
         self._tell(Finished(self.status, error))
         self._abandon()
         self._wake(None)

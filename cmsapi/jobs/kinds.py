@@ -68,6 +68,7 @@ class Trail:
         job_id: Identifier of the job where the kind has one and it is known.
         fresh: Whether it was launched just now, so that a look at once would be wasted.
         settings: What it was launched with.
+        search: The search of ideas as it was last seen.
     """
 
     began: float
@@ -76,6 +77,7 @@ class Trail:
     job_id: str | None = None
     fresh: bool = False
     settings: Mapping[str, Any] | None = None
+    search: ContentIdeaSearch | None = None
     saw_running: bool = False
     undecided: object = None
     undecided_looks: int = 0

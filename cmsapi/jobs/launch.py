@@ -175,12 +175,12 @@ class Launcher:
         demand = Demand(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
         try:
             exchange = await core.exchange(launch.operation, launch.path, body=launch.body, demand=demand)
-            job_id = self._job_id(launch, exchange)
+            launched = self._launched(launch, exchange)
             sent_at = exchange.sent_at
         except (OutcomeUnknownError, DecodeError) as error:
             if not (_was_accepted(error) and launch.kind in _NAMED_BY_TARGET):
                 raise self._unknown(launch, error, asked, sending) from error
-            job_id, sent_at = None, asked
+            launched, sent_at = None, asked
         except DeadlineError as error:
             if not error.sent:
                 raise
@@ -196,23 +196,25 @@ class Launcher:
         except Exception as error:
             # A transport that raises what no transport should: it may have been sent all the same.
             raise self._unknown(launch, error, asked, sending) from error
+        job_id = launched.id if launched is not None else None
         trail = Trail(
             began=self._desk.time(),
             launched_at=self._core.pipeline.clock.at(sent_at),
             job_id=job_id,
             fresh=True,
             settings=launch.body,
+            search=launched if isinstance(launched, ContentIdeaSearch) else None,
         )
         target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
         job: Job[Any] = Job(self._desk, launch.kind, target, trail)
         self._desk.launched(job)
         return job
 
-    def _job_id(self, launch: Launch, exchange: Exchange) -> str | None:
+    def _launched(self, launch: Launch, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
         if launch.kind is JobKind.IDEA_SEARCH:
-            return self._core.read(launch.operation, exchange, ContentIdeaSearch).id
+            return self._core.read(launch.operation, exchange, ContentIdeaSearch)
         if launch.kind is JobKind.GENERATION:
-            return self._core.read(launch.operation, exchange, Generation).id
+            return self._core.read(launch.operation, exchange, Generation)
         return None
 
     def _unknown(self, launch: Launch, error: BaseException, asked: float, sending: Sending) -> LaunchUnknownError:

@@ -1,0 +1,117 @@
+"""One look at a job: which request it takes, and what that shows.
+
+As a rule a look reads the document that has the job's state. A search of ideas is over only with its ideas, which takes
+one request more; where the service has been seen to refuse ideas before the end, reading them is itself the look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.errors import APIError
+from cmsapi.jobs.ideas import ContentIdeas
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import STRATEGIES, Judgement
+from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.status import Phase
+from cmsapi.models import ContentIdea, ContentIdeaSearch, Generation
+from cmsapi.models.model import Model
+from cmsapi.transport.pipeline import Demand
+from cmsapi.transport.ratelimit import Priority
+
+# What a service may say of ideas that are not there yet.
+_NOT_YET = (400, 404, 409, 422, 425)
+
+
+class Looker:
+    """Look at jobs.
+
+    Args:
+        core: Calls the operations.
+        find_pacer: Finds the pacer of the account.
+        time: Tells the time of the loop.
+    """
+
+    def __init__(self, core: Core, find_pacer: Callable[[], Pacer], time: Callable[[], float]) -> None:
+        self._core = core
+        self._find_pacer = find_pacer
+        self._time = time
+
+    async def look(self, job: Job[Any], priority: Priority) -> tuple[Judgement, Any]:
+        """Look once; one request, and for a finished search those that read its ideas.
+
+        Returns:
+            What the look means, and the result if the job is over.
+        """
+        watch, pacer, trail = job._watch, self._find_pacer(), job._trail
+        if watch is not None and trail.search is not None and pacer.reads_early(watch):
+            if (ideas := await self._early(job)) is None:
+                watch.refusals += 1
+                return Judgement(Phase.RUNNING, job._state), None
+            if ideas:
+                return Judgement(Phase.SUCCEEDED, job._state), ContentIdeas(trail.search, ideas)
+        document = await self._document(job, priority)
+        judgement = STRATEGIES[job.kind].judge(document, trail, self._time())
+        if not isinstance(document, ContentIdeaSearch):
+            return judgement, self._result(job, document)
+        trail.search = document
+        if judgement.phase is Phase.SUCCEEDED:
+            # It shows although the ideas may not be readable; it is over only with them.
+            job._state, job._observed_at = judgement.state, self._time()
+            trail.missing_since, trail.missing_looks = None, 0
+            return judgement, ContentIdeas(document, await self._ideas(document.id, Demand(priority=Priority.RESULT)))
+        if watch is not None:
+            watch.refusals = 0
+            if judgement.phase is Phase.RUNNING and pacer.tries_early(watch):
+                return await self._try(job, judgement, document)
+        return judgement, document
+
+    def _result(self, job: Job[Any], document: Model) -> Any:
+        return GenerationReview(self._core, job.target, document) if isinstance(document, Generation) else document
+
+    async def _document(self, job: Job[Any], priority: Priority) -> Model:
+        strategy = STRATEGIES[job.kind]
+        # The schedule is the retry.
+        demand = Demand(priority=priority, max_attempts=1)
+        return await self._core.call(
+            strategy.model, strategy.operation, {strategy.parameter: job.target}, demand=demand
+        )
+
+    async def _ideas(self, search_id: str, demand: Demand) -> tuple[ContentIdea, ...]:
+        ideas = self._core.paginate(
+            ContentIdea,
+            "list_content_ideas",
+            {"contentIdeaSearchId": search_id},
+            limit=LARGEST_PAGE,
+            demand=demand,
+        )
+        return tuple([idea async for idea in ideas])
+
+    async def _early(self, job: Job[Any]) -> tuple[ContentIdea, ...] | None:
+        """Read the ideas of a search that may not be over; None when the service refuses."""
+        try:
+            return await self._ideas(job.target, Demand(priority=Priority.POLL, max_attempts=1))
+        except APIError as error:
+            if error.status in _NOT_YET:
+                return None
+            raise
+
+    async def _try(self, job: Job[Any], judgement: Judgement, search: ContentIdeaSearch) -> tuple[Judgement, Any]:
+        """Find out whether the service refuses early reads: ask for the ideas of a search that was just running."""
+        habits = self._find_pacer().habits
+        habits.trying = True
+        try:
+            ideas = await self._early(job)
+        except Exception:
+            # That says nothing about early reads; the look itself has succeeded.
+            return judgement, search
+        finally:
+            habits.trying = False
+        if ideas:
+            # It has ended in between.
+            return Judgement(Phase.SUCCEEDED, judgement.state), ContentIdeas(search, ideas)
+        habits.refuses_early_reads = ideas is None
+        return judgement, search

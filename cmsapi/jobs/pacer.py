@@ -1,0 +1,469 @@
+"""Have each job of an account looked at when it is best.
+
+All jobs of an account on one event loop share one of these, because they share one budget. It learns how long jobs take
+(`durations`), plans how often to look (`pacing`), keeps when each job is due (`timetable`, `pages`), lets launches wait
+that do not fit (`admission`), and winds one timer for the earliest look. A timer is nothing to start too late or to
+leave behind: an account whose jobs nobody waits for has none.
+
+Scouts buy knowledge. As long as next to nothing is known of a kind, three jobs are looked at after 8 s, three others
+after 11 s, three after 16 s and so on. Different ones, because each tells something new, and one that is over by then
+needed that look anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from cmsapi.config import PollPolicy
+from cmsapi.instrumentation import Throttled
+from cmsapi.jobs.admission import Admission
+from cmsapi.jobs.durations import Durations, step_after, step_before
+from cmsapi.jobs.figures import Tally
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.pacing import GROUPS, Load, Pace, Supply, plan
+from cmsapi.jobs.pages import Page, Pages
+from cmsapi.jobs.timetable import Listing, LoadKey, Subject, Timetable, Watch
+from cmsapi.transport.ratelimit import RateLimiter
+
+# Medians in seconds that are expected before anything was seen.
+_GUESSES: Mapping[JobKind, float] = {
+    JobKind.KEYWORD_ANALYSIS: 60.0,
+    JobKind.PROMPT_ANALYSIS: 60.0,
+    JobKind.IDEA_SEARCH: 60.0,
+    JobKind.GENERATION: 120.0,
+    JobKind.KNOWLEDGE_DOCUMENT: 30.0,
+}
+# A plan is good for a second. Without news it is made again when requests may have come back.
+_FRESH, _STALE = 1.0, 15.0
+_SCOUT_FIRST, _SCOUT_GROWTH, _SCOUTS_AT_ONCE, _SCOUTED = 8.0, 1.4, 3, 15
+_LONGEST_RETRY = 120.0
+# A few early reads that are refused, then one look at the status: a search that failed never has ideas.
+_REFUSALS = 3
+# With fewer jobs than this, a request to learn how the service behaves does not pay.
+_MANY = 10
+
+
+@attrs.define
+class Habits:
+    """Hold what was seen of the service where the specification is silent; None is not known.
+
+    Args:
+        refuses_early_reads: Whether it refuses to show the ideas of a search that is not over.
+        trying: Whether that is being found out.
+    """
+
+    refuses_early_reads: bool | None = None
+    trying: bool = False
+
+
+class Pacer:
+    """Have the jobs of one account looked at in time.
+
+    Args:
+        find_limiter: Finds the limiter of the account.
+        rng: Source of chance.
+    """
+
+    def __init__(self, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> None:
+        self._find_limiter = find_limiter
+        self._rng = rng
+        self.habits: Habits = Habits()
+        self.tallies: dict[JobKind, Tally] = {kind: Tally() for kind in JobKind}
+        self.durations: dict[JobKind, Durations] = {kind: Durations(_GUESSES[kind]) for kind in JobKind}
+        self.pages: Pages = Pages()
+        self.admission: Admission = Admission(self._hurry)
+        self._timetable = Timetable(self._gap)
+        self._watches: set[Watch] = set()
+        self._looking: set[Watch] = set()
+        self._by_target: dict[tuple[JobKind, str], list[Watch]] = {}
+        self._scouts: Counter[JobKind] = Counter()
+        self._paces: dict[LoadKey, Pace] = {}
+        self._planned_at = -math.inf
+        self._changed = True
+        self._timer: asyncio.TimerHandle | None = None
+
+    # Jobs
+
+    def watch(
+        self, kind: JobKind, target: str, policy: PollPolicy, subject: Subject, since: float, *, launched: bool
+    ) -> Watch:
+        """Make a place in the schedule; `add` takes it up.
+
+        Args:
+            kind: Kind of job.
+            target: What is looked at.
+            policy: How often to look.
+            subject: Looks at it.
+            since: Loop time from which its age counts.
+            launched: Whether that is its launch.
+        """
+        return Watch(kind, target, policy, subject, since, launched, self._rng.randrange(GROUPS), looked_at=since)
+
+    def add(self, watch: Watch, *, at_once: bool = False) -> None:
+        """Have a job looked at from now on.
+
+        Args:
+            watch: Its place.
+            at_once: Whether the first look comes now, because the job may be over.
+        """
+        if watch in self._watches:
+            return
+        self._watches.add(watch)
+        self._by_target.setdefault((watch.kind, watch.target), []).append(watch)
+        self._changed = True
+        if at_once:
+            self._timetable.set(watch, _now(), "it has not been looked at yet")
+        else:
+            self._place(watch)
+            self._scout(watch)
+        self._wind()
+
+    def drop(self, watch: Watch) -> None:
+        """Look at a job no more."""
+        if watch in self._watches:
+            self._watches.remove(watch)
+            self._looking.discard(watch)
+            same = self._by_target[watch.kind, watch.target]
+            same.remove(watch)
+            if not same:
+                del self._by_target[watch.kind, watch.target]
+            self._displace(watch)
+            self._changed = True
+            self._wind()
+
+    def looking(self, watch: Watch) -> None:
+        """Note that a look at a job has begun."""
+        if watch in self._watches:
+            self._displace(watch)
+            self._looking.add(watch)
+
+    def saw_running(self, watch: Watch, *, certain: bool = True) -> None:
+        """Note that a look found a job running.
+
+        Args:
+            watch: Its place.
+            certain: False when what was seen decides nothing, so that nothing is to be learned from it.
+        """
+        now = _now()
+        age = now - watch.since
+        self._count(watch, wasted=True)
+        if certain and watch.launched and (known := step_before(age)) > watch.known:
+            self.durations[watch.kind].saw_running(watch.known, known)
+            watch.known = known
+        watch.looked_at, watch.step, watch.failures = now, step_after(age), 0
+        watch.group = self._rng.randrange(GROUPS)
+        self._back(watch)
+
+    def saw_end(self, watch: Watch) -> None:
+        """Note that a look found a job over."""
+        self._count(watch, wasted=False)
+        if watch.launched:
+            age, durations = _now() - watch.since, self.durations[watch.kind]
+            curve, after = durations.curve(), max(step_after(age), watch.known + 1)
+            ended = max(1e-9, curve.ended[min(after, len(curve.ended) - 1)] - curve.ended[watch.known])
+            late = curve.lateness(watch.known, age) * curve.running(watch.known) / ended
+            self.tallies[watch.kind].end(age, min(late, age))
+            durations.saw_end(watch.known, after)
+            watch.launched = False
+        self.drop(watch)
+
+    def failed(self, watch: Watch, *, refused: bool) -> None:
+        """Note that a look failed, which says nothing about the job.
+
+        Args:
+            watch: Its place.
+            refused: Whether the service works and refused just this, so that resting would not help it.
+        """
+        self._count(watch, wasted=True)
+        watch.looked_at = _now()
+        watch.failures = 1 if refused else watch.failures + 1
+        self._back(watch)
+
+    def hasten(self, watch: Watch, why: str) -> None:
+        """Have a job looked at as soon as the policy allows it."""
+        if watch in self._watches and watch not in self._looking:
+            self._displace(watch)
+            self._timetable.set(watch, max(_now(), watch.looked_at + watch.policy.min_interval), why)
+            self._wind()
+
+    # Pages of lists
+
+    def listed(self, listing: Listing, keyword_ids: Sequence[str], *, show_states: bool) -> None:
+        """Learn from a list of keywords that was read, whoever asked for it."""
+        if self.pages.listed(listing, keyword_ids, show_states=show_states) and self._watches:
+            for keyword_id in keyword_ids:
+                for watch in self.watching(JobKind.KEYWORD_ANALYSIS, keyword_id):
+                    if watch not in self._looking and watch.due is None:
+                        self._displace(watch)
+                        self._place(watch)
+
+    def page_read(self, listing: Listing) -> None:
+        """Note that a page was read; jobs that it did not show are looked at by themselves."""
+        page = self.pages.page(listing)
+        if page is not None:
+            for watch in tuple(page.watches):
+                if watch.looked_at < page.asked_at:
+                    self.pages.forget(watch)
+                    self._displace(watch)
+                    self._place(watch)
+        self._retime(listing)
+
+    def page_failed(self, listing: Listing) -> None:
+        """Note that a page could not be read."""
+        self._retime(listing)
+
+    @property
+    def lost(self) -> bool:
+        """Whether it would help to know where the keywords of analyses stand."""
+        lost = 0
+        for watch in self._watches:
+            lost += watch.kind is JobKind.KEYWORD_ANALYSIS and not self.pages.knows(watch.target)
+            if lost > 1:
+                return True
+        return False
+
+    def explores(self, watch: Watch, page_id: str) -> bool:
+        """Tell whether to read the list of a web page, to learn which jobs can be looked at together."""
+        known = self.pages.show_states is False or self.pages.knows(watch.target)
+        return not known and self.stretches(watch) and self.lost and self.pages.met(page_id)
+
+    # What is known
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for any job."""
+        return not self._watches and not self.admission.waiting
+
+    def watching(self, kind: JobKind, target: str) -> tuple[Watch, ...]:
+        """Return the places of the jobs of a kind that work on a target."""
+        return tuple(self._by_target.get((kind, target), ()))
+
+    def next_look(self, watch: Watch) -> float | None:
+        """Return the loop time of the next look at a job, None when none is planned."""
+        if watch not in self._watches or watch in self._looking:
+            return None
+        page = self.pages.of(watch)
+        earliest = min(watch.next_look, page.due if page is not None else math.inf)
+        return earliest if earliest < math.inf else None
+
+    def why(self, watch: Watch) -> str:
+        """Say why then."""
+        if watch in self._looking:
+            return "it is being looked at"
+        if watch not in self._watches:
+            return "nobody waits for it"
+        if watch.due is not None and watch.due <= watch.next_look:
+            return watch.why
+        if (page := self.pages.of(watch)) is not None:
+            return f"one request for the list of its page shows {len(page.watches)} jobs"
+        policy = watch.policy
+        if self.stretches(watch):
+            free = max(0.0, self._find_limiter().free(_now()))
+            return (
+                f"looks at {len(self._watches)} jobs every {policy.max_interval:g} s do not fit into the "
+                f"{free:.0f} requests that are left of the hour"
+            )
+        return f"every {policy.min_interval:g} to {policy.max_interval:g} s, as the service advises"
+
+    def expected_end(self, watch: Watch) -> float | None:
+        """Return when such jobs are over as a rule, None when too little is known."""
+        durations = self.durations[watch.kind]
+        if not watch.launched or durations.ends < 1:
+            return None
+        return watch.since + durations.curve().quantile(0.5, watch.known)
+
+    def stretches(self, watch: Watch) -> bool:
+        """Tell whether looks at a job are rarer than the service advises."""
+        pace = self._paces.get(watch.key)
+        return pace is not None and pace.stretched
+
+    def reads_early(self, watch: Watch) -> bool:
+        """Tell whether reading the result of a search is to be its look."""
+        return bool(self.habits.refuses_early_reads) and watch.refusals < _REFUSALS and self.stretches(watch)
+
+    def tries_early(self, watch: Watch) -> bool:
+        """Tell whether a request to learn if the service refuses early reads would pay."""
+        if self.habits.refuses_early_reads is not None or self.habits.trying or not self.stretches(watch):
+            return False
+        return sum(other.kind is watch.kind for other in self._watches) >= _MANY
+
+    def supply(self) -> Supply:
+        """Return the requests that there are for jobs."""
+        limiter, now = self._find_limiter(), _now()
+        return Supply(limiter.free(now), limiter.first_return(now), lambda span: limiter.returning(now, span))
+
+    def load(self, kind: JobKind, policy: PollPolicy) -> Load:
+        """Describe jobs of a kind of which none runs yet."""
+        return Load(
+            curve=self.durations[kind].curve(),
+            running={},
+            # What is read early needs no further request for its result.
+            result=int(kind is JobKind.IDEA_SEARCH and not self.habits.refuses_early_reads),
+            min_interval=policy.min_interval,
+            max_interval=policy.max_interval,
+            strict=policy.budget == "strict",
+        )
+
+    def loads(self) -> dict[LoadKey, Load]:
+        """Describe the jobs that run and those that wait to be launched."""
+        now = _now()
+        running = self._timetable.running()
+        for watch in self._looking:
+            running.setdefault(watch.key, Counter())[step_before(now - watch.since)] += 1
+        paged: dict[LoadKey, Counter[int]] = {}
+        for page in self.pages.shared():
+            for watch in page.watches:
+                if watch not in self._looking:
+                    paged.setdefault(watch.key, Counter())[watch.known] += 1
+        queued = self.admission.queued()
+        loads = {}
+        for key in {**running, **paged, **queued}:
+            count, slots = queued.get(key, (0, math.inf))
+            loads[key] = attrs.evolve(
+                self.load(*key),
+                running=running.get(key, {}),
+                paged=paged.get(key, {}),
+                queued=count,
+                slots=slots,
+            )
+        return loads
+
+    # Planning
+
+    def _replan(self, now: float) -> None:
+        self._planned_at, self._changed = now, False
+        loads = self.loads()
+        supply = self.supply()
+        analyses = self.durations[JobKind.KEYWORD_ANALYSIS]
+        if reads := self.pages.expected_reads(analyses.curve()):
+            supply = attrs.evolve(supply, free=supply.free - reads)
+        made = plan(list(loads.values()), supply)
+        before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
+        self._timetable.replan()
+        for page in self.pages.shared():
+            self._time_page(page, now)
+        for key, pace in self._paces.items():
+            if pace.stretched and not (key in before and before[key].stretched):
+                event = Throttled(kind=key[0].value, jobs=pace.load.count, interval=pace.gap(0, 0))
+                for hooks in {watch.subject.hooks for watch in self._watches if watch.key == key}:
+                    hooks(event)
+        self.admission.serve(made.spare, dict(zip(loads, made.lives, strict=True)), running=bool(self._watches))
+
+    def _gap(self, key: LoadKey, step: int, group: int) -> float:
+        pace = self._paces.get(key)
+        # A kind that the last plan did not know is new; the next plan comes within a second.
+        return pace.gap(step, group) if pace is not None else key[1].max_interval
+
+    def _place(self, watch: Watch) -> None:
+        page = self.pages.join(watch)
+        if page is None:
+            self._timetable.line_up(watch)
+            return
+        if self.pages.of(watch) is None:
+            self._timetable.line_up(watch)
+        else:
+            for other in page.watches:
+                # The first one had stood alone.
+                self._timetable.remove(other)
+            self._time_page(page, _now())
+
+    def _displace(self, watch: Watch) -> None:
+        self._timetable.remove(watch)
+        page = self.pages.leave(watch)
+        if page is not None and len(page.watches) == 1:
+            (other,) = page.watches
+            if other not in self._looking and other.row is None:
+                self._timetable.line_up(other)
+
+    def _back(self, watch: Watch) -> None:
+        """Put a job back after a look."""
+        self._changed = True
+        self._looking.discard(watch)
+        if watch in self._watches:
+            if not watch.failures and self.pages.of(watch) is not None:
+                # It stays where it is, and the page is timed when all of it has been seen.
+                self._wind()
+                return
+            self._displace(watch)
+            if watch.failures:
+                delay = min(watch.policy.max_interval * 2.0 ** (watch.failures - 1), _LONGEST_RETRY)
+                self._timetable.set(watch, watch.looked_at + delay, "the last look failed")
+            else:
+                self._place(watch)
+            self._wind()
+
+    def _scout(self, watch: Watch) -> None:
+        if watch.launched and not watch.step and self.durations[watch.kind].ends < _SCOUTED:
+            number = self._scouts[watch.kind]
+            self._scouts[watch.kind] += 1
+            age = _SCOUT_FIRST * _SCOUT_GROWTH ** (number // _SCOUTS_AT_ONCE)
+            self._timetable.set(watch, watch.since + age, "the first of a kind show how long they take")
+
+    def _time_page(self, page: Page, now: float) -> None:
+        policy = next(iter(page.watches)).policy
+        pace = self._paces.get((JobKind.KEYWORD_ANALYSIS, policy))
+        longest = math.inf if pace is not None and pace.stretched else policy.max_interval
+        page.time(now, self.durations[JobKind.KEYWORD_ANALYSIS].curve(), policy.min_interval, longest)
+
+    def _retime(self, listing: Listing) -> None:
+        self._changed = True
+        page = self.pages.page(listing)
+        if page is not None and len(page.watches) > 1:
+            self._time_page(page, _now())
+        self._wind()
+
+    def _count(self, watch: Watch, *, wasted: bool) -> None:
+        tally = self.tallies[watch.kind]
+        tally.polls += 1
+        tally.wasted += wasted
+
+    # The timer
+
+    def _hurry(self) -> None:
+        self._changed = True
+        self._wind()
+
+    def _wind(self) -> None:
+        """Set the timer to the next moment at which there is something to do."""
+        when = self._next_moment()
+        if self._timer is not None:
+            if self._timer.when() == when:
+                return
+            self._timer.cancel()
+        self._timer = None if when == math.inf else asyncio.get_running_loop().call_at(when, self._ring)
+
+    def _next_moment(self) -> float:
+        if not self._watches and not self.admission.waiting:
+            return math.inf
+        moments = [self._timetable.earliest(), *(page.due for page in self.pages.shared())]
+        if self._changed:
+            moments.append(self._planned_at + _FRESH)
+        elif self.admission.waiting or any(pace.stretched for pace in self._paces.values()):
+            returns = self._find_limiter().first_return(_now())
+            moments.append(self._planned_at + max(_STALE, returns))
+        # A plan that was never made is due at once.
+        return max(min(moments), 0.0)
+
+    def _ring(self) -> None:
+        self._timer = None
+        now = _now()
+        if now >= self._planned_at + (_FRESH if self._changed else _STALE):
+            self._replan(now)
+        for watch in self._timetable.take(now):
+            self._looking.add(watch)
+            watch.subject.look()
+        for page in tuple(self.pages.shared()):
+            if page.due <= now:
+                page.due, page.asked_at = math.inf, now
+                next(iter(page.watches)).subject.read_page(page.listing)
+        self._wind()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

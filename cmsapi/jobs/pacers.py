@@ -1,0 +1,40 @@
+"""One schedule for all clients of a process that share an event loop, a base URL and a key, like their limits."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import weakref
+from collections.abc import Callable
+
+from cmsapi.jobs.pacer import Pacer
+from cmsapi.transport.ratelimit import RateLimiter
+
+# What was learned of so many accounts is kept although nobody waits for their jobs.
+_KEPT = 64
+
+_pacers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pacer]] = weakref.WeakKeyDictionary()
+
+
+def pacer_of(account: str, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> Pacer:
+    """Return the schedule of an account on the running loop.
+
+    Args:
+        account: Digest of base URL and key.
+        find_limiter: Finds the limiter of the account.
+        rng: Source of chance when it is new.
+    """
+    loop = asyncio.get_running_loop()
+    pacers = _pacers.get(loop)
+    if pacers is None:
+        # A timer holds its loop, so that the weak keys alone would never let go of it.
+        for other in [other for other in _pacers if other.is_closed()]:
+            del _pacers[other]
+        pacers = _pacers[loop] = {}
+    pacer = pacers.get(account)
+    if pacer is None:
+        idle = [name for name, unused in pacers.items() if unused.idle]
+        for name in idle[: max(0, len(pacers) - _KEPT)]:
+            del pacers[name]
+        pacer = pacers[account] = Pacer(find_limiter, rng)
+    return pacer

@@ -1,0 +1,225 @@
+"""Keep when each job is due, so that a new plan moves rows and not jobs.
+
+Jobs of one kind whose last looks came at the same age stand in one row, in the order of those looks, and wait equally
+long: a row is due when its first job is. What does not fit in a row (a first look, a repeat after a failure, a scout)
+has a time of its own; what has both is due at the earlier one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeAlias
+
+import attrs
+
+from cmsapi.config import PollPolicy
+from cmsapi.instrumentation import Hooks
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.models.model import Model
+
+#: Jobs that are treated alike: a kind, under one policy.
+LoadKey: TypeAlias = tuple[JobKind, PollPolicy]
+
+# Looks that are due within so many seconds of each other are begun together.
+_SLOT = 0.05
+
+
+class Subject(Protocol):
+    """Look at one job, and let it be looked at with others."""
+
+    @property
+    def hooks(self) -> Hooks:
+        """Who hears of what happens to the job."""
+        ...
+
+    def look(self) -> object:
+        """Begin a look, and do not wait for the end of it."""
+        ...
+
+    def show(self, document: Model, sent_at: float) -> None:
+        """Show a document that was read for another reason, and asked for at a loop time."""
+        ...
+
+    def read_page(self, listing: Listing) -> object:
+        """Begin to read a page of a list on which the job is."""
+        ...
+
+
+@attrs.frozen
+class Listing:
+    """Name one page of a list of keywords.
+
+    Args:
+        page_id: The web page whose keywords are listed.
+        number: Number of the page of the list, from 1.
+    """
+
+    page_id: str
+    number: int
+
+
+@attrs.define(eq=False)
+class Watch:
+    """Hold the place of one job in the schedule.
+
+    Args:
+        kind: Its kind.
+        target: What is looked at.
+        policy: How often to look.
+        subject: What is looked at.
+        since: Loop time from which its age counts.
+        launched: Whether that is its launch, so that its end teaches something.
+        group: Which share of the price it follows.
+        looked_at: When it was last looked at, or `since`.
+        step: Age of that look on the scale of ages, rounded up.
+        known: Age at which it was last seen running, rounded down.
+        failures: Looks that failed since one succeeded.
+        refusals: Early reads that were refused since the status was last looked at.
+        due: A time of its own, if it has one.
+        why: Why then.
+        row: Where it stands, if it stands in a row.
+    """
+
+    kind: JobKind
+    target: str
+    policy: PollPolicy
+    subject: Subject
+    since: float
+    launched: bool
+    group: int
+    looked_at: float
+    step: int = 0
+    known: int = 0
+    failures: int = 0
+    refusals: int = 0
+    due: float | None = None
+    why: str = ""
+    row: Row | None = None
+
+    @property
+    def key(self) -> LoadKey:
+        """What it has in common with the jobs that are treated alike."""
+        return (self.kind, self.policy)
+
+    @property
+    def next_look(self) -> float:
+        """When it is due, infinity when it is not."""
+        in_row = self.looked_at + self.row.gap if self.row is not None else math.inf
+        return in_row if self.due is None else min(in_row, self.due)
+
+
+@attrs.define(eq=False)
+class Row:
+    """Hold jobs that wait equally long after their last look, in the order of those looks.
+
+    Args:
+        key: Whose pace it follows.
+        step: Age of the last look on the scale of ages.
+        group: Share of the price.
+        gap: Seconds to wait.
+        watches: The jobs.
+    """
+
+    key: LoadKey
+    step: int
+    group: int
+    gap: float
+    watches: OrderedDict[Watch, None] = attrs.field(factory=OrderedDict)
+
+    @property
+    def due(self) -> float:
+        """When its first job is due."""
+        return next(iter(self.watches)).looked_at + self.gap if self.watches else math.inf
+
+
+class Timetable:
+    """Keep the due times of all jobs of an account.
+
+    Args:
+        gap: Says how many seconds the jobs of a load wait after a look at a step, for each share of the price.
+    """
+
+    def __init__(self, gap: Callable[[LoadKey, int, int], float]) -> None:
+        self._gap = gap
+        self._rows: dict[tuple[LoadKey, int, int], Row] = {}
+        self._own: list[tuple[float, int, Watch]] = []
+        # Jobs with a time of their own that stand in no row.
+        self._apart: set[Watch] = set()
+        self._order = itertools.count()
+
+    def line_up(self, watch: Watch) -> None:
+        """Put a job into the row that its last look asks for."""
+        key = (watch.key, watch.step, watch.group)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = Row(*key, gap=self._gap(*key))
+        row.watches[watch] = None
+        watch.row = row
+        self._apart.discard(watch)
+
+    def set(self, watch: Watch, due: float, why: str) -> None:
+        """Give a job a time of its own, also besides a row."""
+        watch.due, watch.why = due, why
+        heapq.heappush(self._own, (due, next(self._order), watch))
+        if watch.row is None:
+            self._apart.add(watch)
+
+    def remove(self, watch: Watch) -> None:
+        """Take a job out."""
+        watch.due = None
+        self._apart.discard(watch)
+        row = watch.row
+        if row is not None:
+            watch.row = None
+            del row.watches[watch]
+            if not row.watches:
+                del self._rows[row.key, row.step, row.group]
+
+    def replan(self) -> None:
+        """Ask for all gaps again."""
+        for key, row in self._rows.items():
+            row.gap = self._gap(*key)
+
+    def earliest(self) -> float:
+        """Return when something is due next, infinity when nothing is."""
+        own = self._own
+        # Entries of jobs that were taken out, or set to another time since.
+        while own and own[0][2].due != own[0][0]:
+            heapq.heappop(own)
+        return min([own[0][0] if own else math.inf, *(row.due for row in self._rows.values())])
+
+    def take(self, now: float) -> list[Watch]:
+        """Take out the jobs that are due."""
+        due: list[Watch] = []
+        own = self._own
+        while own and (own[0][0] <= now or own[0][2].due != own[0][0]):
+            at, _, watch = heapq.heappop(own)
+            if watch.due == at:
+                due.append(watch)
+                self.remove(watch)
+        for row in tuple(self._rows.values()):
+            early = _SLOT if row.gap >= row.key[1].min_interval + _SLOT else 0.0
+            while row.due <= now + early:
+                watch = next(iter(row.watches))
+                due.append(watch)
+                self.remove(watch)
+        return due
+
+    def running(self) -> dict[LoadKey, Counter[int]]:
+        """Count the jobs of each load by the step of their last look."""
+        counts: dict[LoadKey, Counter[int]] = {}
+        for row in self._rows.values():
+            counts.setdefault(row.key, Counter())[row.step] += len(row.watches)
+        for watch in self._apart:
+            counts.setdefault(watch.key, Counter())[watch.known] += 1
+        return counts
+
+    def watches(self) -> Iterator[Watch]:
+        """Give all jobs."""
+        for row in self._rows.values():
+            yield from row.watches
+        yield from self._apart
