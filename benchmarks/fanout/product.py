@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch, Work
 from cmsapi import Client, Job
@@ -56,9 +56,9 @@ async def warm(service: Service) -> Outcome:
         return await _measured(client, service)
 
 
-def _in_flight(work: Work) -> int:
-    """Return how many may be in flight; the SDK finds no number by itself yet."""
-    return work.in_flight if isinstance(work.in_flight, int) else len(work.jobs)
+def _in_flight(work: Work) -> int | Literal["auto"]:
+    """Return how many may be in flight, as the work says."""
+    return work.in_flight if isinstance(work.in_flight, int) else "auto"
 
 
 async def _measured(client: Client, service: Service) -> Outcome:

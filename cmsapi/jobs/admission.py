@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 
 import attrs
@@ -26,12 +26,14 @@ class Backlog:
     Args:
         waiting: Jobs to be launched, as far as that is known.
         slots: Jobs that may run at a time; infinity when admission decides.
+        gated: Whether admission decides.
         key: What kind they are of; None until the first one is launched.
-        launching: Jobs that are admitted and being launched.
+        launching: Jobs that are being launched.
     """
 
     waiting: int
     slots: float
+    gated: bool
     key: LoadKey | None = None
     launching: int = 0
 
@@ -55,16 +57,15 @@ class Admission:
         """Whether some launch waits."""
         return bool(self._waiters)
 
-    def open(self, waiting: int, slots: float) -> Backlog:
+    def open(self, backlog: Backlog) -> None:
         """Announce jobs that will be launched."""
-        backlog = Backlog(waiting, slots)
         self._backlogs.append(backlog)
-        return backlog
 
     def close(self, backlog: Backlog) -> None:
         """Forget what will not be launched any more."""
-        self._backlogs.remove(backlog)
-        self._wake()
+        if backlog in self._backlogs:
+            self._backlogs.remove(backlog)
+            self._wake()
 
     def queued(self) -> dict[LoadKey, tuple[int, float]]:
         """Count the jobs that are yet to be launched and the slots for them, by load."""
@@ -75,9 +76,17 @@ class Admission:
                 counts[backlog.key] = (count + backlog.waiting, slots + backlog.slots)
         return counts
 
+    def launching(self) -> Counter[LoadKey]:
+        """Count the jobs that are being launched, by load."""
+        counts: Counter[LoadKey] = Counter()
+        for backlog in self._backlogs:
+            if backlog.key is not None and backlog.launching > 0:
+                counts[backlog.key] += backlog.launching
+        return counts
+
     async def admit(self, backlog: Backlog) -> None:
-        """Wait until one more job fits."""
-        if not self._waiters and self._fits(backlog):
+        """Wait until one more job fits; `launched` is to be called when its launch is over."""
+        if not backlog.gated or (not self._waiters and self._fits(backlog)):
             self._take(backlog)
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -94,36 +103,36 @@ class Admission:
             raise
 
     def launched(self, backlog: Backlog, key: LoadKey | None) -> None:
-        """Note that an admitted launch is over, with a job or without.
+        """Note that a launch is over, with a job or without.
 
         Args:
             backlog: Where it came from.
             key: What kind of job it was, if it was one.
         """
         backlog.launching -= 1
-        if key is not None:
+        if key is not None and backlog.key != key:
             backlog.key = key
+            self._wake()
 
     def serve(self, spare: float, lives: Mapping[LoadKey, float], *, running: bool) -> None:
         """Admit what fits.
 
         Args:
-            spare: Requests that the running jobs leave.
+            spare: Requests that the jobs that run and that are being launched leave.
             lives: Requests that one more job of each load takes.
             running: Whether any job runs.
         """
         self._lives = lives
-        under_way = sum(backlog.launching for backlog in self._backlogs)
-        self._spare = spare - sum(backlog.launching * self._life(backlog) for backlog in self._backlogs)
-        while self._waiters:
-            waiter, backlog = self._waiters[0]
-            # When nothing runs there is nothing to wait for but the limits, which the launch waits for itself.
-            if not (self._fits(backlog) or not (running or under_way)):
-                return
-            self._waiters.popleft()
+        # Of what kind these are is not known yet, so that they are not among what runs.
+        unknown = sum(backlog.launching for backlog in self._backlogs if backlog.key is None)
+        self._spare = spare - unknown * _UNKNOWN_LIFE
+        alone = not running and not any(backlog.launching for backlog in self._backlogs)
+        # When nothing runs there is nothing to wait for but the limits, which the launch waits for itself.
+        while self._waiters and (alone or self._fits(self._waiters[0][1])):
+            waiter, backlog = self._waiters.popleft()
             if not waiter.done():
                 self._take(backlog)
-                under_way += 1
+                alone = False
                 waiter.set_result(None)
 
     def _life(self, backlog: Backlog) -> float:
@@ -134,4 +143,5 @@ class Admission:
 
     def _take(self, backlog: Backlog) -> None:
         self._spare -= self._life(backlog)
+        backlog.waiting -= 1
         backlog.launching += 1

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import math
+import operator
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeVar, cast
@@ -13,8 +15,14 @@ from typing import Any, Generic, Literal, Self, TypeVar, cast
 import attrs
 
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
+from cmsapi.jobs.admission import Backlog
+from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.ongoing import TRACES, Sending
+from cmsapi.jobs.timetable import LoadKey
+
+# Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
+_ROOM = 1000
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -48,31 +56,36 @@ class Fanout(Generic[I, R]):
 
     Leaving the context early stops launching: what waits for quota is called back, what is being sent is waited for.
     What is launched goes on: `launched` has the jobs that have not ended. Without the context, outcomes that nobody
-    takes stop the launching after twice `in_flight`.
+    takes stop the launching after twice `in_flight`, or after a thousand.
 
     Args:
         launch: Launches the job of one item.
         items: The items; may be endless, since only as many are taken as can be in flight.
-        in_flight: Jobs that are launched and not over, at the most.
+        in_flight: Jobs that are launched and not over, at the most; None for as many as fit into the request limit.
         errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
-        start: Runs a coroutine as a task of the client.
+        desk: Looks at the jobs.
     """
 
     def __init__(
         self,
         launch: Callable[[I], Awaitable[Job[R]]],
         items: Iterable[I] | AsyncIterable[I],
-        in_flight: int,
+        in_flight: int | None,
         errors: Literal["collect", "raise"],
-        start: Callable[[Any], asyncio.Task[Any]],
+        desk: Desk,
     ) -> None:
         self._launch = launch
         self._items = items
-        self._free = asyncio.Semaphore(in_flight)
+        self._free = asyncio.Semaphore(in_flight) if in_flight is not None else None
         # A loop that was left without closing this must not go on paying.
-        self._room = asyncio.Semaphore(2 * in_flight)
+        self._room = asyncio.Semaphore(2 * in_flight if in_flight is not None else _ROOM)
+        self._desk = desk
+        self._backlog = Backlog(
+            waiting=operator.length_hint(items, 0),
+            slots=math.inf if in_flight is None else in_flight,
+            gated=in_flight is None or desk.policy.budget == "strict",
+        )
         self._errors = errors
-        self._start = start
         self._ended: asyncio.Queue[Outcome[I, R] | _Over] = asyncio.Queue()
         self._feeder: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
@@ -94,7 +107,8 @@ class Fanout(Generic[I, R]):
 
     async def __anext__(self) -> Outcome[I, R]:
         if self._feeder is None and not self._left:
-            self._feeder = self._start(self._feed())
+            self._desk.pacer.admission.open(self._backlog)
+            self._feeder = self._desk.start(self._feed())
             self._feeder.add_done_callback(self._fed)
         outcome = await self._ended.get()
         if isinstance(outcome, _Over):
@@ -113,6 +127,7 @@ class Fanout(Generic[I, R]):
     async def aclose(self) -> None:
         """Stop launching; what is launched goes on, and is listed in `launched`."""
         self._left = True
+        self._desk.pacer.admission.close(self._backlog)
         tasks = [task for task in (self._feeder, *self._running) if task is not None]
         for task in tasks:
             task.cancel()
@@ -127,13 +142,16 @@ class Fanout(Generic[I, R]):
             async with contextlib.aclosing(_each(self._items)) as items:
                 async for item in items:
                     await self._room.acquire()
-                    await self._free.acquire()
-                    task = self._start(self._one(item))
+                    if self._free is not None:
+                        await self._free.acquire()
+                    await self._desk.pacer.admission.admit(self._backlog)
+                    task = self._desk.start(self._one(item))
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
         finally:
             if not self._left:
                 await asyncio.gather(*self._running, return_exceptions=True)
+                self._desk.pacer.admission.close(self._backlog)
 
     def _fed(self, feeder: asyncio.Task[None]) -> None:
         """End the outcomes: all items are done, the caller's own iterable failed, or the client was closed."""
@@ -151,7 +169,7 @@ class Fanout(Generic[I, R]):
         traces: list[Sending] = []
         TRACES.set(traces)
         try:
-            job = _launched(await self._launch(item))
+            job = await self._launch_one(item)
             self.launched.append(job)
             outcome = Outcome(item, job, await job, None)
             self.launched.remove(job)
@@ -169,8 +187,18 @@ class Fanout(Generic[I, R]):
                 self.launched.remove(job)
             outcome = Outcome(item, job, None, error)
         finally:
-            self._free.release()
+            if self._free is not None:
+                self._free.release()
         self._ended.put_nowait(outcome)
+
+    async def _launch_one(self, item: I) -> Job[R]:
+        key: LoadKey | None = None
+        try:
+            job = _launched(await self._launch(item))
+            key = (job.kind, self._desk.policy)
+            return job
+        finally:
+            self._desk.pacer.admission.launched(self._backlog, key)
 
 
 def _launched(job: Job[R]) -> Job[R]:

@@ -35,7 +35,7 @@ class Jobs:
         launch: Callable[[I], Awaitable[Job[R]]],
         items: Iterable[I] | AsyncIterable[I],
         *,
-        in_flight: int = 20,
+        in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
     ) -> Fanout[I, R]:
         """Launch a job for each item and give the outcomes in the order in which they end.
@@ -49,17 +49,19 @@ class Jobs:
         Args:
             launch: Launches the job of one item, such as `client.keywords.analyze`.
             items: The items, also from an async iterable.
-            in_flight: Jobs that are launched and not over, at the most.
+            in_flight: Jobs that are launched and not over, at the most. `"auto"` launches a job when its whole life,
+                from its launch to its result, fits into what the limit leaves.
             errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
 
         Returns:
             An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
         """
-        within("in_flight", in_flight, 1)
+        if in_flight != "auto":
+            within("in_flight", in_flight, 1)
         if errors not in ("collect", "raise"):
             raise ArgumentError(f"errors is 'collect' or 'raise', not {errors!r}.", parameter="errors")
         self._desk.ensure_open()
-        return Fanout(launch, items, in_flight, errors, self._desk.start)
+        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, self._desk)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.

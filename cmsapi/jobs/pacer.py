@@ -322,6 +322,8 @@ class Pacer:
                 if watch not in self._looking:
                     paged.setdefault(watch.key, Counter())[watch.known] += 1
         queued = self.admission.queued()
+        for key, count in self.admission.launching().items():
+            running.setdefault(key, Counter())[0] += count
         loads = {}
         for key in {**running, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))

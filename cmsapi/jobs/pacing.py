@@ -220,7 +220,7 @@ def _horizon(loads: Sequence[Load]) -> float:
 
 
 def _stretch(schedules: Sequence[_Schedules], free: float, supply: Supply) -> list[Stretched]:
-    dearest = max((each.dearest for each in schedules), default=0)
+    dearest = max((each.dearest if each.load.queued else _PRICES for each in schedules), default=0)
     horizon = _horizon([each.load for each in schedules])
     coming = _COMING * supply.returning(horizon) if supply.first_return < math.inf else 0.0
 
@@ -253,9 +253,11 @@ class _Schedules:
         self._solved: dict[int, Schedule] = {}
 
     def at(self, price: int) -> Schedule:
-        """Return the schedule at a step of the scale of prices, none of them dearer than makes sense."""
-        price = min(price, self.dearest)
-        return self._at(price)
+        """Return the schedule at a step of the scale of prices.
+
+        While more jobs wait to be launched, it is none that is dearer than makes sense.
+        """
+        return self._at(min(price, self.dearest) if self.load.queued else price)
 
     def _at(self, price: int) -> Schedule:
         solved = self._solved.get(price)

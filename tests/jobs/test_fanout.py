@@ -134,7 +134,7 @@ async def test_leaving_early_stops_launching_and_keeps_what_is_launched() -> Non
         await asyncio.sleep(500)
         assert len(sandbox.ledger) == seen
         launched = {entry.target_id for entry in sandbox.ledger.launches()}
-        assert 5 <= len(fanout.launched) < 12
+        assert 1 <= len(fanout.launched) < 12
         for job in fanout.launched:
             assert job.target in launched
             assert (await job).analysis_status == "success"
@@ -233,7 +233,7 @@ async def test_a_wait_that_is_given_up_keeps_its_job_listed() -> None:
 
 @pytest.mark.parametrize(
     ("options", "parameter"),
-    [({"in_flight": 0}, "in_flight"), ({"in_flight": "auto"}, "in_flight"), ({"errors": "ignore"}, "errors")],
+    [({"in_flight": 0}, "in_flight"), ({"in_flight": "many"}, "in_flight"), ({"errors": "ignore"}, "errors")],
 )
 async def test_wrong_options_are_refused(
     client: cmsapi.Client, sandbox: Sandbox, options: dict[str, object], parameter: str
