@@ -29,7 +29,7 @@ from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.pacing import GROUPS, Load, Pace, Supply, plan
 from cmsapi.jobs.pages import Page, Pages
 from cmsapi.jobs.timetable import Listing, LoadKey, Subject, Timetable, Watch
-from cmsapi.transport.ratelimit import RateLimiter
+from cmsapi.transport.ratelimit import Priority, RateLimiter
 
 # Medians in seconds that are expected before anything was seen.
 _GUESSES: Mapping[JobKind, float] = {
@@ -41,6 +41,8 @@ _GUESSES: Mapping[JobKind, float] = {
 }
 # A plan is good for a second. Without news it is made again when requests may have come back.
 _FRESH, _STALE = 1.0, 15.0
+# Where looks wait for permits, whether there is room for more is asked as often as this.
+_SOON = 0.1
 _SCOUT_FIRST, _SCOUT_GROWTH, _SCOUTS_AT_ONCE, _SCOUTED = 8.0, 1.4, 3, 15
 _LONGEST_RETRY = 120.0
 # A few early reads that are refused, then one look at the status: a search that failed never has ideas.
@@ -85,6 +87,7 @@ class Pacer:
         self._scouts: Counter[JobKind] = Counter()
         self._paces: dict[LoadKey, Pace] = {}
         self._planned_at = -math.inf
+        self._crowded_until = -math.inf
         self._changed = True
         self._timer: asyncio.TimerHandle | None = None
 
@@ -313,9 +316,10 @@ class Pacer:
     def loads(self) -> dict[LoadKey, Load]:
         """Describe the jobs that run and those that wait to be launched."""
         now = _now()
-        running = self._timetable.running()
+        running: dict[LoadKey, Counter[int]] = self._timetable.running()
+        looking: dict[LoadKey, Counter[tuple[int, int]]] = {}
         for watch in self._looking:
-            running.setdefault(watch.key, Counter())[step_before(now - watch.since)] += 1
+            looking.setdefault(watch.key, Counter())[watch.known, step_before(now - watch.since)] += 1
         paged: dict[LoadKey, Counter[int]] = {}
         for page in self.pages.shared():
             for watch in page.watches:
@@ -325,11 +329,12 @@ class Pacer:
         for key, count in self.admission.launching().items():
             running.setdefault(key, Counter())[0] += count
         loads = {}
-        for key in {**running, **paged, **queued}:
+        for key in {**running, **looking, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))
             loads[key] = attrs.evolve(
                 self.load(*key),
                 running=running.get(key, {}),
+                looking=looking.get(key, {}),
                 paged=paged.get(key, {}),
                 queued=count,
                 slots=slots,
@@ -443,7 +448,7 @@ class Pacer:
     def _next_moment(self) -> float:
         if not self._watches and not self.admission.waiting:
             return math.inf
-        moments = [self._timetable.earliest(), *(page.due for page in self.pages.shared())]
+        moments = [max(self._timetable.earliest(), self._crowded_until), *(page.due for page in self.pages.shared())]
         if self._changed:
             moments.append(self._planned_at + _FRESH)
         elif self.admission.waiting or any(pace.stretched for pace in self._paces.values()):
@@ -457,14 +462,27 @@ class Pacer:
         now = _now()
         if now >= self._planned_at + (_FRESH if self._changed else _STALE):
             self._replan(now)
-        for watch in self._timetable.take(now):
-            self._looking.add(watch)
-            watch.subject.look()
+        self._begin(now)
         for page in tuple(self.pages.shared()):
             if page.due <= now:
                 page.due, page.asked_at = math.inf, now
                 next(iter(page.watches)).subject.read_page(page.listing)
         self._wind()
+
+    def _begin(self, now: float) -> None:
+        """Begin the looks that are due, as many as do not wait for a permit for more than about a second.
+
+        What waits there is committed; a new plan could put it off no more.
+        """
+        limiter = self._find_limiter()
+        room = max(0.0, limiter.windows.per_second - limiter.queue(Priority.POLL))
+        due = self._timetable.take(now, room)
+        if due and len(due) == room or not room:
+            wait = limiter.expected_wait(Priority.POLL, now)
+            self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))
+        for watch in due:
+            self._looking.add(watch)
+            watch.subject.look()
 
 
 def _now() -> float:

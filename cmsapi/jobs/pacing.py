@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -62,7 +62,8 @@ class Load:
     Args:
         curve: How long they take.
         running: How many run, by the step of their last look.
-        paged: How many besides are looked at together, with others on a page of a list, by the same.
+        looking: How many besides are being looked at, by the step at which they were known to run and that of now.
+        paged: How many besides are looked at together, with others on a page of a list, by the step of the last look.
         queued: How many are yet to be launched.
         slots: How many may run at a time.
         result: Requests that reading one result takes.
@@ -73,6 +74,7 @@ class Load:
 
     curve: Curve
     running: Mapping[int, int]
+    looking: Mapping[tuple[int, int], int] = attrs.field(factory=dict)
     paged: Mapping[int, int] = attrs.field(factory=dict)
     queued: int = 0
     slots: float = math.inf
@@ -84,7 +86,16 @@ class Load:
     @property
     def count(self) -> int:
         """Jobs that run."""
-        return sum(self.running.values()) + sum(self.paged.values())
+        return sum(self.running.values()) + sum(self.looking.values()) + sum(self.paged.values())
+
+    def singles(self) -> Iterator[tuple[int, float]]:
+        """Give the jobs that are looked at one by one, by the step of their last look.
+
+        A look under way is paid for, and may find that no other is needed.
+        """
+        yield from self.running.items()
+        for (known, now), count in self.looking.items():
+            yield now, count * self.curve.running(now) / max(self.curve.running(known), 1e-9)
 
     def launches(self, turnaround: float) -> float:
         """Return how many queued jobs will be launched within an hour."""
@@ -129,7 +140,7 @@ class Frequent:
     def needed(self, span: float = math.inf) -> float:
         """Return how many looks the running jobs need within a span of seconds."""
         load, looks = self.load, 0.0
-        for step, count in (*load.running.items(), *load.paged.items()):
+        for step, count in (*load.singles(), *load.paged.items()):
             # What is used is back after an hour.
             looks += count * (load.curve.remaining(step, min(span, _HOUR)) / load.max_interval + 1.0)
         return looks
@@ -214,7 +225,7 @@ def _fits(paces: Sequence[Frequent], free: float, supply: Supply) -> bool:
 
 def _horizon(loads: Sequence[Load]) -> float:
     """Return the seconds after which nearly all of the jobs are over."""
-    spans = [load.curve.remaining(step) for load in loads for step in load.running]
+    spans = [load.curve.remaining(step) for load in loads for step, _ in load.singles()]
     spans += [load.curve.quantile(0.97) for load in loads]
     return max(spans, default=0.0)
 
@@ -283,7 +294,7 @@ class _Schedules:
         if load.strict:
             return Frequent(load).needed()
         cheapest = self.at(self.dearest)
-        return sum(count * cheapest.expected_looks(step) for step, count in load.running.items())
+        return sum(count * cheapest.expected_looks(step) for step, count in load.singles())
 
     @property
     def least_life(self) -> float:
@@ -296,9 +307,9 @@ class _Schedules:
         """Return how many requests the jobs need at a price, within a span."""
         load, schedule = self.load, self.at(price)
         if span == math.inf:
-            looks = sum(count * schedule.expected_looks(step) for step, count in load.running.items())
+            looks = sum(count * schedule.expected_looks(step) for step, count in load.singles())
         else:
-            looks = sum(count * schedule.looks_within(step, span) for step, count in load.running.items())
+            looks = sum(count * schedule.looks_within(step, span) for step, count in load.singles())
         if not load.queued:
             return looks
         launches = load.launches(load.curve.remaining(0) + schedule.lateness)

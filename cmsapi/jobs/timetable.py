@@ -186,28 +186,35 @@ class Timetable:
 
     def earliest(self) -> float:
         """Return when something is due next, infinity when nothing is."""
-        own = self._own
-        # Entries of jobs that were taken out, or set to another time since.
-        while own and own[0][2].due != own[0][0]:
-            heapq.heappop(own)
-        return min([own[0][0] if own else math.inf, *(row.due for row in self._rows.values())])
+        return min([self._earliest_own(), *(row.due for row in self._rows.values())])
 
-    def take(self, now: float) -> list[Watch]:
-        """Take out the jobs that are due."""
-        due: list[Watch] = []
-        own = self._own
-        while own and (own[0][0] <= now or own[0][2].due != own[0][0]):
-            at, _, watch = heapq.heappop(own)
-            if watch.due == at:
-                due.append(watch)
-                self.remove(watch)
-        for row in tuple(self._rows.values()):
-            early = _SLOT if row.gap >= row.key[1].min_interval + _SLOT else 0.0
-            while row.due <= now + early:
+    def take(self, now: float, room: float = math.inf) -> list[Watch]:
+        """Take out jobs that are due, first those that are due for longest.
+
+        Args:
+            now: The time.
+            room: How many at the most.
+        """
+        taken: list[Watch] = []
+        ripe = [(row.due, next(self._order), row) for row in self._rows.values() if row.due <= now + _early(row)]
+        heapq.heapify(ripe)
+        while len(taken) < room:
+            due, _, row = ripe[0] if ripe else (math.inf, 0, None)
+            if row is not None and row.due != due:
+                # Its first job was taken.
+                heapq.heappop(ripe)
+                if row.due <= now + _early(row):
+                    heapq.heappush(ripe, (row.due, next(self._order), row))
+                continue
+            if self._earliest_own() <= min(now, due):
+                watch = heapq.heappop(self._own)[2]
+            elif row is not None:
                 watch = next(iter(row.watches))
-                due.append(watch)
-                self.remove(watch)
-        return due
+            else:
+                break
+            taken.append(watch)
+            self.remove(watch)
+        return taken
 
     def running(self) -> dict[LoadKey, Counter[int]]:
         """Count the jobs of each load by the step of their last look."""
@@ -223,3 +230,14 @@ class Timetable:
         for row in self._rows.values():
             yield from row.watches
         yield from self._apart
+
+    def _earliest_own(self) -> float:
+        own = self._own
+        # Entries of jobs that were taken out, or set to another time since.
+        while own and own[0][2].due != own[0][0]:
+            heapq.heappop(own)
+        return own[0][0] if own else math.inf
+
+
+def _early(row: Row) -> float:
+    return _SLOT if row.gap >= row.key[1].min_interval + _SLOT else 0.0

@@ -188,6 +188,10 @@ class RateLimiter:
         sparing = priority is Priority.POLL
         return max(self._paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
 
+    def queue(self, priority: Priority) -> int:
+        """Return how many calls wait in a lane."""
+        return len(self._lanes[priority])
+
     def free(self, now: float) -> float:
         """Return how many requests of the hour are free for new work.
 
