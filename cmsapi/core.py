@@ -31,8 +31,8 @@ class Witness(Protocol):
         """Take note of one document, which was asked for at a loop time."""
         ...
 
-    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int, sent_at: float) -> None:
-        """Take note of one page of a list."""
+    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
+        """Take note of one page of a list, and of its number if it is one of the largest pages."""
         ...
 
 
@@ -143,9 +143,9 @@ class Core:
         asked = {**(query or {}), "page": number, "limit": limit}
         exchange = await self.exchange(operation, path, query=asked, demand=demand)
         items, place = self._read_page(operation, exchange, model)
-        if self.witness is not None and limit == LARGEST_PAGE:
+        if self.witness is not None:
             # Places on pages of another size are not where this package would look for them.
-            self.witness.listed(items, path, number, exchange.sent_at)
+            self.witness.listed(items, path, number if limit == LARGEST_PAGE else None, exchange.sent_at)
         return Page(
             items=tuple(items),
             number=number,

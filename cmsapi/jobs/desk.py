@@ -285,7 +285,7 @@ class Desk:
                 self.pacer.saw_running(job._watch, certain=judgement.decided)
         self._note(job, judgement)
         self._conclude(job, judgement, result)
-        page_id = result.page_id if isinstance(result, Keyword) and not over else None
+        page_id = result.page_id if isinstance(result, Keyword) else None
         if job._watch is not None and page_id is not None and self.pacer.explores(job._watch, page_id):
             self.read_page(Listing(page_id, 1))
 

@@ -24,6 +24,8 @@ from cmsapi.transport.ratelimit import Priority
 
 # What a service may say of ideas that are not there yet.
 _NOT_YET = (400, 404, 409, 422, 425)
+# A search that failed never has ideas: after so many refusals its status is looked at besides.
+_REFUSALS = 4
 
 
 class Looker:
@@ -48,11 +50,12 @@ class Looker:
         """
         watch, pacer, trail = job._watch, self._find_pacer(), job._trail
         if watch is not None and trail.search is not None and pacer.reads_early(watch):
-            if (ideas := await self._early(job)) is None:
-                watch.refusals += 1
-                return Judgement(Phase.RUNNING, job._state), None
-            if ideas:
+            if ideas := await self._early(job):
                 return Judgement(Phase.SUCCEEDED, job._state), ContentIdeas(trail.search, ideas)
+            if ideas is None:
+                watch.refusals += 1
+                if watch.refusals % _REFUSALS:
+                    return Judgement(Phase.RUNNING, job._state), None
         document = await self._document(job, priority)
         judgement = STRATEGIES[job.kind].judge(document, trail, self._time())
         if not isinstance(document, ContentIdeaSearch):
@@ -63,10 +66,8 @@ class Looker:
             job._state, job._observed_at = judgement.state, self._time()
             trail.missing_since, trail.missing_looks = None, 0
             return judgement, ContentIdeas(document, await self._ideas(document.id, Demand(priority=Priority.RESULT)))
-        if watch is not None:
-            watch.refusals = 0
-            if judgement.phase is Phase.RUNNING and pacer.tries_early(watch):
-                return await self._try(job, judgement, document)
+        if watch is not None and judgement.phase is Phase.RUNNING and pacer.tries_early(watch):
+            return await self._try(job, judgement, document)
         return judgement, document
 
     def _result(self, job: Job[Any], document: Model) -> Any:

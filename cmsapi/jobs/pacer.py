@@ -13,10 +13,11 @@ needed that look anyway.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -45,8 +46,9 @@ _FRESH, _STALE = 1.0, 15.0
 _SOON = 0.1
 _SCOUT_FIRST, _SCOUT_GROWTH, _SCOUTS_AT_ONCE, _SCOUTED = 8.0, 1.4, 3, 15
 _LONGEST_RETRY = 120.0
-# A few early reads that are refused, then one look at the status: a search that failed never has ideas.
-_REFUSALS = 3
+_EXPLORED_AT_ONCE = 8
+# Searches that are read early take so many requests for a look at the status now and then.
+_READ_LATE = 0.1
 # With fewer jobs than this, a request to learn how the service behaves does not pay.
 _MANY = 10
 
@@ -200,11 +202,14 @@ class Pacer:
     def listed(self, listing: Listing, keyword_ids: Sequence[str], *, show_states: bool) -> None:
         """Learn from a list of keywords that was read, whoever asked for it."""
         if self.pages.listed(listing, keyword_ids, show_states=show_states) and self._watches:
-            for keyword_id in keyword_ids:
-                for watch in self.watching(JobKind.KEYWORD_ANALYSIS, keyword_id):
-                    if watch not in self._looking and watch.due is None:
-                        self._displace(watch)
-                        self._place(watch)
+            shown = [
+                watch for keyword_id in keyword_ids for watch in self.watching(JobKind.KEYWORD_ANALYSIS, keyword_id)
+            ]
+            self.pages.found(sum(self.pages.of(watch) is None for watch in shown))
+            for watch in shown:
+                if watch not in self._looking and watch.due is None:
+                    self._displace(watch)
+                    self._place(watch)
 
     def page_read(self, listing: Listing) -> None:
         """Note that a page was read; jobs that it did not show are looked at by themselves."""
@@ -224,17 +229,29 @@ class Pacer:
     @property
     def lost(self) -> bool:
         """Whether it would help to know where the keywords of analyses stand."""
-        lost = 0
-        for watch in self._watches:
-            lost += watch.kind is JobKind.KEYWORD_ANALYSIS and not self.pages.knows(watch.target)
-            if lost > 1:
-                return True
-        return False
+        return len(list(itertools.islice(self._lost(), 2))) > 1
 
     def explores(self, watch: Watch, page_id: str) -> bool:
         """Tell whether to read the list of a web page, to learn which jobs can be looked at together."""
-        known = self.pages.show_states is False or self.pages.knows(watch.target)
-        return not known and self.stretches(watch) and self.lost and self.pages.met(page_id)
+        return self.stretches(watch) and self.lost and self.pages.met(page_id)
+
+    def _lost(self) -> Iterator[Watch]:
+        pages = self.pages
+        return (
+            watch
+            for watch in self._watches
+            if watch.kind is JobKind.KEYWORD_ANALYSIS and not pages.knows(watch.target)
+        )
+
+    def _explore(self, now: float) -> None:
+        """Look at a few jobs to learn on which web pages they are, when lists are worth finding."""
+        if not self.pages.worth_finding:
+            return
+        lost = [watch for watch in self._lost() if watch not in self._looking and self.stretches(watch)]
+        for watch in self._rng.sample(lost, min(len(lost) // 2, _EXPLORED_AT_ONCE)):
+            self._displace(watch)
+            due = max(now, watch.looked_at + watch.policy.min_interval)
+            self._timetable.set(watch, due, "its page may have a list that shows many jobs at once")
 
     # What is known
 
@@ -288,7 +305,7 @@ class Pacer:
 
     def reads_early(self, watch: Watch) -> bool:
         """Tell whether reading the result of a search is to be its look."""
-        return bool(self.habits.refuses_early_reads) and watch.refusals < _REFUSALS and self.stretches(watch)
+        return bool(self.habits.refuses_early_reads) and self.stretches(watch)
 
     def tries_early(self, watch: Watch) -> bool:
         """Tell whether a request to learn if the service refuses early reads would pay."""
@@ -306,8 +323,7 @@ class Pacer:
         return Load(
             curve=self.durations[kind].curve(),
             running={},
-            # What is read early needs no further request for its result.
-            result=int(kind is JobKind.IDEA_SEARCH and not self.habits.refuses_early_reads),
+            result=self._result(kind),
             min_interval=policy.min_interval,
             max_interval=policy.max_interval,
             strict=policy.budget == "strict",
@@ -341,6 +357,12 @@ class Pacer:
             )
         return loads
 
+    def _result(self, kind: JobKind) -> float:
+        """Return how many requests reading a result takes besides the look that finds its job over."""
+        if kind is not JobKind.IDEA_SEARCH:
+            return 0.0
+        return _READ_LATE if self.habits.refuses_early_reads else 1.0
+
     # Planning
 
     def _replan(self, now: float) -> None:
@@ -353,6 +375,7 @@ class Pacer:
         made = plan(list(loads.values()), supply)
         before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
         self._timetable.replan()
+        self._explore(now)
         for page in self.pages.shared():
             self._time_page(page, now)
         for key, pace in self._paces.items():

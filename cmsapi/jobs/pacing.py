@@ -66,7 +66,7 @@ class Load:
         paged: How many besides are looked at together, with others on a page of a list, by the step of the last look.
         queued: How many are yet to be launched.
         slots: How many may run at a time.
-        result: Requests that reading one result takes.
+        result: Requests that reading one result takes, besides the look that finds its job over.
         min_interval: Seconds between two looks at the least.
         max_interval: Seconds between two looks at the most, while the limits allow it.
         strict: Whether launched jobs are never looked at less often than that.
@@ -78,7 +78,7 @@ class Load:
     paged: Mapping[int, int] = attrs.field(factory=dict)
     queued: int = 0
     slots: float = math.inf
-    result: int = 0
+    result: float = 0.0
     min_interval: float = 5.0
     max_interval: float = 10.0
     strict: bool = False

@@ -19,8 +19,11 @@ from cmsapi.jobs.timetable import Listing, Watch
 
 # A look at a page is worth so many seconds for which ends are unseen, summed over its jobs. It makes about one request
 # of four jobs, and lets each wait a few seconds.
-WORTH = 25.0
+WORTH = 40.0
 _FEWEST = 2
+# Finding a list takes two requests. It is expected to show ten of the jobs, until some were found, and has to show
+# three.
+_EXPECTED, _WORTHWHILE = 10.0, 3.0
 _LARGEST_MEMORY = 50_000
 _PRECISION = 0.25
 
@@ -76,6 +79,7 @@ class Pages:
         self._pages: dict[Listing, Page] = {}
         self._of: dict[Watch, Page] = {}
         self._met: set[str] = set()
+        self._found = _EXPECTED
 
     def listed(self, listing: Listing, keyword_ids: Sequence[str], *, show_states: bool) -> bool:
         """Learn from a list that was read, and tell whether that was news."""
@@ -89,6 +93,15 @@ class Pages:
             self._places.popitem(last=False)
         self.show_states = show_states
         return news
+
+    @property
+    def worth_finding(self) -> bool:
+        """Whether lists show the states, and enough jobs each to be looked for."""
+        return bool(self.show_states) and self._found / (1.0 + len(self._met)) >= _WORTHWHILE
+
+    def found(self, jobs: int) -> None:
+        """Note how many jobs a list has shown that nobody had known to be there."""
+        self._found += jobs
 
     def knows(self, keyword_id: str) -> bool:
         """Tell whether it is known where a keyword stands."""

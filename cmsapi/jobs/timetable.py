@@ -78,7 +78,7 @@ class Watch:
         step: Age of that look on the scale of ages, rounded up.
         known: Age at which it was last seen running, rounded down.
         failures: Looks that failed since one succeeded.
-        refusals: Early reads that were refused since the status was last looked at.
+        refusals: Early reads that were refused.
         due: A time of its own, if it has one.
         why: Why then.
         row: Where it stands, if it stands in a row.

@@ -43,19 +43,19 @@ class Witness:
         for watch in self._find_pacer().watching(kind, str(target)):
             watch.subject.show(document, sent_at)
 
-    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int, sent_at: float) -> None:
+    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
         """Take note of a page of a list.
 
         Args:
             documents: Its items.
             path: Path parameters of the request.
-            number: Number of the page.
+            number: Number of the page, None when it is not one of the largest pages.
             sent_at: Loop time at which it was asked for.
         """
         if not documents or type(documents[0]) not in _KINDS:
             return
         keywords = [item for item in documents if isinstance(item, Keyword)]
-        if keywords and (page_id := path.get("pageId")) is not None:
+        if keywords and number is not None and (page_id := path.get("pageId")) is not None:
             shown = "analysisStatus" not in (keywords[0]._absent or ())
             self._find_pacer().listed(Listing(page_id, number), [item.id for item in keywords], show_states=shown)
         for document in documents:
