@@ -23,6 +23,7 @@
     │  ├─ JobDetachedError                 UnknownJobStateError
     │  ├─ JobWaitTimeoutError(TimeoutError)  this waiter's patience only; the job goes on
     │  └─ LaunchUnknownError               the launch may have happened: .evidence
+    ├─ OutOfCreditsError                   a fan-out stopped launching: nothing was sent for this item
     └─ EditConflictError                   an optimistic edit gave up: .base .current
 
 Each message says what happened, what it means for money and data, and what to do next. None ever holds the API key or
@@ -57,6 +58,7 @@ __all__ = [
     "LaunchUnknownError",
     "NotFoundError",
     "NotSentError",
+    "OutOfCreditsError",
     "OutcomeUnknownError",
     "RateLimitWaitError",
     "RateLimitedError",
@@ -396,6 +398,10 @@ class LaunchUnknownError(JobError):
         self.kind = kind
         self.target = target
         self.evidence: dict[str, Any] = dict(evidence)
+
+
+class OutOfCreditsError(CMSError):
+    """Report that a fan-out stopped launching: `max_credits` is spent, or no credits are left; nothing was sent."""
 
 
 class EditConflictError(CMSError):

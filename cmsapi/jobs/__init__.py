@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from cmsapi.jobs.events import Finished, JobEvent, LookFailed, Observed
 from cmsapi.jobs.fanout import AsCompleted, Fanout, Outcome
+from cmsapi.jobs.figures import JobStatistics
+from cmsapi.jobs.forecast import Forecast
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.jobs import Jobs
@@ -17,10 +19,12 @@ __all__ = [
     "Decision",
     "Fanout",
     "Finished",
+    "Forecast",
     "GenerationReview",
     "Job",
     "JobEvent",
     "JobKind",
+    "JobStatistics",
     "JobStatus",
     "Jobs",
     "LookFailed",

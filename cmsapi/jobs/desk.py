@@ -43,7 +43,7 @@ from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.timetable import Listing
-from cmsapi.models import Content, Keyword, KnowledgeDocument, Prompt
+from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt, User
 from cmsapi.models.model import Model
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
@@ -155,6 +155,11 @@ class Desk:
             raise error.fresh() from error
 
     # For launches
+
+    async def read_credits(self) -> Credits:
+        """Read the balances; one request."""
+        user = await self._core.call(User, "get_me")
+        return user.organization.credits
 
     def launched(self, job: Job[Any]) -> None:
         """Keep a launched job so that another launch for the same target joins it."""

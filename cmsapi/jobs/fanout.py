@@ -19,10 +19,11 @@ from cmsapi.jobs.admission import Backlog
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.ongoing import TRACES, Sending
-from cmsapi.jobs.timetable import LoadKey
+from cmsapi.jobs.spending import Spending
 
 # Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
 _ROOM = 1000
+_LAUNCHES_AT_ONCE = 40
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -63,6 +64,7 @@ class Fanout(Generic[I, R]):
         items: The items; may be endless, since only as many are taken as can be in flight.
         in_flight: Jobs that are launched and not over, at the most; None for as many as fit into the request limit.
         errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
+        max_credits: Credits that may be spent, one a launch; None for as many as there are.
         desk: Looks at the jobs.
     """
 
@@ -72,6 +74,7 @@ class Fanout(Generic[I, R]):
         items: Iterable[I] | AsyncIterable[I],
         in_flight: int | None,
         errors: Literal["collect", "raise"],
+        max_credits: int | None,
         desk: Desk,
     ) -> None:
         self._launch = launch
@@ -79,6 +82,9 @@ class Fanout(Generic[I, R]):
         self._free = asyncio.Semaphore(in_flight) if in_flight is not None else None
         # A loop that was left without closing this must not go on paying.
         self._room = asyncio.Semaphore(2 * in_flight if in_flight is not None else _ROOM)
+        # Launches that wait for the limit cannot be called back one by one when the credits run out.
+        self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
+        self._spending = Spending(max_credits, desk.read_credits)
         self._desk = desk
         self._backlog = Backlog(
             waiting=operator.length_hint(items, 0),
@@ -144,7 +150,12 @@ class Fanout(Generic[I, R]):
                     await self._room.acquire()
                     if self._free is not None:
                         await self._free.acquire()
+                    await self._launching.acquire()
                     await self._desk.pacer.admission.admit(self._backlog)
+                    if not await self._spending.begin():
+                        self._desk.pacer.admission.launched(self._backlog, None)
+                        self._ended.put_nowait(Outcome(item, None, None, self._spending.stopped))
+                        break
                     task = self._desk.start(self._one(item))
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
@@ -192,13 +203,19 @@ class Fanout(Generic[I, R]):
         self._ended.put_nowait(outcome)
 
     async def _launch_one(self, item: I) -> Job[R]:
-        key: LoadKey | None = None
+        job: Job[R] | None = None
+        failure: BaseException | None = None
         try:
             job = _launched(await self._launch(item))
-            key = (job.kind, self._desk.policy)
-            return job
+        except BaseException as error:
+            failure = error
+            raise
         finally:
+            self._launching.release()
+            key = (job.kind, self._desk.policy) if job is not None else None
             self._desk.pacer.admission.launched(self._backlog, key)
+            await self._spending.end(failure)
+        return job
 
 
 def _launched(job: Job[R]) -> Job[R]:

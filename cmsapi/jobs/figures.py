@@ -1,4 +1,4 @@
-"""Figures about jobs: how they were looked at, how late their ends were seen, and what more of them would take."""
+"""Figures about jobs: how they were looked at, and how late their ends were seen."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Iterable
 
 import attrs
-
-from cmsapi.jobs.kinds import JobKind
 
 # Enough for a percentile, and for a process that runs for months.
 _LARGEST_SAMPLE = 10_000
@@ -34,33 +32,6 @@ class JobStatistics:
     lateness_p50: float | None
     lateness_p95: float | None
     stretch: float | None
-
-
-@attrs.frozen(kw_only=True)
-class Forecast:
-    """Say what more jobs of a kind would take, if they were launched now; nothing was sent.
-
-    Args:
-        kind: Kind of job.
-        count: How many.
-        credits: Credits that the launches cost.
-        requests: Requests that launches, looks and results take.
-        polls_per_job: Looks at each of them.
-        lateness: Seconds between an end and the look that sees it, on average.
-        seconds: Seconds until the last result is in hand.
-        fits: Whether all of it fits into what is left of the hour; if not, the rest waits for requests to come back.
-        learned_from: Jobs of this kind that ended before; with none of them all of this is a guess.
-    """
-
-    kind: JobKind
-    count: int
-    credits: int
-    requests: int
-    polls_per_job: float
-    lateness: float
-    seconds: float
-    fits: bool
-    learned_from: int
 
 
 @attrs.define

@@ -9,6 +9,8 @@ from cmsapi.arguments import within
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.fanout import AsCompleted, Fanout, gather
+from cmsapi.jobs.figures import JobStatistics, summary
+from cmsapi.jobs.forecast import Forecast
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail
@@ -37,6 +39,7 @@ class Jobs:
         *,
         in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
+        max_credits: int | None = None,
     ) -> Fanout[I, R]:
         """Launch a job for each item and give the outcomes in the order in which they end.
 
@@ -52,6 +55,9 @@ class Jobs:
             in_flight: Jobs that are launched and not over, at the most. `"auto"` launches a job when its whole life,
                 from its launch to its result, fits into what the limit leaves.
             errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
+            max_credits: Launches, of one credit each, after which the next item has an `OutOfCreditsError` and no
+                more are taken. The same happens when a launch is refused and the balance turns out to be empty,
+                which takes one request to find out.
 
         Returns:
             An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
@@ -60,8 +66,10 @@ class Jobs:
             within("in_flight", in_flight, 1)
         if errors not in ("collect", "raise"):
             raise ArgumentError(f"errors is 'collect' or 'raise', not {errors!r}.", parameter="errors")
+        if max_credits is not None:
+            within("max_credits", max_credits, 0)
         self._desk.ensure_open()
-        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, self._desk)
+        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, max_credits, self._desk)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
@@ -121,10 +129,43 @@ class Jobs:
             ArgumentError: There is no such kind, or `id` cannot be an identifier.
         """
         self._desk.ensure_open()
-        try:
-            known = JobKind(kind)
-        except ValueError:
-            words = ", ".join(repr(word.value) for word in JobKind)
-            raise ArgumentError(f"kind is one of {words}, not {kind!r}.", parameter="kind") from None
+        known = _kind(kind)
         STRATEGIES[known].check(id)
         return Job(self._desk, known, id, Trail(began=self._desk.time(), watched=True))
+
+    def plan(self, kind: str, count: int) -> Forecast:
+        """Say what a fan-out would take: credits, requests and time. It launches and sends nothing.
+
+        It rests on how long such jobs took, as far as this process has seen it, and on what is left of the hour.
+
+        Args:
+            kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
+                `"knowledge_document"`.
+            count: How many jobs.
+
+        Raises:
+            ArgumentError: There is no such kind, or `count` is negative.
+        """
+        self._desk.ensure_open()
+        return self._desk.pacer.forecast(_kind(kind), self._desk.policy, within("count", count, 0))
+
+    def statistics(self, kind: str | None = None) -> JobStatistics:
+        """Show how the jobs of this account were looked at on this event loop; sends nothing.
+
+        Args:
+            kind: One kind of job, as in `plan`; all of them if left out.
+
+        Raises:
+            ArgumentError: There is no such kind.
+        """
+        self._desk.ensure_open()
+        tallies = self._desk.pacer.tallies
+        return summary(tallies.values() if kind is None else [tallies[_kind(kind)]])
+
+
+def _kind(word: str) -> JobKind:
+    try:
+        return JobKind(word)
+    except ValueError:
+        words = ", ".join(repr(kind.value) for kind in JobKind)
+        raise ArgumentError(f"kind is one of {words}, not {word!r}.", parameter="kind") from None

@@ -26,6 +26,7 @@ from cmsapi.instrumentation import Throttled
 from cmsapi.jobs.admission import Admission
 from cmsapi.jobs.durations import Durations, step_after, step_before
 from cmsapi.jobs.figures import Tally
+from cmsapi.jobs.forecast import Forecast, forecast
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.pacing import GROUPS, Load, Pace, Supply, plan
 from cmsapi.jobs.pages import Page, Pages
@@ -238,9 +239,7 @@ class Pacer:
     def _lost(self) -> Iterator[Watch]:
         pages = self.pages
         return (
-            watch
-            for watch in self._watches
-            if watch.kind is JobKind.KEYWORD_ANALYSIS and not pages.knows(watch.target)
+            watch for watch in self._watches if watch.kind is JobKind.KEYWORD_ANALYSIS and not pages.knows(watch.target)
         )
 
     def _explore(self, now: float) -> None:
@@ -356,6 +355,21 @@ class Pacer:
                 slots=slots,
             )
         return loads
+
+    def forecast(self, kind: JobKind, policy: PollPolicy, count: int) -> Forecast:
+        """Say what more jobs of a kind would take."""
+        loads, supply, key = self.loads(), self.supply(), (kind, policy)
+        before = plan(list(loads.values()), supply).spare if loads else supply.free
+        load = attrs.evolve(loads.pop(key, self.load(*key)), queued=count, slots=math.inf)
+        made = plan([load, *loads.values()], supply)
+        return forecast(
+            kind,
+            load,
+            made.paces[0],
+            attrs.evolve(supply, free=before),
+            per_second=self._find_limiter().windows.per_second,
+            learned_from=int(self.durations[kind].ends),
+        )
 
     def _result(self, kind: JobKind) -> float:
         """Return how many requests reading a result takes besides the look that finds its job over."""
@@ -500,7 +514,7 @@ class Pacer:
         limiter = self._find_limiter()
         room = max(0.0, limiter.windows.per_second - limiter.queue(Priority.POLL))
         due = self._timetable.take(now, room)
-        if due and len(due) == room or not room:
+        if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)
             self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))
         for watch in due:

@@ -1,0 +1,110 @@
+"""Stop a fan-out before it launches what nobody wants to pay for, or what there are no credits for."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping
+
+from cmsapi.errors import (
+    APIError,
+    ArgumentError,
+    CMSError,
+    ConflictError,
+    DeadlineError,
+    NotSentError,
+    OutOfCreditsError,
+    RateLimitWaitError,
+)
+from cmsapi.models import Credits
+
+# Which balance a launch draws on (specification, section 1).
+_BALANCES: Mapping[str, str] = {
+    "analyze_keyword": "analysis",
+    "analyze_prompt": "analysis",
+    "start_content_idea_search": "content_ideas_searches",
+    "generate_content": "ai_writing",
+}
+
+
+class Spending:
+    """Count the credits that a fan-out may still spend, one a launch.
+
+    Args:
+        max_credits: Credits that it may spend, or None for as many as there are.
+        read_credits: Reads the balances; one request.
+    """
+
+    def __init__(self, max_credits: int | None, read_credits: Callable[[], Awaitable[Credits]]) -> None:
+        self._left: float = math.inf if max_credits is None else max_credits
+        self._read_credits = read_credits
+        self._under_way = 0
+        self._settled = asyncio.Event()
+        # Launches for which the balance sufficed when it was last read; none is known before that.
+        self._covered: float = 0.0
+        self._reading = False
+        #: Why nothing more is launched, None as long as something is.
+        self.stopped: OutOfCreditsError | None = None
+
+    async def begin(self) -> bool:
+        """Take the credit of one launch, and tell whether there is one.
+
+        When none is left, it waits for the launches that are under way, which may be refused and give theirs back;
+        it also waits while the balance is being read.
+        """
+        while self.stopped is None and (self._reading or (self._left < 1 and self._under_way)):
+            self._settled.clear()
+            await self._settled.wait()
+        if self.stopped is None and self._left < 1:
+            self._stop("max_credits is spent")
+        if self.stopped is not None:
+            return False
+        self._left -= 1
+        self._covered -= 1
+        self._under_way += 1
+        return True
+
+    async def end(self, error: BaseException | None) -> None:
+        """Note how a launch ended; after a conflict it finds out whether credits are left.
+
+        Args:
+            error: Why there is no job, or None if there is one.
+        """
+        if error is not None and _is_free(error):
+            self._left += 1
+            self._covered += 1
+        try:
+            if isinstance(error, ConflictError) and self.stopped is None:
+                await self._look(_BALANCES.get(error.operation or ""))
+        finally:
+            self._under_way -= 1
+            self._settled.set()
+
+    async def _look(self, balance: str | None) -> None:
+        if balance is None or self._covered >= 1 or self._reading:
+            return
+        self._reading = True
+        try:
+            self._covered = getattr(await self._read_credits(), balance)
+        except CMSError:
+            # The conflict itself is told to the caller; of the balance nothing is known.
+            return
+        finally:
+            self._reading = False
+        if self._covered < 1:
+            self._stop("no credits are left for such launches")
+
+    def _stop(self, why: str) -> None:
+        self.stopped = OutOfCreditsError(
+            f"The fan-out stopped launching because {why}. For this item nothing was sent or charged, and no item "
+            "after it was taken; what is launched goes on. Run the rest again when there are credits."
+        )
+
+
+def _is_free(error: BaseException) -> bool:
+    """Tell whether a launch that failed so has certainly cost nothing."""
+    if isinstance(error, DeadlineError):
+        return not error.sent
+    if isinstance(error, APIError):
+        return error.status < 500
+    return isinstance(error, NotSentError | RateLimitWaitError | ArgumentError)

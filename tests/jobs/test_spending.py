@@ -1,0 +1,102 @@
+"""Fan-outs stop before they launch what nobody wants to pay for, or what there are no credits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Credits, Fault
+
+from .support import box, client_of
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_no_more_is_spent_than_allowed() -> None:
+    """With `max_credits`, so many items are launched; the next one says why it was not, and no other is taken."""
+    sandbox = box(30.0)
+    taken: list[str] = []
+
+    def items() -> Any:
+        for keyword_id in sandbox.keyword_ids:
+            taken.append(keyword_id)
+            yield keyword_id
+
+    async with client_of(sandbox) as client:
+        outcomes = [
+            outcome async for outcome in client.jobs.map(client.keywords.analyze, items(), max_credits=5, in_flight=3)
+        ]
+    done = [outcome.item for outcome in outcomes if outcome.error is None]
+    (refused,) = [outcome for outcome in outcomes if outcome.error is not None]
+    assert sorted(done) == sorted(taken[:5])
+    assert len(taken) == 6
+    assert refused.item == taken[5]
+    assert isinstance(refused.error, cmsapi.OutOfCreditsError)
+    assert "max_credits is spent" in str(refused.error)
+    assert len(sandbox.ledger.launches()) == 5
+
+
+async def test_a_launch_that_cost_nothing_gives_its_credit_back() -> None:
+    """What the service refused does not count towards `max_credits`."""
+    sandbox = box(30.0)
+    unknown = [f"kw_unknown{number}" for number in range(3)]
+    async with client_of(sandbox) as client:
+        items = [*unknown, *sandbox.keyword_ids[:4]]
+        outcomes = [outcome async for outcome in client.jobs.map(client.keywords.analyze, items, max_credits=4)]
+    assert sum(outcome.error is None for outcome in outcomes) == 4
+    assert {type(outcome.error) for outcome in outcomes if outcome.error} == {cmsapi.NotFoundError}
+
+
+async def test_a_launch_that_may_have_happened_counts_as_paid() -> None:
+    """An unknown outcome uses up one of `max_credits`."""
+    sandbox = box(30.0, rules=[Fault(match="POST *analyze", status=502, when="after")])
+    async with client_of(sandbox) as client:
+        items = sandbox.keyword_ids[:5]
+        outcomes = [
+            outcome async for outcome in client.jobs.map(client.keywords.analyze, items, max_credits=2, in_flight=1)
+        ]
+    assert [type(outcome.error) for outcome in outcomes] == [
+        cmsapi.LaunchUnknownError,
+        type(None),
+        cmsapi.OutOfCreditsError,
+    ]
+    assert len(sandbox.ledger.launches()) == 2
+
+
+async def test_an_empty_balance_stops_the_rest() -> None:
+    """When the credits run out, a fan-out finds that out with one request instead of being refused item by item."""
+    sandbox = box(30.0, credits=Credits(analysis=7), keywords=200)
+    async with client_of(sandbox) as client:
+        outcomes = [outcome async for outcome in client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)]
+    assert sum(outcome.error is None for outcome in outcomes) == 7
+    kinds = [type(outcome.error) for outcome in outcomes if outcome.error]
+    assert kinds.count(cmsapi.OutOfCreditsError) == 1
+    # Those that were on their way when the first was refused.
+    assert kinds.count(cmsapi.ConflictError) <= 40
+    assert sandbox.ledger.count(operation="get_me") == 1
+
+
+async def test_other_conflicts_do_not_stop_a_fan_out() -> None:
+    """A 409 for another reason is that item's own; the balance is read once and not for each of them."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as other:
+        for keyword_id in sandbox.keyword_ids[:6]:
+            await other.keywords.analyze(keyword_id)
+        async with client_of(sandbox) as client:
+            fanout = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+            outcomes = [outcome async for outcome in fanout]
+    assert sum(isinstance(outcome.error, cmsapi.ConflictError) for outcome in outcomes) == 6
+    assert sum(outcome.error is None for outcome in outcomes) == 14
+    assert sandbox.ledger.count(operation="get_me") == 1
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True])
+async def test_a_wrong_bound_is_refused(wrong: Any) -> None:
+    """`max_credits` is a whole number that is not negative."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.ArgumentError, match="max_credits"):
+            client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, max_credits=wrong)
+    assert len(sandbox.ledger) == 0
