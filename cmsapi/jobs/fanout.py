@@ -20,6 +20,7 @@ from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.ongoing import TRACES, Sending
 from cmsapi.jobs.spending import Spending
+from cmsapi.jobs.timetable import LoadKey
 
 # Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
 _ROOM = 1000
@@ -203,19 +204,20 @@ class Fanout(Generic[I, R]):
         self._ended.put_nowait(outcome)
 
     async def _launch_one(self, item: I) -> Job[R]:
-        job: Job[R] | None = None
+        key: LoadKey | None = None
         failure: BaseException | None = None
         try:
             job = _launched(await self._launch(item))
         except BaseException as error:
             failure = error
             raise
+        else:
+            key = (job.kind, self._desk.policy)
+            return job
         finally:
             self._launching.release()
-            key = (job.kind, self._desk.policy) if job is not None else None
             self._desk.pacer.admission.launched(self._backlog, key)
             await self._spending.end(failure)
-        return job
 
 
 def _launched(job: Job[R]) -> Job[R]:
