@@ -18,6 +18,8 @@ T = TypeVar("T")
 # Some limiters take a clock that reads 0 for one that was never set.
 START = 1000.0
 _READING = 1e-9
+# Real seconds with nothing left to wait for, after which a run fails instead of hanging.
+_IDLE = 10.0
 
 
 class VirtualLoop(looptime.LoopTimeEventLoop, asyncio.SelectorEventLoop):
@@ -33,7 +35,7 @@ class VirtualLoop(looptime.LoopTimeEventLoop, asyncio.SelectorEventLoop):
 
 def _loop() -> asyncio.AbstractEventLoop:
     # Cycles without progress are for tests that mix in real time; without them a run is many times as fast.
-    return VirtualLoop(start=START, noop_cycles=0)
+    return VirtualLoop(start=START, noop_cycles=0, idle_timeout=_IDLE)
 
 
 def in_virtual_time(main: Coroutine[Any, Any, T]) -> T:

@@ -7,7 +7,7 @@ import json
 import logging
 from pathlib import Path
 
-from benchmarks.fanout.measuring import STRATEGIES, Plan, measure
+from benchmarks.fanout.measuring import STRATEGIES, Selection, measure
 from benchmarks.fanout.report import markdown, plain
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.trials import TRIALS
@@ -18,12 +18,12 @@ _UNLISTED = "unlisted"
 _OF_UNLISTED = ("optimum", "cold", "warm")
 
 
-def _plan(options: argparse.Namespace) -> Plan:
+def _selection(options: argparse.Namespace) -> Selection:
     works = {ROWS[name].work: options.strategies for name in options.rows if name in ROWS}
     if _UNLISTED in options.rows:
         by = [name for name in _OF_UNLISTED if name in options.strategies]
         works.update({draw.work: by for draw in draws()})
-    return Plan(
+    return Selection(
         works=works,
         trials=[name for name in options.rows if name in TRIALS],
         modes=[mode for mode in ("cold", "warm") if mode in options.strategies],
@@ -47,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     # Strategies that use the hour up are told so; here that is a figure, not news.
     logging.getLogger("cmsapi").setLevel(logging.ERROR)
-    figures = measure(_plan(options))
+    figures = measure(_selection(options))
     if options.update is not None:
         replace_section(options.update, "fanout", markdown(figures))
     print(json.dumps(plain(figures), indent=2) if options.json else markdown(figures))

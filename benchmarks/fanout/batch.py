@@ -96,6 +96,7 @@ class Watched:
         number: Its place in the batch.
         launched_at: Loop time at which its launch left.
         age: Seconds from there to the last look that found it running.
+        looks: Looks so far.
     """
 
     number: int

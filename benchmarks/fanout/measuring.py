@@ -60,7 +60,7 @@ def _try(name: str, mode: str, seed: int) -> Calls | Awaiters:
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
+class Selection:
     """Say what is measured.
 
     Args:
@@ -80,24 +80,24 @@ class Plan:
     cache: Path | None = None
 
 
-def measure(plan: Plan) -> Figures:
-    """Measure what a plan says."""
-    seeds = range(plan.seeds)
-    runs = [(work, by, seed) for work, all_by in plan.works.items() for by in all_by for seed in seeds]
-    with Remembered(plan.cache) as remembered, ProcessPoolExecutor(plan.processes) as pool:
+def measure(selection: Selection) -> Figures:
+    """Measure what was selected."""
+    seeds = range(selection.seeds)
+    runs = [(work, by, seed) for work, all_by in selection.works.items() for by in all_by for seed in seeds]
+    with Remembered(selection.cache) as remembered, ProcessPoolExecutor(selection.processes) as pool:
         outcomes = {each: outcome for each in runs if (outcome := remembered.get(*each)) is not None}
         pending = {each: pool.submit(run, *each) for each in runs if each not in outcomes}
-        tries = {each: pool.submit(_try, *each) for each in itertools.product(plan.trials, plan.modes, seeds)}
+        tries = {each: pool.submit(_try, *each) for each in itertools.product(selection.trials, selection.modes, seeds)}
         for each, future in pending.items():
             outcomes[each] = future.result()
             if each[1] in _LANDMARKS:
                 remembered.put(*each, outcomes[each])
         batches = {
             work.name: {by: [outcomes[work, by, seed] for seed in seeds] for by in all_by}
-            for work, all_by in plan.works.items()
+            for work, all_by in selection.works.items()
         }
         trials = {
-            name: {mode: [tries[name, mode, seed].result() for seed in seeds] for mode in plan.modes}
-            for name in plan.trials
+            name: {mode: [tries[name, mode, seed].result() for seed in seeds] for mode in selection.modes}
+            for name in selection.trials
         }
-    return Figures(plan.seeds, batches, trials)
+    return Figures(selection.seeds, batches, trials)

@@ -74,10 +74,10 @@ class Optimum:
     def _serve(self) -> None:
         """Let go whoever's turn it is, and come back when the next one's is."""
         now = self._loop.time()
-        again = self._priced_at + max(_SECONDS, _PART * (now - self._begun))
-        if now >= again:
+        pause = max(_SECONDS, _PART * (now - self._begun))
+        if now >= self._priced_at + pause:
             self._reprice(now)
-        wake = again if now < again else math.inf
+        wake = self._priced_at + pause if self._batch.running else math.inf
         for job in self._batch.running:
             place = self._places.get(job)
             if place is None or place.turn.done():

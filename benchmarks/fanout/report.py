@@ -86,9 +86,10 @@ def markdown(figures: Figures) -> str:
     if any(name not in ROWS for name in figures.batches):
         parts += ["Work drawn at random; ratios to the informed optimum:", _unlisted(figures)]
     rows = [
-        [each.work, each.mode, each.name, each.figure, "met" if each.met else "**not met**"] for each in bars(figures)
+        [f"{each.work}; {each.mode}: {each.name}", each.figure, "met" if each.met else "**not met**"]
+        for each in bars(figures)
     ]
-    parts += ["The bars:", table(["work", "client", "bar", "figure", ""], rows)]
+    parts += ["The bars:", table(["bar", "figure", ""], rows)]
     return "\n\n".join(parts)
 
 
