@@ -41,11 +41,12 @@ format: $(READY) ## Format the code and mend what can be mended
 docs: $(DOCS_READY) ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench: ## Measure next to other libraries and write docs/benchmarks.md: a few minutes
+bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: some ten minutes
 	@$(MAKE) --no-print-directory VENV=.venv-bench figures
 
 figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
+	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md
 
 clean: ## Remove what these commands made
 	rm -rf $(VENV) .venv-bench docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt

@@ -90,7 +90,7 @@ def _of_trial(title: str, mode: str, outcomes: Sequence[Calls | Awaiters]) -> Ba
         worst = max(outcome.longest_wait for outcome in calls)
         met = worst <= _LONGEST_WAIT
         return Bar(
-            title, mode, f"none waits longer than a lone one by more than {_LONGEST_WAIT} s", f"{worst:.2f} s", met
+            title, mode, f"none takes longer than a lone one by more than {_LONGEST_WAIT} s", f"{worst:.2f} s", met
         )
     looked = [outcome for outcome in outcomes if isinstance(outcome, Awaiters)]
     looks, of_one = (fmean(getattr(outcome, name) for outcome in looked) for name in ("looks", "looks_of_one"))

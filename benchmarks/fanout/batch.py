@@ -135,8 +135,7 @@ class Batch:
         """Run it by a strategy, once."""
         loop = asyncio.get_running_loop()
         stopwatch = Stopwatch(self.service, loop.time())
-        in_flight = self.service.work.in_flight
-        free = asyncio.Semaphore(in_flight if isinstance(in_flight, int) else len(self.service.items))
+        free = asyncio.Semaphore(self.service.work.in_flight or len(self.service.items))
 
         async def one(number: int, item: str) -> None:
             await self._job(number, item, strategy)

@@ -88,9 +88,10 @@ class Plans:
         ages, over, integral = self.ages, self._over, self._integral
         last = AGES - 1
         cost, looks, following = [0.0] * AGES, [0.0] * AGES, [last] * AGES
-        looks[last] = 1.0
+        # Beyond the last age so few are left that one more look is reckoned for each.
+        cost[last], looks[last] = price * (1 - over[last]), 1.0
         # What a look at an age costs from there on, apart from what depends on the age before it.
-        onward = integral.copy()
+        onward = [*integral[:last], integral[last] + cost[last]]
         for index in range(last - 1, -1, -1):
             age, gone = ages[index], over[index]
             earliest = min(last, bisect.bisect_left(ages, age + SHORTEST_GAP))

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
-from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch, Work
-from cmsapi import Client, Job
+from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
+from cmsapi import Client, Job, RateLimits
 
 # Well over the hour that a request counts.
 _REST = 2 * 3600.0
 
 
-def client_of(service: Service) -> Client:
-    """Make a client of a service; nothing is learned yet."""
+def client_of(service: Service, *, reserve: int | None = None) -> Client:
+    """Make a client of a service; nothing is learned yet.
+
+    Args:
+        service: The service.
+        reserve: Requests of the hour to keep for other calls than looks; None leaves the SDK its default.
+    """
     sandbox = service.sandbox
-    return Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport)
+    limits = RateLimits(reserve=reserve)
+    return Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, limits=limits)
 
 
 async def fan_out(client: Client, service: Service, items: Iterable[str], done: Callable[[], object]) -> None:
@@ -32,7 +38,7 @@ async def fan_out(client: Client, service: Service, items: Iterable[str], done: 
             return client.content_ideas.search(workspace_id, item)
         return client.keywords.analyze(item)
 
-    async for outcome in client.jobs.map(launch, items, in_flight=_in_flight(service.work)):
+    async for outcome in client.jobs.map(launch, items, in_flight=service.work.in_flight or "auto"):
         outcome.result()
         done()
 
@@ -54,11 +60,6 @@ async def warm(service: Service) -> Outcome:
     async with client_of(service) as client:
         await rested(client, service)
         return await _measured(client, service)
-
-
-def _in_flight(work: Work) -> int | Literal["auto"]:
-    """Return how many may be in flight, as the work says."""
-    return work.in_flight if isinstance(work.in_flight, int) else "auto"
 
 
 async def _measured(client: Client, service: Service) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from typing import Literal, Self
+from typing import Self
 
 import attrs
 
@@ -32,7 +32,7 @@ class Work:
         name: What the draws of its durations depend on, beside the seed.
         kind: What is launched.
         jobs: How long each item takes.
-        in_flight: Jobs that may be launched and not over: a number, all of them, or as many as the SDK finds right.
+        in_flight: Jobs that may be launched and not over; None leaves that to whoever does it.
         lever: Whether the service offers a way of learning of ends that is cheaper than a look at each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
     """
@@ -40,7 +40,7 @@ class Work:
     name: str
     kind: Kind
     jobs: tuple[Distribution, ...]
-    in_flight: int | Literal["all", "auto"] = "all"
+    in_flight: int | None = None
     lever: bool = False
     pages: int | None = None
 

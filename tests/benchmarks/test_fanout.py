@@ -1,0 +1,138 @@
+"""The benchmark of fan-outs still runs, and its landmarks stand where they must."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from benchmarks.fanout.durations import Distribution, age_at, finished
+from benchmarks.fanout.looks import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
+from benchmarks.fanout.measuring import Figures, run
+from benchmarks.fanout.price import Group, Tokens, find_price
+from benchmarks.fanout.report import markdown, plain
+from benchmarks.fanout.rows import ROWS
+from benchmarks.fanout.trials import awaiters
+from benchmarks.fanout.unlisted import draws
+from benchmarks.fanout.work import Kind, Outcome, Work
+from benchmarks.virtual import in_virtual_time
+from cmsapi.sandbox.durations import Lognormal, Mixture, Weibull
+
+MINUTE = Lognormal(60, 0.6)
+DISTRIBUTIONS = [MINUTE, Weibull(232.5, 0.7), Mixture(((0.5, Lognormal(20, 0.25)), (0.5, Lognormal(300, 0.25))))]
+
+
+def first_looks(distribution: Distribution, looks: float, count: int) -> tuple[float, list[float]]:
+    """Return the mean lateness and the first ages of the plan that takes so many looks a job."""
+    plans = Plans(distribution)
+    plan = min((plans.at(power) for power in range(CHEAPEST, DEAREST)), key=lambda plan: abs(plan.looks[0] - looks))
+    ages, index = [], 0
+    for _ in range(count):
+        index = plan.following[index]
+        ages.append(plans.ages[index])
+    return plan.lateness, ages
+
+
+@pytest.mark.parametrize(
+    ("distribution", "looks", "lateness", "ages"),
+    [
+        (MINUTE, 1.30, 42, [94, 158, 226]),
+        (MINUTE, 1.20, 53, [108, 188, 276]),
+        (Lognormal(90, 0.5), 8.5, 4, [44, 56, 66]),
+    ],
+)
+def test_the_plans_are_those_of_the_theory(
+    distribution: Distribution, looks: float, lateness: float, ages: list[float]
+) -> None:
+    """For a budget of looks, lateness and first looks are those computed once by other means."""
+    found_lateness, found_ages = first_looks(distribution, looks, len(ages))
+    assert found_lateness == pytest.approx(lateness, abs=2)
+    assert found_ages == pytest.approx(ages, rel=0.05)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(DISTRIBUTIONS), st.integers(CHEAPEST, DEAREST - 1))
+def test_dearer_looks_are_fewer_and_later(distribution: Distribution, power: int) -> None:
+    """A higher price never means more looks or less lateness, and no look follows another at once."""
+    plans = Plans(distribution)
+    cheap, dear = plans.at(power), plans.at(power + 1)
+    assert dear.looks[0] <= cheap.looks[0] + 1e-6
+    assert dear.lateness >= cheap.lateness - 1e-6
+    assert all(plans.next_age(cheap, age, index) - age >= SHORTEST_GAP - 1e-9 for index, age in enumerate(plans.ages))
+
+
+@given(st.sampled_from(DISTRIBUTIONS), st.floats(1.05, 12.0), st.integers(1, 400))
+def test_the_price_uses_the_budget_up(distribution: Distribution, looks_each: float, count: int) -> None:
+    """The expected looks are those that the tokens allow, and tokens that come back later are not spent before."""
+    group = Group(plans_for(distribution), index=0, count=count, launched_at=0.0)
+    budget = looks_each * count
+    price = find_price([group], Tokens(now=0.0, left=budget, returns=[]))
+    expected = (1 - price.below) * group.looks(price.power) + price.below * group.looks(price.power - 1)
+    assert expected == pytest.approx(min(budget, group.looks(CHEAPEST)), abs=0.01)
+    returns = [100.0] * count
+    price = find_price([group], Tokens(now=0.0, left=budget / 2, returns=returns))
+    if price.power < Tokens(0.0, 0.0, returns).dearest:
+        assert group.looks_before(price.power, 100.0) <= budget / 2
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_what_is_drawn_is_what_is_planned_with(distribution: Distribution) -> None:
+    """The probability that the optimum reckons with is the share of the drawn durations."""
+    rng = random.Random(0)
+    drawn = [distribution(rng) for _ in range(4000)]
+    for probability in (0.1, 0.5, 0.9):
+        age = age_at(distribution, probability)
+        assert finished(distribution, age) == pytest.approx(probability, abs=1e-3)
+        assert sum(duration <= age for duration in drawn) / len(drawn) == pytest.approx(probability, abs=0.03)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, list[Outcome]]:
+    """Do 240 searches, too many for looks without a plan, by some strategies."""
+    work = Work(name="searches", kind=Kind.SEARCH, jobs=(MINUTE,) * 240)
+    return {strategy: [run(work, strategy, 1)] for strategy in ("oracle", "optimum", "naive", "cold")}
+
+
+def test_the_landmarks_stand_in_order(outcomes: dict[str, list[Outcome]]) -> None:
+    """Nobody is faster than the oracle, nor the naive strategy faster than the optimum; nobody is refused."""
+    oracle, optimum, naive = (outcomes[name][0] for name in ("oracle", "optimum", "naive"))
+    assert oracle.turnaround < optimum.turnaround < naive.turnaround
+    assert oracle.requests == 3
+    assert oracle.lateness < 1
+    assert optimum.requests * 240 <= 1000
+    assert [outcome.refused for (outcome,) in outcomes.values()] == [0] * len(outcomes)
+
+
+def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None:
+    """Every strategy has its row, every bar its figure, and the plain values are JSON."""
+    trials = {"awaiters": {"cold": [in_virtual_time(awaiters(0, warm=False))]}}
+    figures = Figures(1, {"searches": outcomes}, trials)
+    shown = markdown(figures)
+    assert ROWS["searches"].title in shown
+    assert "| informed optimum |" in shown
+    document = json.loads(json.dumps(plain(figures)))
+    assert [bar["name"] for bar in document["bars"]] == [
+        "all in hand, ratio to the optimum, ≤ 1.15",
+        "mean turnaround, ratio to the optimum, ≤ 1.3",
+        "looks of one stream, none too soon after another",
+        "no 429",
+    ]
+    assert document["batches"]["searches"]["optimum"][0]["turnaround"] > 0
+
+
+def test_all_strategies_meet_the_same_durations() -> None:
+    """A warm client's measured batch takes as long as a cold one's, whatever came before."""
+    work = Work(name="few", kind=Kind.SEARCH, jobs=(Lognormal(20, 0.5),) * 8)
+    cold, warm, oracle = (run(work, strategy, 3) for strategy in ("cold", "warm", "oracle"))
+    ends = [outcome.turnaround - outcome.lateness for outcome in (cold, warm, oracle)]
+    assert ends == pytest.approx([ends[0]] * 3, abs=0.5)
+
+
+def test_what_is_drawn_at_random_is_always_the_same() -> None:
+    """Work that nobody lists differs from draw to draw and fits into an hour."""
+    drawn = draws()
+    assert drawn == draws()
+    assert len({draw.told for draw in drawn}) == len(drawn) >= 10
+    assert all(len(draw.work.jobs) * (2 + draw.work.results) < 1000 for draw in drawn)
