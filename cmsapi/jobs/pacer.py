@@ -234,7 +234,8 @@ class Pacer:
 
     def explores(self, watch: Watch, page_id: str) -> bool:
         """Tell whether to read the list of a web page, to learn which jobs can be looked at together."""
-        return self.stretches(watch) and self.lost and self.pages.met(page_id)
+        hidden = self.pages.show_states is False
+        return not hidden and self.stretches(watch) and self.lost and self.pages.met(page_id)
 
     def _lost(self) -> Iterator[Watch]:
         pages = self.pages
