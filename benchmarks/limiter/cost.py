@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from benchmarks.limiter.contestants import CONTESTANTS, ONE_AIOLIMITER, OURS, Acquire, Contestant
-from cmsapi.state.windows import Quota, Windows
+from cmsapi.state.windows import Quota, Token, Windows
 from cmsapi.transport.ratelimit import Permit, RateLimiter
 
 _TURNS = 1000
@@ -31,8 +31,10 @@ WITH_HEADERS = "cmsapi, departure and headers noted"
 def _aged(per_second: int, per_hour: int) -> Iterator[Acquire]:
     windows = Windows(per_second, per_hour, first_alone=False)
     then = time.monotonic() - _A_MINUTE_OVER_AN_HOUR
-    for _ in range(per_hour):
-        windows.answered(windows.take(then), then)
+    for number in range(per_hour):
+        token, at = Token(), then + number / per_second
+        assert windows.take(token, at)
+        windows.answered(token, at)
     yield RateLimiter(windows).acquire
 
 

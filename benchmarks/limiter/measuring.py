@@ -11,7 +11,16 @@ import attrs
 from benchmarks.limiter import cost
 from benchmarks.limiter.cancelling import lost_turns
 from benchmarks.limiter.contestants import CONTESTANTS, ONE_AIOLIMITER, OURS, REMEMBERED, Contestant
-from benchmarks.limiter.scenario import Outcome, Scenario, heavy_tail, run, silence, slow_always, slow_now_and_then
+from benchmarks.limiter.scenario import (
+    Outcome,
+    Scenario,
+    heavy_tail,
+    run,
+    silence,
+    slow_always,
+    slow_now_and_then,
+    stuck_now_and_then,
+)
 
 SEEDS = 5
 _MAIN = Scenario()
@@ -41,6 +50,7 @@ HARDSHIPS = {
     "answers": Hardship("2 % of the answers take 1 to 6 s more", attrs.evolve(_MAIN, handling=slow_now_and_then)),
     "tail": Hardship("2 % of the delays, each way, are 1 to 6 s", attrs.evolve(_MAIN, delay=heavy_tail)),
     "slow": Hardship("every request is handled for 5 s", attrs.evolve(_MAIN, handling=slow_always)),
+    "stuck": Hardship("2 % of the requests are handled for 25 s", attrs.evolve(_MAIN, handling=stuck_now_and_then)),
     "day": Hardship("24 hours", attrs.evolve(_MAIN, seconds=24 * 3600.0), seeds=1),
     "silence": Hardship("25 s of silence, 100 callers that wait", _SILENCE, silent=True),
     "dies": Hardship("the same; callers give up after 10 s", attrs.evolve(_SILENCE, patience=10.0), silent=True),

@@ -41,6 +41,11 @@ def slow_always(rng: random.Random) -> float:
     return 5.0
 
 
+def stuck_now_and_then(rng: random.Random) -> float:
+    """Draw a time of handling of which one in fifty is 25 s and the others are nothing."""
+    return 25.0 if rng.random() < 0.02 else 0.0
+
+
 def silence(begin: float, end: float) -> Callable[[random.Random], float]:
     """Hold everything that would arrive during a silence, and deliver it when the network is back."""
     start: float | None = None

@@ -140,7 +140,7 @@ class Pipeline:
             raise
         except BaseException as error:
             # Cancelled or failed: the request counts as sent unless it is certain that it was not.
-            unsent = self._tells and not permit.departed
+            unsent = self._tells and permit.stage == "taken"
             permit.unsent() if unsent else permit.lost()
             if isinstance(error, TimeoutError) and scope.expired():
                 raise self._timed_out(unsent) from error
@@ -230,7 +230,7 @@ class _Call:
             response = await pipeline.carry(self.request, permit)
         except BaseException as error:
             # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
-            self.in_doubt = self.in_doubt or permit.lost_on_the_way
+            self.in_doubt = self.in_doubt or permit.stage == "lost"
             self.tell(None, type(error).__name__, waited=began - asked, duration=loop.time() - began)
             raise
         self.tell(response.status, None, waited=began - asked, duration=loop.time() - began)

@@ -35,6 +35,10 @@ class Priority(enum.IntEnum):
     POLL = 3
 
 
+# A name of its own, because looking a member up costs a tenth of a turn.
+_SPARING = Priority.POLL
+
+
 @attrs.frozen
 class RateLimit:
     """Show how much of the limits is left, as this client knows it.
@@ -46,7 +50,7 @@ class RateLimit:
         reserve: Requests of the hour that polls leave to other calls.
         queued: Calls that wait for quota.
         waiting: The same by lane: `"interactive"`, `"launch"`, `"result"`, `"poll"`.
-        in_flight: Requests without an answer yet.
+        in_flight: Requests that wait for their answer.
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
         paused_for: Seconds that all calls rest because of a 429.
     """
@@ -62,49 +66,37 @@ class RateLimit:
     paused_for: float
 
 
-class Permit:
+class Permit(Token):
     """Allow one request. Whoever holds it must end it: `answered`, `lost` or `unsent`."""
 
-    __slots__ = ("_limiter", "_token")
+    __slots__ = ("_limiter",)
 
-    def __init__(self, limiter: RateLimiter, token: Token) -> None:
+    def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
-        self._token = token
-
-    @property
-    def departed(self) -> bool:
-        """Whether bytes may have left."""
-        return self._token.departed
-
-    @property
-    def lost_on_the_way(self) -> bool:
-        """Whether the request may have arrived although no answer came."""
-        return self._token.lost_at is not None
-
-    def departing(self) -> None:
-        """Note that the request's bytes may leave from now on."""
-        self._limiter.windows.departing(self._token, asyncio.get_running_loop().time())
 
     def answered(self, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
         limiter = self._limiter
-        now = asyncio.get_running_loop().time()
-        limiter.windows.answered(self._token, now, quota)
-        limiter.serve(now)
+        now = limiter.time()
+        limiter.windows.answered(self, now, quota)
+        if limiter.queued:
+            limiter.serve(now)
 
     def lost(self) -> None:
         """Note that there will be no answer, although the request may still arrive."""
-        now = asyncio.get_running_loop().time()
-        self._limiter.windows.lost(self._token, now)
-        self._limiter.serve(now)
+        limiter = self._limiter
+        now = limiter.time()
+        limiter.windows.lost(self, now)
+        limiter.serve(now)
 
     def unsent(self) -> None:
         """Give the permit back: nothing has left this machine."""
-        self._limiter.windows.unsent(self._token)
-        self._limiter.serve(asyncio.get_running_loop().time())
+        limiter = self._limiter
+        limiter.windows.unsent(self)
+        limiter.serve(limiter.time())
 
 
-Lane: TypeAlias = "OrderedDict[asyncio.Future[Permit], None]"
+Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
 
 
 class RateLimiter:
@@ -116,6 +108,10 @@ class RateLimiter:
 
     def __init__(self, windows: Windows) -> None:
         self.windows = windows
+        self._loop = asyncio.get_running_loop()
+        self.time = self._loop.time
+        # How many calls wait in all lanes.
+        self.queued: int = 0
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._paused_until = -math.inf
@@ -140,52 +136,58 @@ class RateLimiter:
             RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
                 is over, because others went first or the service asked for a pause.
         """
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        if self._front() is None and self._next_time(now, priority) <= now:
-            return Permit(self, self.windows.take(now))
+        now, permit, sparing = self.time(), Permit(self), priority is _SPARING
+        if not self.queued and now >= self._paused_until and self.windows.take(permit, now, sparing=sparing):
+            return permit
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
             raise _too_long(expected, max_wait)
         if expected > LONG_WAIT and announce is not None and now >= self._told_until:
             self._told_until = now + expected
             announce(expected)
-        waiter: asyncio.Future[Permit] = loop.create_future()
-        self._lanes[priority][waiter] = None
-        self.serve(now)
         patience = asyncio.timeout(max_wait)
         try:
             async with patience:
-                try:
-                    return await waiter
-                except asyncio.CancelledError:
-                    self._lanes[priority].pop(waiter, None)
-                    if not waiter.cancelled():
-                        waiter.result().unsent()
-                    raise
+                await self._turn(permit, priority)
         except TimeoutError:
             if max_wait is None or not patience.expired():
                 raise
-            raise _too_long(self.expected_wait(priority, loop.time()), max_wait) from None
+            raise _too_long(self.expected_wait(priority, self.time()), max_wait) from None
+        return permit
+
+    async def _turn(self, permit: Permit, priority: Priority) -> None:
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        lane = self._lanes[priority]
+        lane[waiter] = permit
+        self.queued += 1
+        self.serve(self.time())
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self._leave(lane, waiter)
+            if not waiter.cancelled():
+                permit.unsent()
+            raise
 
     def serve(self, now: float) -> None:
         """Give permits to waiters while there are some, and wake up when the next may be free."""
         while (priority := self._front()) is not None:
-            when = self._next_time(now, priority)
-            if when > now:
-                self._wake_at(when)
+            lane, sparing = self._lanes[priority], priority is _SPARING
+            waiter, permit = next(iter(lane.items()))
+            if now < self._paused_until or not self.windows.take(permit, now, sparing=sparing):
+                self._wake_at(max(self._paused_until, self.windows.next_time(now, sparing=sparing)))
                 return
-            waiter, _ = self._lanes[priority].popitem(last=False)
-            waiter.set_result(Permit(self, self.windows.take(now)))
+            self._leave(lane, waiter)
+            waiter.set_result(None)
 
     def pause(self, seconds: float) -> None:
         """Let everybody rest, because the service said so (429)."""
-        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
+        self._paused_until = max(self._paused_until, self.time() + seconds)
 
     def expected_wait(self, priority: Priority, now: float) -> float:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
         ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
-        sparing = priority is Priority.POLL
+        sparing = priority is _SPARING
         return max(self._paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
 
     def queue(self, priority: Priority) -> int:
@@ -201,7 +203,7 @@ class RateLimiter:
         Args:
             now: Time of the loop.
         """
-        return self.windows.free(now) - self._queued()
+        return self.windows.free(now) - self.queued
 
     def returning(self, now: float, within: float) -> int:
         """Return how many requests of the hour come back within a span.
@@ -230,7 +232,7 @@ class RateLimiter:
 
     def snapshot(self) -> RateLimit:
         """Show the limits as they stand."""
-        now = asyncio.get_running_loop().time()
+        now = self.time()
         windows = self.windows
         reset_in = windows.reset_in(now)
         limited = windows.per_hour != math.inf
@@ -239,28 +241,27 @@ class RateLimiter:
             remaining=max(0, int(windows.remaining)) if limited else None,
             reset_in=reset_in,
             reserve=int(windows.reserve),
-            queued=self._queued(),
+            queued=self.queued,
             waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
             in_flight=windows.in_flight,
             foreign=windows.foreign,
             paused_for=max(0.0, self._paused_until - now),
         )
 
-    def _queued(self) -> int:
-        return sum(len(lane) for lane in self._lanes)
-
-    def _next_time(self, now: float, priority: Priority) -> float:
-        return max(self._paused_until, self.windows.next_time(now, sparing=priority is Priority.POLL))
-
     def _front(self) -> Priority | None:
         for priority in Priority:
             lane = self._lanes[priority]
             while lane:
-                if not next(iter(lane)).done():
+                waiter = next(iter(lane))
+                if not waiter.done():
                     return priority
                 # Cancelled, but its task has not run yet to say so.
-                lane.popitem(last=False)
+                self._leave(lane, waiter)
         return None
+
+    def _leave(self, lane: Lane, waiter: asyncio.Future[None]) -> None:
+        if lane.pop(waiter, None) is not None:
+            self.queued -= 1
 
     def _wake_at(self, when: float) -> None:
         if self._timer is not None:
@@ -269,11 +270,11 @@ class RateLimiter:
             self._timer.cancel()
             self._timer = None
         if when != math.inf:
-            self._timer = asyncio.get_running_loop().call_at(when, self._wake)
+            self._timer = self._loop.call_at(when, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
-        self.serve(asyncio.get_running_loop().time())
+        self.serve(self.time())
 
 
 def _too_long(expected: float, max_wait: float) -> RateLimitWaitError:

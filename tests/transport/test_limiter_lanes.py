@@ -10,7 +10,7 @@ import pytest
 
 from cmsapi.config import RateLimits
 from cmsapi.sandbox import Faults, Sandbox
-from cmsapi.state.windows import HOUR, Quota, Windows
+from cmsapi.state.windows import HOUR, Quota, Token, Windows
 from cmsapi.transport.accounts import limiter_of
 from cmsapi.transport.message import Request
 from cmsapi.transport.protocol import read_quota
@@ -22,6 +22,13 @@ pytestmark = pytest.mark.looptime
 def limiter_with(per_second: int | None, per_hour: int | None, reserve: int | None = None) -> RateLimiter:
     """Give a limiter whose hour is known to be unused."""
     return RateLimiter(Windows(per_second, per_hour, reserve=reserve, first_alone=False))
+
+
+def taken(windows: Windows, now: float) -> Token:
+    """Take a token that is free."""
+    token = Token()
+    assert windows.take(token, now)
+    return token
 
 
 async def spent(limiter: RateLimiter, count: int, priority: Priority = Priority.INTERACTIVE) -> None:
@@ -79,9 +86,9 @@ async def test_the_reserve_is_a_fiftieth_by_default(per_hour: int, default: int)
 async def test_the_reserve_shrinks_with_the_limit_of_the_service() -> None:
     """A service that allows less leaves a reserve in proportion, and never so much that no poll is left."""
     windows = Windows(20, 1000, reserve=900, first_alone=False)
-    windows.answered(windows.take(0.0), 0.0, Quota(100, 99, 3600.0))
+    windows.answered(taken(windows, 0.0), 0.0, Quota(100, 99, 3600.0))
     assert windows.reserve == 90
-    windows.answered(windows.take(0.0), 0.0, Quota(1, 0, 3600.0))
+    windows.answered(taken(windows, 0.0), 0.0, Quota(1, 0, 3600.0))
     assert windows.reserve == 0
 
 
@@ -174,7 +181,7 @@ async def test_what_returns_and_when() -> None:
 async def test_what_others_used_returns_too() -> None:
     """`Reset` says when the oldest request of the key comes back; the rest of the others' come back within the hour."""
     windows = Windows(None, 100, first_alone=False)
-    windows.answered(windows.take(0.0), 0.0, Quota(100, 49, 600.0))
+    windows.answered(taken(windows, 0.0), 0.0, Quota(100, 49, 600.0))
     assert windows.foreign == 50
     assert windows.first_return(0.0) == pytest.approx(601)
     assert [windows.returning(0.0, span) for span in (600, 602, HOUR - 1, HOUR)] == [0, 1, 1, 51]

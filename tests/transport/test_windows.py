@@ -13,9 +13,17 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, Quota, Token, Windows
+from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD
+from cmsapi.state.windows import HOUR, Quota, Token, Windows
 
 ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
+
+
+def taken(windows: Windows, now: float) -> Token:
+    """Take a token that is free."""
+    token = Token()
+    assert windows.take(token, now)
+    return token
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +33,7 @@ class Fate:
     Args:
         pause: Seconds before it is wanted.
         connecting: Seconds before its bytes may leave.
-        up: Seconds from then to its arrival; at most the cap, which is what the limiter leans on.
+        up: Seconds from then to its arrival.
         down: Seconds from then until its answer, or until it is given up.
         end: How it ends.
         foreign: Requests of somebody else that arrive when this one is wanted.
@@ -100,7 +108,7 @@ class World:
             assert soonest > self.now or self._events, "the timer would spin"
             self.run_until(soonest)
         self.held.append(self.now - asked)
-        return self.windows.take(self.now)
+        return taken(self.windows, self.now)
 
     def send(self, fate: Fate) -> None:
         self.run_until(self.now + fate.pause)
@@ -110,7 +118,7 @@ class World:
         windows = self.windows
 
         def depart() -> None:
-            windows.departing(token, self.now)
+            token.departing()
             if fate.end == NEVER_ARRIVED:
                 self.at(self.now + fate.up + fate.down, lambda: windows.lost(token, self.now))
             else:
@@ -136,7 +144,7 @@ def fates(*ends: str, foreign: int = 0) -> st.SearchStrategy[list[Fate]]:
             Fate,
             pause=st.sampled_from([0.0, 0.0, 0.0, 0.0, 0.01, 0.3, 1.0, 40.0, 1200.0, 3590.0, 3598.0]) | st.floats(0, 3),
             connecting=st.sampled_from([0.0, 0.0, 0.0, 1.0, 9.0]),
-            up=st.sampled_from([0.0, 0.02, 0.2, 1.0, IN_FLIGHT_CAP]) | st.floats(0, IN_FLIGHT_CAP),
+            up=st.sampled_from([0.0, 0.02, 0.2, 1.0, 6.0, 30.0]) | st.floats(0, 3),
             down=st.sampled_from([0.0, 0.02, 0.2, 1.0, 5.0, 30.0]) | st.floats(0, 3),
             end=st.sampled_from(ends),
             foreign=st.integers(0, foreign),
@@ -153,8 +161,9 @@ def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, **options: A
     world.finish()
     assert world.server.most_within(1.0) <= per_second
     assert world.server.most_within(3600.0) <= per_hour
-    assert world.windows.in_flight <= sum(fate.end != ANSWERED for fate in run)
-    world.now += 100.0
+    assert world.windows.in_flight == 0
+    assert world.windows.unsettled <= sum(fate.end != ANSWERED for fate in run)
+    world.now += LOST_FOR_GOOD
     world.windows.next_time(world.now)
     return world
 
@@ -164,7 +173,7 @@ def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, **options: A
 def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> None:
     """However requests overtake each other, no second and no hour sees one too many, and nobody else is suspected."""
     world = drive(run, first_alone=first_alone)
-    assert (world.most_foreign, world.windows.in_flight) == (0, 0)
+    assert (world.most_foreign, world.windows.unsettled) == (0, 0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -172,7 +181,7 @@ def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> Non
 def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
     """Requests that never arrived, were never sent or not answered keep the limits and hang nobody."""
     world = drive(run)
-    assert (world.most_foreign, world.windows.in_flight) == (0, 0)
+    assert (world.most_foreign, world.windows.unsettled) == (0, 0)
 
 
 @settings(max_examples=100, deadline=None)
@@ -195,7 +204,7 @@ def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> No
             inside = [at for at in answered if at + 1.0 > now]
             assert (windows.next_time(now) <= now) == (len(inside) < 5)
             if len(inside) < 5:
-                windows.answered(windows.take(now), now)
+                windows.answered(taken(windows, now), now)
                 answered.append(now)
         now += gap
 
@@ -204,9 +213,9 @@ def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> No
 
 
 def spent(windows: Windows, count: int, now: float = 0.0, quota: Quota | None = None) -> None:
-    """Take and settle tokens at one moment, whatever the burst."""
+    """Take and settle tokens at one moment."""
     for _ in range(count):
-        windows.answered(windows.take(now), now, quota)
+        windows.answered(taken(windows, now), now, quota)
 
 
 def test_memory() -> None:
@@ -214,26 +223,25 @@ def test_memory() -> None:
     tracemalloc.start()
     windows = Windows(20, 1000)
     for moment in range(2000):
-        spent(windows, 1, float(moment))
-    for _ in range(20):
-        windows.departing(windows.take(5000.0), 5000.0)
+        spent(windows, 1, 4.0 * moment)
+    held = [taken(windows, 9000.0) for _ in range(20)]
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert windows.in_flight == 20
+    assert windows.in_flight == len(held)
     assert size <= 12 * 1024
 
 
 def test_reset_frees_the_oldest_only() -> None:
     """`Reset` is when one request leaves, not when all are back, and no epoch."""
     windows = Windows(None, 1000)
-    first = windows.take(0.0)
+    first = taken(windows, 0.0)
     windows.answered(first, 0.1, Quota(1000, 0, 10))
     assert (windows.foreign, windows.remaining) == (999, 0)
     assert windows.next_time(0.1) == pytest.approx(11.1)
     assert windows.expected_wait(0, 0.1) == pytest.approx(11.0)
     assert windows.expected_wait(1, 0.1) == pytest.approx(HOUR, abs=0.2)
     assert windows.next_time(11.2) == 11.2
-    windows.take(11.2)
+    taken(windows, 11.2)
     assert windows.next_time(11.3) > 3000
     assert windows.reset_in(0.1) == pytest.approx(HOUR)
 
@@ -271,8 +279,8 @@ def test_a_slow_answer_invents_nobody() -> None:
     """An answer tells what was counted when its request arrived; what has left since was ours all the same."""
     windows = Windows(20, 12, first_alone=False)
     spent(windows, 11, 0.1)
-    slow = windows.take(3599.0)
-    windows.departing(slow, 3599.0)
+    slow = taken(windows, 3599.0)
+    slow.departing()
     windows.next_time(3605.0)
     windows.answered(slow, 3605.0, Quota(12, 0, 1))
     assert (windows.foreign, windows.remaining) == (0, 11)
@@ -329,53 +337,129 @@ def test_unlimited_windows_hold_nothing_back() -> None:
     windows = Windows(None, None)
     for _ in range(100):
         assert windows.next_time(0.0) == 0.0
-        windows.take(0.0)
+        taken(windows, 0.0)
     assert (windows.remaining, windows.reset_in(0.0), windows.expected_wait(10**6, 0.0)) == (math.inf, 0.0, 0.0)
 
 
-def test_a_full_hour_in_flight_is_woken_by_the_cap() -> None:
-    """When all of the hour is in flight and lost, the cap wakes whoever waits."""
+# What was given up
+
+
+def test_a_slow_answer_costs_one_token() -> None:
+    """A request that is open holds its token however long the answer takes, and nobody else waits for it."""
+    windows = Windows(2, 1000, first_alone=False)
+    slow = taken(windows, 0.0)
+    for moment in range(1, 50):
+        assert windows.next_time(float(moment)) == moment
+        spent(windows, 1, float(moment))
+        assert windows.next_time(float(moment)) == moment + 1
+    windows.answered(slow, 50.0)
+    assert (windows.unsettled, windows.next_time(50.5)) == (0, 50.5)
+
+
+def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
+    """An answer to a request that left earlier says nothing; one to a later request does, and the cap follows."""
+    windows = Windows(20, 1000, first_alone=False)
+    early, given_up = taken(windows, 0.0), taken(windows, 0.0)
+    windows.lost(given_up, 1.0)
+    windows.answered(early, 1.5)
+    late = taken(windows, 1.5)
+    windows.next_time(10.0)
+    assert windows.unsettled == 2
+    windows.answered(late, 10.0)
+    assert (windows.next_time(11.9), windows.unsettled) == (11.9, 1)
+    assert (windows.next_time(12.0), windows.unsettled) == (12.0, 0)
+    # It is counted as of the time at which it settled, also when nobody looked.
+    assert windows.returning(500.0, 12.0 + HOUR - 500.0) == 3
+    assert windows.returning(500.0, 11.9 + HOUR - 500.0) == 2
+
+
+def test_without_an_answer_what_was_given_up_settles_all_the_same() -> None:
+    """When nothing else is ever sent, a request that was given up settles after two minutes."""
+    windows = Windows(20, 1000, first_alone=False)
+    windows.lost(taken(windows, 0.0), 30.0)
+    windows.next_time(30.0 + LOST_FOR_GOOD - 0.1)
+    assert windows.unsettled == 1
+    windows.next_time(30.0 + LOST_FOR_GOOD)
+    assert (windows.unsettled, windows.remaining) == (0, 999)
+
+
+def test_a_full_hour_that_was_given_up_comes_back() -> None:
+    """When all of the hour was given up, it comes back an hour after the time at which it can no longer arrive."""
     windows = Windows(None, 3, first_alone=False)
-    tokens = [windows.take(0.0) for _ in range(3)]
-    assert windows.next_time(0.0) == math.inf
-    for token in tokens:
+    for token in [taken(windows, 0.0) for _ in range(3)]:
         windows.lost(token, 30.0)
-    assert windows.next_time(30.0) == 30.0 + IN_FLIGHT_CAP
-    assert windows.next_time(32.0) == 32.0 + HOUR
+    now = 30.0
+    while (when := windows.next_time(now)) > now:
+        now = when
+    assert now == 30.0 + LOST_FOR_GOOD + HOUR
 
 
 def test_silence_lets_one_probe_out() -> None:
-    """When nothing has answered for the cap, one request at a time goes, and an answer ends it."""
+    """When something was given up and nothing is answered for the cap, one request at a time goes, until an answer."""
     windows = Windows(20, 1000, first_alone=False)
-    held = [windows.take(0.0) for _ in range(5)]
+    held = [taken(windows, 0.0) for _ in range(20)]
+    assert windows.next_time(9.0) == math.inf
     for token in held:
-        windows.departing(token, 0.0)
-    assert windows.next_time(1.9) == 1.9
-    probe = windows.take(2.5)
-    windows.departing(probe, 2.5)
-    assert windows.next_time(2.6) == math.inf
-    windows.lost(probe, 12.0)
-    assert windows.next_time(12.0) == 12.0
-    second = windows.take(12.0)
-    windows.departing(second, 12.0)
-    assert windows.next_time(12.5) == 12.0 + IN_FLIGHT_CAP
-    windows.answered(second, 13.0)
-    assert windows.next_time(13.0) == 13.0
-    for token in held:
-        windows.answered(token, 13.1)
-    assert windows.in_flight == 0 or windows.next_time(20.0) == 20.0
+        windows.lost(token, 10.0)
+    assert windows.next_time(10.0) == 10.0 + IN_FLIGHT_CAP
+    probe = taken(windows, 12.0)
+    assert windows.next_time(12.0) == 10.0 + LOST_FOR_GOOD
+    windows.lost(probe, 22.0)
+    second = taken(windows, 22.0)
+    windows.answered(second, 22.3)
+    # The network lives: what it may still deliver is waited for, and then everything is as before.
+    now = 22.3
+    while (when := windows.next_time(now)) > now:
+        now = when
+    assert now == 22.3 + IN_FLIGHT_CAP + 1.0
+    assert windows.unsettled == 0
+
+
+def test_a_dead_service_is_asked_forever() -> None:
+    """Hours without any answer: one probe after the other, no burst, and never an end to it."""
+    windows = Windows(20, 1000, first_alone=False)
+    now = 0.0
+    sent: list[float] = []
+    for token in [taken(windows, 0.0) for _ in range(20)]:
+        windows.lost(token, 10.0)
+    while len(sent) < 1500:
+        if (when := windows.next_time(now)) > now:
+            assert when < math.inf
+            now = when
+            continue
+        sent.append(now)
+        probe = taken(windows, now)
+        assert windows.next_time(now) > now
+        now += 10.0
+        windows.lost(probe, now)
+    assert sent[-1] <= 1520 * 10.0
+
+
+def test_giving_up_at_once_does_not_make_probes_of_all() -> None:
+    """Callers that give up before any answer can come do not exceed the second, however many they are."""
+    windows = Windows(5, 1000, first_alone=False)
+    sent: list[float] = []
+    now = 0.0
+    while now < 20.0:
+        if windows.next_time(now) <= now:
+            sent.append(now)
+            windows.lost(taken(windows, now), now)
+        now += 0.01
+    assert len(sent) > 20
+    assert all(later - earlier >= 1.0 for earlier, later in zip(sent, sent[5:], strict=False))
 
 
 def test_ending_twice_changes_nothing() -> None:
-    """A token that the cap has settled is not settled again by its late answer, and cannot be given back."""
+    """Whatever ended a token first, it is not ended again."""
     windows = Windows(20, 1000, first_alone=False)
-    late, other = windows.take(0.0), windows.take(0.1)
-    windows.departing(late, 0.0)
-    windows.departing(late, 5.0)
-    windows.departing(other, 0.1)
-    windows.answered(other, 0.2)
-    windows.next_time(3.0)
-    assert windows.in_flight == 0
-    windows.answered(late, 4.0)
-    windows.unsent(late)
-    assert (windows.in_flight, windows.remaining) == (0, 998)
+    for first in (windows.answered, windows.lost, lambda token, now: windows.unsent(token)):
+        token = taken(windows, 0.0)
+        token.departing()
+        first(token, 0.1)
+        before = (token.stage, windows.unsettled, windows.remaining)
+        token.departing()
+        windows.answered(token, 0.2)
+        windows.lost(token, 0.2)
+        windows.unsent(token)
+        assert (token.stage, windows.unsettled, windows.remaining) == before
+    assert (windows.unsettled, windows.remaining) == (1, 998)
