@@ -16,7 +16,8 @@ from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
 from cmsapi import OPERATIONS, RateLimits, RetryPolicy, Timeouts
 from cmsapi.config import Account
 from cmsapi.core import Core
-from cmsapi.state.windows import HOUR, Windows
+from cmsapi.state.settlements import HOUR
+from cmsapi.state.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder

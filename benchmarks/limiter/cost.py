@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from benchmarks.limiter.contestants import CONTESTANTS, ONE_AIOLIMITER, OURS, Acquire, Contestant
-from cmsapi.state.windows import Quota, Token, Windows
+from cmsapi.state.tokens import Quota, Token
+from cmsapi.state.windows import Windows
 from cmsapi.transport.ratelimit import Permit, RateLimiter
 
 _TURNS = 1000

@@ -37,10 +37,6 @@ class Settlements:
         self._ring[self.total % self._size] = at
         self.total += 1
 
-    def add_late(self, at: float) -> None:
-        """Note that one more has settled at a time that may be before that of others."""
-        self.add(max(at, self[self.total - 1]) if self.total else at)
-
     def age(self, now: float) -> None:
         """Let those go that have left a window."""
         ring, size, total = self._ring, self._size, self.total

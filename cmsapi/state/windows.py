@@ -23,11 +23,13 @@ What the proof leans on:
 - Clocks run at equal rates, to 500 parts in a million: hence 3,602 s to the hour. In a second that is less than the
   shortest way there and back.
 
-The exception is silence. While nothing is answered, and something was given up longer ago than the cap, nobody knows
-whether the network holds what was sent. One request at a time goes out then, a probe, and those that were given up so
-long ago do not keep it from its token of the second, because nobody would learn of a recovery otherwise. If the network
-lives, they have arrived by then, and the proof holds. If it is interrupted, and delivers at once all that was given up,
-lost probes too, one request too many may arrive for each probe.
+The exception is silence: something is out, nothing is answered, and nobody knows whether the network holds all of it
+and will deliver it at once. Then the last three of the twenty tokens go to *probes*, one at a time. Where answers came
+before, these three are left as a rule, because silence is noticed before the tokens of the last answers are back. But
+once all twenty are out, nobody would learn of a recovery. So what was given up longer ago than the cap and a second
+does not keep a probe from its token of the second; while there is such, every request is a probe. If the network
+lives, it has arrived more than a second ago, and the proof holds. If the network delivers late what was given up, one
+request too many may arrive for each probe that found all twenty out.
 
 Who can wait, as looks at jobs can, takes tokens *sparingly*: a tenth of every second and a reserve of the hour stay for
 those who cannot.
@@ -38,13 +40,11 @@ Nothing here waits or reads a clock: every method is told the time.
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias
 
-import attrs
-
-from cmsapi.state.lost import IN_FLIGHT_CAP as IN_FLIGHT_CAP, Lost
+from cmsapi.state.lost import QUIET, Lost
 from cmsapi.state.others import Others
-from cmsapi.state.settlements import HOUR as HOUR, SECOND as SECOND, Settlements
+from cmsapi.state.settlements import HOUR, SECOND, Settlements
+from cmsapi.state.tokens import OUT, Quota, Token
 
 _SERVER_HOUR = 3600.0
 # Own requests this close to leaving the service's hour may or may not have left it.
@@ -52,44 +52,8 @@ _BLUR = 5.0
 # What who takes sparingly leaves to others: of the hour, where nothing else is said, and of every second.
 _RESERVE = 1 / 50
 _SPARE = 1 / 10
-
-Stage: TypeAlias = Literal["taken", "departed", "answered", "lost", "unsent"]
-_OUT = ("taken", "departed")
-
-
-@attrs.frozen
-class Quota:
-    """Hold what the three headers of an answer say (specification 8, rule 2).
-
-    Args:
-        limit: Requests an hour.
-        remaining: Requests left in the rolling window when this one had been counted.
-        reset: Seconds until the oldest request leaves the window; neither an epoch nor the time until all are back.
-    """
-
-    limit: int
-    remaining: int
-    reset: float
-
-
-class Token:
-    """Stand for one request: blank until `Windows.take` fills it in, and then ended once.
-
-    How it ends is `answered`, `lost` or `unsent`. Ending it again changes nothing.
-    """
-
-    __slots__ = ("left", "settled", "stage", "taken_at")
-
-    stage: Stage
-    taken_at: float
-    # How many own requests had settled, and how many of them had left the hour, when it was taken.
-    settled: int
-    left: int
-
-    def departing(self) -> None:
-        """Note that the request's bytes may leave from now on."""
-        if self.stage == "taken":
-            self.stage = "departed"
+# What of every second goes to probes in a silence.
+_PROBES = 3 / 20
 
 
 class Windows:
@@ -107,7 +71,7 @@ class Windows:
     def __init__(
         self, per_second: int | None, per_hour: int | None, *, reserve: int | None = None, first_alone: bool = True
     ) -> None:
-        self.per_second: float = math.inf if per_second is None else per_second
+        self._limit_second(math.inf if per_second is None else per_second)
         self._own_limit: float = math.inf if per_hour is None else per_hour
         self._reserve_share = _share(reserve, per_hour)
         self._limit_hour(self._own_limit)
@@ -117,7 +81,7 @@ class Windows:
         self._lost = Lost()
         self._others = Others()
         self._known = not first_alone or (per_second is None and per_hour is None)
-        # The last one that went out alone.
+        # What went out last in a silence, or as the first of all.
         self._probe: Token | None = None
 
     # Taking
@@ -132,13 +96,17 @@ class Windows:
         """
         if not self._admits(now, sparing):
             return False
+        lost = self._lost
+        if not self.unsettled:
+            # Nothing was out that could have been answered.
+            lost.silent_from = now + QUIET
+        if now >= lost.silent_from or not self._known:
+            self._probe = token
         token.stage = "taken"
         token.taken_at = now
         token.settled = self._settled.total
         token.left = self._settled.left_hour
         self.unsettled += 1
-        if not self._known or (self._lost.unvouched and self._lost.overdue(now)):
-            self._probe = token
         return True
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
@@ -211,7 +179,7 @@ class Windows:
             per_second is not None and self.per_second == math.inf
         ):
             self._settled.grow(max(per_second or 0, per_hour or 0))
-        self.per_second = min(self.per_second, math.inf if per_second is None else per_second)
+        self._limit_second(min(self.per_second, math.inf if per_second is None else per_second))
         self._own_limit = min(self._own_limit, math.inf if per_hour is None else per_hour)
         self._reserve_share = max(self._reserve_share, _share(reserve, per_hour))
         self._limit_hour(min(self.per_hour, self._own_limit))
@@ -220,13 +188,16 @@ class Windows:
 
     def answered(self, token: Token, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        if token.stage not in _OUT:
+        if token.stage not in OUT:
             return
         token.stage = "answered"
         self._known = True
-        self._lost.heard = now
-        if self._lost.unvouched:
-            self._lost.vouch(token.taken_at, now)
+        lost = self._lost
+        lost.silent_from = now + QUIET
+        if lost.unvouched or lost.vouched:
+            # What settled before this one comes first.
+            self._advance(now)
+            lost.vouch(token.taken_at, now)
         if quota is not None and self.per_hour != math.inf:
             self._observe(token, now, quota)
         self.unsettled -= 1
@@ -234,13 +205,13 @@ class Windows:
 
     def lost(self, token: Token, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
-        if token.stage in _OUT:
+        if token.stage in OUT:
             token.stage = "lost"
             self._lost.unvouched.append(now)
 
     def unsent(self, token: Token) -> None:
         """Give the token back: nothing has left this machine."""
-        if token.stage in _OUT:
+        if token.stage in OUT:
             token.stage = "unsent"
             self.unsettled -= 1
 
@@ -249,33 +220,38 @@ class Windows:
     def _admits(self, now: float, sparing: bool) -> bool:
         self._advance(now)
         spare, reserve = (self._spare, self.reserve) if sparing else (0, 0)
-        settled = self._settled
+        settled, lost = self._settled, self._lost
         out = self.unsettled + settled.total
         if out - settled.left_hour + self._others.count + reserve >= self.per_hour:
             return False
-        overdue = self._lost.overdue(now) if self._lost.unvouched else 0
-        if (overdue or not self._known) and self._probe is not None and self._probe.stage in _OUT:
-            return False
-        return out - settled.left_second - overdue + spare < self.per_second
+        room = self.per_second - (out - settled.left_second)
+        if now >= lost.silent_from or not self._known:
+            overdue = lost.overdue(now)
+            alone = overdue or room <= self._kept or not self._known
+            if alone and self._probe is not None and self._probe.stage in OUT:
+                return False
+            room += overdue
+        return room > spare
 
     def _remaining(self, sparing: bool) -> float:
         used = self.unsettled + self._settled.total - self._settled.left_hour + self._others.count
         return self.per_hour - used - (self.reserve if sparing else 0)
+
+    def _limit_second(self, per_second: float) -> None:
+        self.per_second = per_second
+        limited = per_second != math.inf
+        self._spare, self._kept = (int(per_second * _SPARE), int(per_second * _PROBES)) if limited else (0, 0)
 
     def _limit_hour(self, per_hour: float) -> None:
         self.per_hour = per_hour
         limited = per_hour != math.inf
         self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
 
-    @property
-    def _spare(self) -> int:
-        return 0 if self.per_second == math.inf else int(self.per_second * _SPARE)
-
     def _advance(self, now: float) -> None:
         if self._lost.unvouched or self._lost.vouched:
             for at in self._lost.settle(now):
                 self.unsettled -= 1
-                self._settled.add_late(at)
+                self._settled.add(at)
         self._settled.age(now)
         if self._others.count:
             self._others.age(now)

@@ -16,7 +16,7 @@ from cmsapi import errors
 from cmsapi.config import Account
 from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
 from cmsapi.operations import Operation
-from cmsapi.state.windows import Quota
+from cmsapi.state.tokens import Quota
 from cmsapi.transport.message import Headers, Request, Response
 from cmsapi.wire.jsontext import dumps, loads
 from cmsapi.wire.mismatch import excerpt

@@ -20,7 +20,8 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.errors import RateLimitWaitError
-from cmsapi.state.windows import Quota, Token, Windows
+from cmsapi.state.tokens import Quota, Token
+from cmsapi.state.windows import Windows
 
 # A wait for quota that is longer than this is worth telling somebody.
 LONG_WAIT = 5.0

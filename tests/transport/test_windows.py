@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD
-from cmsapi.state.windows import HOUR, Quota, Token, Windows
+from cmsapi.state.settlements import HOUR
+from cmsapi.state.tokens import Quota, Token
+from cmsapi.state.windows import Windows
 
 ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
 
@@ -394,16 +396,41 @@ def test_a_full_hour_that_was_given_up_comes_back() -> None:
     assert now == 30.0 + LOST_FOR_GOOD + HOUR
 
 
+def test_silence_keeps_the_last_tokens_for_probes() -> None:
+    """When nothing is answered for half a second, the last three of the twenty go one at a time, until an answer."""
+    windows = Windows(20, 1000, first_alone=False)
+    held = [taken(windows, 0.0) for _ in range(17)]
+    for moment in (1.0, 11.0):
+        probe = taken(windows, moment)
+        assert not windows.take(Token(), moment + 9.0)
+        windows.lost(probe, moment + 9.5)
+    windows.answered(taken(windows, 21.0), 21.3)
+    assert [windows.take(Token(), 22.3) for _ in range(2)] == [True, False]
+    # The two that were given up have settled and come back; the network lives, so nobody has to go alone.
+    windows.answered(held[0], 24.4)
+    assert [windows.take(Token(), 24.4) for _ in range(3)] == [True, True, False]
+
+
+def test_a_lull_is_no_silence() -> None:
+    """After an idle time all of the second is there at once, however slow the answers were before."""
+    windows = Windows(20, 1000, first_alone=False)
+    spent(windows, 20)
+    held = [taken(windows, 100.0) for _ in range(20)]
+    for number, token in enumerate(held):
+        windows.answered(token, 105.0 + number)
+    assert [windows.take(Token(), 200.0) for _ in range(21)] == [True] * 20 + [False]
+
+
 def test_silence_lets_one_probe_out() -> None:
-    """When something was given up and nothing is answered for the cap, one request at a time goes, until an answer."""
+    """When something was given up and nothing is answered, one request at a time goes, until an answer."""
     windows = Windows(20, 1000, first_alone=False)
     held = [taken(windows, 0.0) for _ in range(20)]
     assert windows.next_time(9.0) == math.inf
     for token in held:
         windows.lost(token, 10.0)
-    assert windows.next_time(10.0) == 10.0 + IN_FLIGHT_CAP
-    probe = taken(windows, 12.0)
-    assert windows.next_time(12.0) == 10.0 + LOST_FOR_GOOD
+    assert windows.next_time(10.0) == 10.0 + IN_FLIGHT_CAP + 1.0
+    probe = taken(windows, 13.0)
+    assert windows.next_time(13.0) == 10.0 + LOST_FOR_GOOD
     windows.lost(probe, 22.0)
     second = taken(windows, 22.0)
     windows.answered(second, 22.3)
