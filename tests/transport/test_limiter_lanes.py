@@ -10,7 +10,9 @@ import pytest
 
 from cmsapi.config import RateLimits
 from cmsapi.sandbox import Faults, Sandbox
-from cmsapi.state.windows import HOUR, Quota, Token, Windows
+from cmsapi.state.settlements import HOUR
+from cmsapi.state.tokens import Quota, Token
+from cmsapi.state.windows import Windows
 from cmsapi.transport.accounts import limiter_of
 from cmsapi.transport.message import Request
 from cmsapi.transport.protocol import read_quota
@@ -103,8 +105,9 @@ async def test_the_largest_reserve_of_several_clients_holds() -> None:
     assert unlimited.snapshot().reserve == 0
 
 
-async def test_interactive_calls_do_not_wait_for_polls() -> None:
-    """Two hundred calls of a person during endless polls: none waits longer than 1.5 s and a round trip."""
+@pytest.mark.parametrize("launches", [0, 300])
+async def test_interactive_calls_pass_polls_and_launches(launches: int) -> None:
+    """Two hundred calls of a person during endless polls and a batch: none waits longer than 1.5 s and a round trip."""
     sandbox = Sandbox(faults=Faults(latency=(0.02, 0.2)))
     request = Request("GET", f"{sandbox.base_url}/v1/me", {"Authorization": f"Bearer {sandbox.api_key}"})
     limiter = limiter_with(20, 1000, reserve=200)
@@ -125,11 +128,13 @@ async def test_interactive_calls_do_not_wait_for_polls() -> None:
             await call(Priority.POLL)
 
     polls = [asyncio.create_task(poll()) for _ in range(300)]
+    batch = [asyncio.create_task(call(Priority.LAUNCH)) for _ in range(launches)]
     calls = []
     for _ in range(200):
         await asyncio.sleep(rng.expovariate(2))
         calls.append(asyncio.create_task(call(Priority.INTERACTIVE)))
     waits = await asyncio.gather(*calls)
+    await asyncio.gather(*batch)
     for task in polls:
         task.cancel()
     assert max(waits) <= 1.5 + 0.4
