@@ -58,7 +58,7 @@ def _reserve(instance: RateLimits, attribute: attrs.Attribute[Any], value: objec
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"RateLimits.reserve is a whole number from 0 on, or None for 2 % of per_hour: {value!r}")
+        raise ConfigError(f"RateLimits.reserve is a whole number from 0 on, or None for 1 % of per_hour: {value!r}")
     if instance.per_hour is not None and value >= instance.per_hour:
         raise ConfigError(
             f"RateLimits.reserve ({value}) is less than per_hour ({instance.per_hour}), or no job could be looked at"
@@ -82,7 +82,7 @@ class RateLimits:
         per_second: Requests in any one second; None for no limit.
         per_hour: Requests in any rolling hour; None for no limit. A lower `X-RateLimit-Limit` of the service wins.
         reserve: Requests of the hour that looks at jobs leave to other calls, at least 0 and less than `per_hour`. None
-            for 2 % of `per_hour`. It shrinks in proportion when the service allows less.
+            for 1 % of `per_hour`. It shrinks in proportion when the service allows less.
         max_wait: Longest wait for quota in seconds; a call that would wait longer fails at once with
             `RateLimitWaitError`. None waits for as long as it takes.
     """

@@ -50,7 +50,7 @@ _SERVER_HOUR = 3600.0
 # Own requests this close to leaving the service's hour may or may not have left it.
 _BLUR = 5.0
 # What who takes sparingly leaves to others: of the hour, where nothing else is said, and of every second.
-_RESERVE = 1 / 50
+_RESERVE = 1 / 100
 _SPARE = 1 / 10
 # What of every second goes to probes in a silence.
 _PROBES = 3 / 20
@@ -62,7 +62,7 @@ class Windows:
     Args:
         per_second: Requests in any one second, or None for no limit.
         per_hour: Requests in any hour, or None for no limit.
-        reserve: Requests of the hour that are not taken sparingly; None for one in fifty. It shrinks with the limit
+        reserve: Requests of the hour that are not taken sparingly; None for one in a hundred. It shrinks with the limit
             when the service allows less.
         first_alone: Let the first request go alone, so that its headers tell what is left of the hour. False when
             the hour is remembered, or known to be unused.

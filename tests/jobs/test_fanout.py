@@ -99,8 +99,9 @@ async def test_errors_are_collected() -> None:
         outcomes = {outcome.item: outcome async for outcome in fanout}
     kinds = [type(outcomes[id_].error) for id_ in sandbox.keyword_ids[:6]]
     nothing = type(None)
-    refused = [cmsapi.ConflictError, cmsapi.OutOfCreditsError]
-    assert kinds == [nothing, cmsapi.JobFailedError, nothing, nothing, *refused]
+    assert kinds[:5] == [nothing, cmsapi.JobFailedError, nothing, nothing, cmsapi.ConflictError]
+    # It may have been on its way when that was refused.
+    assert kinds[5] in (cmsapi.ConflictError, cmsapi.OutOfCreditsError)
     assert outcomes[sandbox.keyword_ids[1]].job is not None
     assert outcomes[sandbox.keyword_ids[5]].job is None
 

@@ -79,9 +79,9 @@ async def test_polls_leave_a_reserve_of_the_hour() -> None:
     assert loop.time() - began == pytest.approx(HOUR - 10)
 
 
-@pytest.mark.parametrize(("per_hour", "default"), [(1000, 20), (500, 10), (30, 1), (10, 0), (1, 0)])
-async def test_the_reserve_is_a_fiftieth_by_default(per_hour: int, default: int) -> None:
-    """Without a setting polls leave 2 % of the hour, which is nothing of a small one."""
+@pytest.mark.parametrize(("per_hour", "default"), [(1000, 10), (500, 5), (100, 1), (30, 0), (1, 0)])
+async def test_the_reserve_is_a_hundredth_by_default(per_hour: int, default: int) -> None:
+    """Without a setting polls leave 1 % of the hour, which is nothing of a small one."""
     assert limiter_with(20, per_hour).snapshot().reserve == default
 
 
