@@ -24,7 +24,9 @@
     │  ├─ JobWaitTimeoutError(TimeoutError)  this waiter's patience only; the job goes on
     │  └─ LaunchUnknownError               the launch may have happened: .evidence
     ├─ OutOfCreditsError                   a fan-out stopped launching: nothing was sent for this item
-    └─ EditConflictError                   an optimistic edit gave up: .base .current
+    ├─ EditConflictError                   an optimistic edit gave up: .base .current
+    ├─ StateError                          what processes share cannot be reached, read or written
+    └─ LeaseLostError                      another process has taken a job over
 
 Each message says what happened, what it means for money and data, and what to do next. None ever holds the API key or
 a live connection, and each survives `pickle` and `copy`, so that it can cross a process pool.
@@ -56,6 +58,7 @@ __all__ = [
     "JobVanishedError",
     "JobWaitTimeoutError",
     "LaunchUnknownError",
+    "LeaseLostError",
     "NotFoundError",
     "NotSentError",
     "OutOfCreditsError",
@@ -64,6 +67,7 @@ __all__ = [
     "RateLimitedError",
     "ServerError",
     "ServiceUnavailableError",
+    "StateError",
     "TransportError",
     "UnauthorizedError",
     "UnknownJobStateError",
@@ -417,3 +421,14 @@ class EditConflictError(CMSError):
         super().__init__(message)
         self.base = base
         self.current = current
+
+
+class StateError(CMSError):
+    """Report that the state that processes share cannot be reached, read or written.
+
+    What was to be written may have been written. A launch that cannot be written down is not sent.
+    """
+
+
+class LeaseLostError(CMSError):
+    """Report that another process has taken a job over, because this one was not heard of; nothing was written."""
