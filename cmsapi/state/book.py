@@ -1,0 +1,413 @@
+"""Keep one book for all processes of an account, so that together they stay inside its limits.
+
+The scheme is that of `cmsapi.state.windows`, and so is its proof: a token is out from the moment it is given until one
+window after the answer was seen, whoever holds it. What several processes add:
+
+- *Holders.* A process says with every turn how many tokens it still has. So a turn whose reply got lost leaks nothing,
+  and a turn that arrives twice counts once.
+- *Death.* A turn lets its holder live for `Terms.life` seconds. A holder sends nothing after that without another turn.
+  When it has been silent for longer, and for the cap on top of it, during which what it sent may still arrive, its
+  tokens settle as if they had been answered then.
+- *Tickets.* Who gets nothing is in line, by priority and then by time. A place in line is kept until shortly after its
+  owner was told to come back. As long as others are in line, nobody takes more than an even share of the second.
+- *Ages.* An answer is reported by how long ago it was seen, so that the clocks of the processes need not agree and
+  reports may come late. Tokens come back later by that, never sooner.
+
+Nothing here waits or reads a clock. A store calls `turn` inside one transaction.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+import attrs
+
+from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota
+
+NEVER = 1e18
+# Told to come back after this many seconds at the latest, so that who died in line is soon known.
+LONGEST_REST = 5.0
+# A place in line is kept for so many seconds after its owner was told to come back.
+GRACE = 1.0
+# When only an answer can tell when a token comes back, it comes back a second after that answer: looking again after
+# this part of a second is in time.
+LOOK_AGAIN = 0.8
+FIRST_ANSWER = 0.2
+# A clock that goes back further than this was set; waiting for it would hold everybody up.
+STEP = 10.0
+# The part of the hour for which a request is certainly in the service's: that one is a little shorter, and the moment
+# at which a request arrived is only known to some seconds.
+CERTAIN = (3600.0 - 5.0) / HOUR
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """Say what the account admits.
+
+    Args:
+        per_second: Requests in any one second, or None for no limit.
+        per_hour: Requests in any hour, or None for no limit.
+        second: Length of the shorter window in seconds.
+        hour: Length of the longer window in seconds, with what the clocks may differ by.
+        cap: Seconds after which a request without an answer can no longer arrive.
+        life: Seconds for which a turn lets its holder live.
+    """
+
+    per_second: int | None
+    per_hour: int | None
+    second: float = SECOND
+    hour: float = HOUR
+    cap: float = IN_FLIGHT_CAP
+    life: float = 5.0
+
+
+@attrs.frozen(kw_only=True)
+class Seen:
+    """Hold what an answer said of the limits.
+
+    Args:
+        quota: Its headers.
+        age: Seconds since it was seen.
+        settled: Requests that had settled when its token was given.
+        left: Requests that had left the hour when its token was given.
+    """
+
+    quota: Quota
+    age: float
+    settled: int
+    left: int
+
+
+@attrs.frozen(kw_only=True)
+class Ask:
+    """Say what a holder did since its last turn, and what it wants.
+
+    Args:
+        holder: Who; unique for each life of a process.
+        number: Number of the turn. One that was written already is not written twice.
+        held: Tokens that the holder still has: at hand or in flight.
+        settled: How long ago, in seconds, its other tokens settled, the oldest first.
+        heard: Whether one of them was answered.
+        seen: What the newest of the answers said of the limits, or None.
+        rest: Seconds for which all have to rest, because an answer said so (429).
+        want: Tokens wanted.
+        priority: Lane of the first that waits; a lower one passes higher ones.
+    """
+
+    holder: str
+    number: int
+    held: int = 0
+    settled: tuple[float, ...] = ()
+    heard: bool = False
+    seen: Seen | None = None
+    rest: float = 0.0
+    want: int = 0
+    priority: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Grant:
+    """Say what a turn gave.
+
+    Args:
+        granted: Tokens given.
+        wait: Seconds after which another turn may give something; 0 when this one did.
+        at: Time of the book.
+        settled: Requests that have settled, all told.
+        left: Requests that have left the hour, all told.
+        out: Tokens that the holders have, after this turn.
+        per_hour: Requests an hour in force, or None for no limit.
+        remaining: Requests that the hour still admits, or None for no limit.
+        foreign: Requests of this hour that others made with the same key, as far as the answers tell.
+        reset_in: Seconds until the hour gives the next token back; 0 when none has settled.
+    """
+
+    granted: int
+    wait: float
+    at: float
+    settled: int
+    left: int
+    out: int
+    per_hour: int | None
+    remaining: int | None
+    foreign: int
+    reset_in: float
+
+
+class Ring(Protocol):
+    """Keep the times at which requests settled, in order, as long as they are in the hour."""
+
+    def newest(self, back: int) -> float:
+        """Return the time of the newest but `back`, minus `NEVER` when there are not so many."""
+        ...
+
+    def oldest(self, index: int) -> float:
+        """Return the time of the oldest but `index`, `NEVER` when there are not so many."""
+        ...
+
+    def append(self, at: float) -> None:
+        """Add a time that is not before any other."""
+        ...
+
+    def drop(self, until: float) -> int:
+        """Forget the times up to a moment, and return how many they were."""
+        ...
+
+
+class MemoryRing:
+    """Keep the times in this process."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque()
+
+    def newest(self, back: int) -> float:
+        """Return the time of the newest but `back`, minus `NEVER` when there are not so many."""
+        return self._times[-1 - back] if back < len(self._times) else -NEVER
+
+    def oldest(self, index: int) -> float:
+        """Return the time of the oldest but `index`, `NEVER` when there are not so many."""
+        return self._times[index] if index < len(self._times) else NEVER
+
+    def append(self, at: float) -> None:
+        """Add a time that is not before any other."""
+        self._times.append(at)
+
+    def drop(self, until: float) -> int:
+        """Forget the times up to a moment, and return how many they were."""
+        times, had = self._times, len(self._times)
+        while times and times[0] <= until:
+            times.popleft()
+        return had - len(times)
+
+
+@attrs.define
+class Holder:
+    """Hold what the book knows of one process.
+
+    Args:
+        number: Its last turn.
+        until: When its life ends unless it takes another turn.
+        out: Tokens that it has.
+        want: Tokens that it is in line for; 0 when it is not.
+        priority: Its lane.
+        since: Since when it is in line.
+        kept: Until when its place is kept.
+    """
+
+    number: int = 0
+    until: float = 0.0
+    out: int = 0
+    want: int = 0
+    priority: int = 0
+    since: float = 0.0
+    kept: float = 0.0
+
+
+@attrs.define
+class Book:
+    """Hold what the processes of an account agree on, but for the ring.
+
+    Args:
+        settled: Requests that have settled, all told.
+        left: Those of them that have left the hour.
+        certain: Those of them that may have left the service's hour.
+        latest: When the last one settled.
+        time: Latest time of the book.
+        ahead: How far the book's time is ahead of the clock, because that was set back.
+        known: Whether an answer was ever seen, so that its headers have told what is left of the hour.
+        limit: Requests an hour as the service says, or None.
+        foreign: Requests of others in this hour.
+        foreign_leaves: When the oldest of them leaves.
+        foreign_gone: When all of them have left.
+        rests_until: Until when the service wants everybody to rest.
+        holders: The processes.
+    """
+
+    settled: int = 0
+    left: int = 0
+    certain: int = 0
+    latest: float = -NEVER
+    time: float = -NEVER
+    ahead: float = 0.0
+    known: bool = False
+    limit: int | None = None
+    foreign: int = 0
+    foreign_leaves: float = NEVER
+    foreign_gone: float = NEVER
+    rests_until: float = -NEVER
+    holders: dict[str, Holder] = attrs.field(factory=dict)
+
+    def turn(self, ring: Ring, terms: Terms, ask: Ask, clock: float) -> Grant:
+        """Write down what a holder did, and give it what is its turn.
+
+        Args:
+            ring: When the requests settled.
+            terms: What the account admits.
+            ask: What the holder did and wants.
+            clock: Seconds on a clock that all holders share.
+        """
+        now = self._now(clock)
+        self._bury(ring, terms, now)
+        self._age(ring, terms, now)
+        holder = self.holders.setdefault(ask.holder, Holder())
+        if ask.number > holder.number:
+            self._note(ring, terms, ask, now)
+        holder.number, holder.out, holder.until = ask.number, ask.held, now + terms.life
+        granted, wait = self._give(ring, terms, ask, now)
+        holder.out += granted
+        remaining = self._left_of_hour(terms)
+        return Grant(
+            granted=granted,
+            wait=wait,
+            at=now,
+            settled=self.settled,
+            left=self.left,
+            out=self._out(),
+            per_hour=self._per_hour(terms),
+            remaining=None if remaining is None else max(0, remaining),
+            foreign=self.foreign,
+            reset_in=0.0 if self.settled == self.left else ring.oldest(0) + terms.hour - now,
+        )
+
+    # The passing of time
+
+    def _now(self, clock: float) -> float:
+        now = clock + self.ahead
+        if now < self.time - STEP:
+            self.ahead += self.time - now
+            now = self.time
+        self.time = max(self.time, now)
+        return now
+
+    def _bury(self, ring: Ring, terms: Terms, now: float) -> None:
+        dead = [name for name, holder in self.holders.items() if holder.until + terms.cap <= now]
+        # In the order of their deaths, whatever the order in which a store keeps them.
+        for name in sorted(dead, key=lambda name: self.holders[name].until):
+            holder = self.holders.pop(name)
+            for _ in range(holder.out):
+                self._settle(ring, holder.until + terms.cap)
+
+    def _age(self, ring: Ring, terms: Terms, now: float) -> None:
+        self.left += ring.drop(now - terms.hour)
+        if self.foreign:
+            if now >= self.foreign_gone:
+                self.foreign = 0
+            elif now >= self.foreign_leaves:
+                self.foreign -= 1
+                self.foreign_leaves = NEVER
+
+    def _settle(self, ring: Ring, at: float) -> None:
+        self.latest = max(self.latest, at)
+        ring.append(self.latest)
+        self.settled += 1
+
+    # What a holder reports
+
+    def _note(self, ring: Ring, terms: Terms, ask: Ask, now: float) -> None:
+        if ask.seen is not None and terms.per_hour is not None:
+            self._observe(ring, terms, ask.seen, now)
+        for age in ask.settled:
+            self._settle(ring, now - age)
+        self.known = self.known or ask.heard
+        if ask.rest > 0:
+            self.rests_until = max(self.rests_until, now + ask.rest)
+
+    def _observe(self, ring: Ring, terms: Terms, seen: Seen, now: float) -> None:
+        """Learn from the headers how much others use: see `Windows`, whose bounds these are."""
+        quota = seen.quota
+        self.limit = quota.limit
+        counted = quota.limit - quota.remaining
+        at_least = counted - self._out() - (self.settled - seen.left)
+        certainly = terms.hour * CERTAIN
+        if at_least > self.foreign:
+            self.foreign = at_least
+        elif self.foreign:
+            self.certain = max(self.certain, self.left)
+            while self.certain < self.settled and ring.oldest(self.certain - self.left) + certainly <= now:
+                self.certain += 1
+            at_most = counted - max(0, seen.settled - self.certain) - 1
+            self.foreign = max(0, at_least, min(self.foreign, at_most))
+        if self.foreign:
+            leaves = now - seen.age + quota.reset + terms.second
+            oldest_own = ring.oldest(0) + certainly
+            self.foreign_leaves = leaves if leaves < oldest_own else NEVER
+            self.foreign_gone = now + terms.hour
+
+    # What it gets
+
+    def _give(self, ring: Ring, terms: Terms, ask: Ask, now: float) -> tuple[int, float]:
+        holder = self.holders[ask.holder]
+        waiting = [each for each in self.holders.values() if each is not holder and each.want and each.kept > now]
+        since = holder.since if holder.want and holder.kept > now else now
+        holder.want = 0
+        if not ask.want:
+            return 0, 0.0
+        share = ask.want
+        if waiting and terms.per_second is not None:
+            share = max(1, terms.per_second // (len(waiting) + 1))
+        first = [each for each in waiting if (each.priority, each.since) < (ask.priority, since)]
+        ahead = sum(min(each.want, share) for each in first)
+        granted = min(ask.want, share, self._free(ring, terms, now) - ahead)
+        if granted > 0:
+            return granted, 0.0
+        wait = self._wait(ring, terms, ahead + 1, now)
+        holder.want, holder.priority, holder.since = ask.want, ask.priority, since
+        holder.kept = now + min(wait, LONGEST_REST) + GRACE
+        return 0, wait
+
+    def _out(self) -> int:
+        return sum(holder.out for holder in self.holders.values())
+
+    def _per_hour(self, terms: Terms) -> int | None:
+        if terms.per_hour is None or self.limit is None:
+            return terms.per_hour
+        return min(terms.per_hour, self.limit)
+
+    def _left_of_hour(self, terms: Terms) -> int | None:
+        per_hour = self._per_hour(terms)
+        return None if per_hour is None else per_hour - self._out() - (self.settled - self.left) - self.foreign
+
+    def _free(self, ring: Ring, terms: Terms, now: float) -> int:
+        """Count the tokens that are free now."""
+        if now < self.rests_until:
+            return 0
+        out, per_second, of_hour = self._out(), terms.per_second, self._left_of_hour(terms)
+        free = int(NEVER)
+        if per_second is not None:
+            room, inside = per_second - out, 0
+            while inside < room and ring.newest(inside) + terms.second > now:
+                inside += 1
+            free = room - inside
+        if of_hour is not None:
+            free = min(free, of_hour)
+        if not self.known and (per_second is not None or of_hour is not None):
+            free = min(free, 1 - out)
+        return free
+
+    def _wait(self, ring: Ring, terms: Terms, need: int, now: float) -> float:
+        """Estimate in seconds when so many tokens are free."""
+        out, of_hour = self._out(), self._left_of_hour(terms)
+        wait = self.rests_until - now
+        if not self.known:
+            wait = max(wait, FIRST_ANSWER * terms.second)
+        if terms.per_second is not None:
+            may_stay = terms.per_second - out - need
+            back = ring.newest(may_stay) + terms.second - now if may_stay >= 0 else LOOK_AGAIN * terms.second
+            wait = max(wait, back)
+        if of_hour is not None and of_hour < need:
+            back = self._hour_returns(ring, terms, need - of_hour) - now
+            wait = max(wait, back if back < NEVER / 2 else LOOK_AGAIN * terms.second)
+        return max(wait, 0.0)
+
+    def _hour_returns(self, ring: Ring, terms: Terms, count: int) -> float:
+        """Return when the hour will have given so many tokens back, `NEVER` when that takes an answer first."""
+
+        def own(count: int) -> float:
+            return ring.oldest(count - 1) + terms.hour if count > 0 else -NEVER
+
+        back = own(count)
+        if self.foreign:
+            back = min(back, max(own(count - 1), self.foreign_leaves))
+            back = min(back, max(own(count - self.foreign), self.foreign_gone))
+        return back

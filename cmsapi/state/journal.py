@@ -1,0 +1,186 @@
+"""What the journal of launches holds, and who may write in it.
+
+A launch costs a credit and has no idempotency key, so it is written down before it is sent and struck out when it is
+over. What is written never holds a key, a text or an instruction: identifiers, words and times, and of the settings
+only a digest whose key lies in the state.
+
+Each entry is held under a *lease*, by one wish of one process to work on it. Whoever writes shows the lease. A process
+that was frozen finds out that way that somebody else has taken over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from cmsapi.errors import DecodeError, LeaseLostError, StateError
+from cmsapi.wire.jsontext import dumps, loads
+
+Fact: TypeAlias = str | int | float | bool | None
+
+# Enough for identifiers, a baseline and evidence; a text of an article does not fit by accident.
+LARGEST_ENTRY = 8192
+
+
+@attrs.frozen
+class Lease:
+    """Name the right to work on an entry.
+
+    Args:
+        scope: Whose journal: a digest or name of base URL and organisation.
+        key: Which entry.
+        id: Which wish to work on it; no two are the same.
+    """
+
+    scope: str
+    key: str
+    id: str = attrs.field(factory=lambda: secrets.token_hex(8))
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """Describe a launch.
+
+    Args:
+        kind: Kind of job.
+        target: What it works on.
+        asked_at: When the launch was asked for, in seconds since 1970 on this machine's clock.
+        status: How far it is: a word of the launch protocol or the service.
+        served_at: When it was launched on the service's clock, or None before that is known.
+        job_id: The service's identifier of the job, or None where there is none yet.
+        batch: The batch that it belongs to, or None.
+        item: Its item within the batch; None without a batch.
+        settings: Digest of its settings, from `digest_of`, or None without settings.
+        decision: What was decided about its article, or None.
+        facts: What else decides later: what was so before the launch, and what was seen since.
+        ended_at: When it ended, on this machine's clock; None as long as it is open.
+    """
+
+    kind: str
+    target: str
+    asked_at: float
+    status: str = "intent"
+    served_at: float | None = None
+    job_id: str | None = None
+    batch: str | None = None
+    item: str | None = None
+    settings: str | None = None
+    decision: str | None = None
+    facts: Mapping[str, Fact] = attrs.field(factory=dict)
+    ended_at: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.batch is None) != (self.item is None):
+            raise ValueError("batch and item belong together")
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended: it is the outcome of an item, and no longer open."""
+        return self.ended_at is not None
+
+    def spell(self) -> str:
+        """Write the entry as text, without what it does not say.
+
+        Raises:
+            ValueError: A fact has no form in JSON, or they are too many.
+        """
+        said = {name: value for name, value in attrs.asdict(self).items() if value is not None and value != {}}
+        text = dumps(said)
+        if len(text) > LARGEST_ENTRY:
+            raise ValueError(f"an entry of the journal is at most {LARGEST_ENTRY:,} bytes; its facts are too large")
+        return text.decode()
+
+    @classmethod
+    def read(cls, text: str) -> Entry:
+        """Read an entry.
+
+        Raises:
+            StateError: The text is not an entry.
+        """
+        try:
+            said: Any = loads(text.encode())
+            entry = cls(**said)
+            if all(isinstance(getattr(entry, name), types) for name, types in _TYPES.items()):
+                return entry
+        except (DecodeError, TypeError, ValueError):
+            pass
+        raise StateError(
+            "An entry of the journal cannot be read; something other than this SDK wrote there. "
+            "Nothing was sent or charged; use another state, or mend this one."
+        )
+
+
+_WORD = str | None
+_MOMENT = int | float | None
+_TYPES: Mapping[str, Any] = {
+    "kind": str,
+    "target": str,
+    "asked_at": int | float,
+    "status": str,
+    "served_at": _MOMENT,
+    "job_id": _WORD,
+    "batch": _WORD,
+    "item": _WORD,
+    "settings": _WORD,
+    "decision": _WORD,
+    "facts": Mapping,
+    "ended_at": _MOMENT,
+}
+
+
+def digest_of(settings: Mapping[str, Any] | None, salt: str) -> str | None:
+    """Return a keyed digest of settings: equal for equal settings, telling nothing about them.
+
+    Args:
+        settings: What is sent with the launch.
+        salt: The key, from the shared state.
+    """
+    if settings is None:
+        return None
+    return hashlib.blake2b(_canonical(settings), digest_size=16, key=salt.encode()[:64]).hexdigest()
+
+
+def _canonical(value: Any) -> bytes:
+    """Write a JSON value so that equal values have equal texts, whatever the order of their members."""
+
+    def sort(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: sort(value[name]) for name in sorted(value)}
+        if isinstance(value, list | tuple):
+            return [sort(each) for each in value]
+        return value
+
+    return dumps(sort(value))
+
+
+def taken_over(lease: Lease) -> LeaseLostError:
+    """Make the error of a lease that was lost."""
+    return LeaseLostError(
+        f"{lease.key} is no longer held by this process: it was not heard of in time, and another one has taken over, "
+        "or has ended it. Nothing was written; what this process has sent already may have taken effect."
+    )
+
+
+def document_text(value: Any) -> str | None:
+    """Write a small document so that equal ones have equal texts; None stands for no document."""
+    return None if value is None else _canonical(value).decode()
+
+
+def document_of(text: str | None) -> Any:
+    """Read a small document.
+
+    Raises:
+        StateError: The text is not JSON.
+    """
+    if text is None:
+        return None
+    try:
+        return loads(text.encode())
+    except DecodeError as error:
+        raise StateError(
+            f"A document of the state cannot be read: {error}. Use another state, or mend this one."
+        ) from error

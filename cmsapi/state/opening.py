@@ -1,0 +1,58 @@
+"""Find the state that a URL names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from cmsapi.errors import ConfigError
+from cmsapi.state.store import State
+
+_FORMS = (
+    "state is 'memory:' for one process, 'sqlite:///relative.db' or 'sqlite:////absolute.db' for one host, "
+    "or 'redis://host:6379/0' or 'rediss://…' for many."
+)
+
+
+def open_state(url: str) -> State:
+    """Make the state that a URL names; nothing is opened or connected before it is used.
+
+    Args:
+        url: `memory:`, `sqlite:///relative.db`, `sqlite:////absolute.db`, `redis://[[user]:password@]host[:port][/db]`,
+            or the same with `rediss` for TLS.
+
+    Raises:
+        ConfigError: The URL is none of these, or what Redis needs is not installed.
+    """
+    if not isinstance(url, str):
+        raise ConfigError(f"{_FORMS} This is a {type(url).__name__}.")
+    if url == "memory:":
+        from cmsapi.state.memory import MemoryState
+
+        return MemoryState()
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ConfigError(_FORMS) from None
+    if parts.scheme == "sqlite":
+        from cmsapi.state.sqlite import SqliteState
+
+        return SqliteState(_path(url))
+    if parts.scheme in ("redis", "rediss"):
+        try:
+            from cmsapi.state.redis import RedisState
+        except ImportError:
+            raise ConfigError("state='redis://…' needs the Redis client: pip install 'cmsapi[redis]'.") from None
+        return RedisState(url)
+    # The URL is not shown: it may hold a password.
+    raise ConfigError(_FORMS)
+
+
+def _path(url: str) -> Path:
+    before, found, name = url.partition("sqlite:///")
+    if before or not found or "?" in name or "#" in name:
+        raise ConfigError(f"{_FORMS} A file's URL has three slashes, then its path, and no query.")
+    name = unquote(name)
+    if not name or name.endswith("/") or "\0" in name or name == ":memory:":
+        raise ConfigError(f"{_FORMS} This URL names no file; for one process there is 'memory:'.")
+    return Path(name).absolute()

@@ -1,0 +1,91 @@
+"""Who holds what: a process, where it runs, and whether it still does.
+
+A process identifier alone says little, because the system gives it out again. Together with the moment at which the
+process started, on one boot of one machine and in one namespace of process identifiers, it names a process for good.
+Where the system does not tell these, as outside of Linux, a process is never taken for dead, and only its lease ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from cmsapi.errors import DecodeError, StateError
+from cmsapi.wire.jsontext import dumps, loads
+
+_PROC = Path("/proc")
+# States of a process that will never run again.
+_DEAD = frozenset("ZXx")
+
+
+@attrs.frozen(kw_only=True)
+class Owner:
+    """Name a process that uses a state.
+
+    Args:
+        id: Unique, also among the uses of one process.
+        host: Digest of the boot of a machine and of its namespace of process identifiers.
+        pid: Process identifier.
+        started: When the process started, in ticks since the boot; None where the system does not tell.
+    """
+
+    id: str
+    host: str
+    pid: int
+    started: int | None
+
+    @classmethod
+    def here(cls) -> Owner:
+        """Name this process. Reads files of the system, so that it belongs off the loop."""
+        return cls(id=secrets.token_hex(8), host=_host(), pid=os.getpid(), started=_started("self"))
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process is known to be gone. Reads files of the system, so that it belongs off the loop."""
+        if self.started is None or self.host != _host():
+            return False
+        return _started(str(self.pid)) != self.started
+
+    def spell(self) -> str:
+        """Write the owner as text."""
+        return dumps(attrs.asdict(self)).decode()
+
+    @classmethod
+    def read(cls, text: str) -> Owner:
+        """Read an owner.
+
+        Raises:
+            StateError: The text is not an owner.
+        """
+        try:
+            said: Any = loads(text.encode())
+            match said:
+                case {"id": str(id_), "host": str(host), "pid": int(pid), "started": int() | None as started}:
+                    return cls(id=id_, host=host, pid=pid, started=started)
+        except DecodeError:
+            pass
+        raise StateError("An owner in the state cannot be read. Use another state, or mend this one.")
+
+
+def _host() -> str:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text()
+        namespace = str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        return "unknown"
+    return hashlib.blake2b(f"{boot}{namespace}".encode(), digest_size=8).hexdigest()
+
+
+def _started(process: str) -> int | None:
+    try:
+        line = (_PROC / process / "stat").read_text()
+    except OSError:
+        return None
+    # The name of the program, in parentheses, may itself hold spaces and parentheses.
+    fields = line[line.rindex(")") + 2 :].split()
+    return None if fields[0] in _DEAD else int(fields[19])

@@ -1,0 +1,291 @@
+"""Share a state among many hosts, on Redis 6.2 or Valkey.
+
+Whatever must be one step is a script on the server, by the server's clock. A worker may die at any moment. The loss of
+what the server holds is another matter: one that persists nothing is warned of, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
+
+import redis.asyncio as redis
+from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
+
+from cmsapi.errors import ConfigError, StateError
+from cmsapi.state import scripts
+from cmsapi.state.book import CERTAIN, Ask, Grant, Terms
+from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
+from cmsapi.state.owners import Owner
+from cmsapi.state.store import LIFE
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+T = TypeVar("T")
+
+# Seconds for one command; a failed one is repeated twice.
+TIMEOUT = 2.0
+REPEATS = 2
+CONNECTIONS = 16
+OLDEST = (6, 2)
+# Without these the client reads its own version from the disk, on the loop, for each connection.
+_NAMELESS: dict[str, Any] = (
+    {"driver_info": None}
+    if "driver_info" in inspect.signature(AbstractConnection.__init__).parameters
+    else {"lib_name": None, "lib_version": None}
+)
+
+
+class RedisState:
+    """Share a state among many hosts, on Redis 6.2 or Valkey.
+
+    Args:
+        url: `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. What the Redis client
+            takes as a query, such as `ssl_ca_certs`, may follow.
+        life: Seconds after which leases of an owner that was not heard of may be taken over.
+
+    Raises:
+        ConfigError: The URL cannot be read.
+    """
+
+    def __init__(self, url: str, *, life: float = LIFE) -> None:
+        self._life = life
+        self._place = _shown(url)
+        try:
+            pool = redis.BlockingConnectionPool.from_url(
+                url,
+                max_connections=CONNECTIONS,
+                decode_responses=True,
+                socket_timeout=TIMEOUT,
+                socket_connect_timeout=TIMEOUT,
+                retry=Retry(ExponentialBackoff(cap=0.4, base=0.05), REPEATS),
+                **_NAMELESS,
+                retry_on_error=[RedisConnectionError, RedisTimeoutError],
+            )
+        except (ValueError, TypeError) as error:
+            raise ConfigError(
+                f"state: {self._place} is not the URL of a Redis server ({type(error).__name__})."
+            ) from None
+        self._redis: redis.Redis = redis.Redis.from_pool(pool)
+        self._owner: Owner | None = None
+        self._greeting = asyncio.Lock()
+        self._scopes: set[str] = set()
+        self._closed = False
+        register = self._redis.register_script
+        self._begin, self._write = register(scripts.BEGIN), register(scripts.WRITE)
+        self._release, self._claim = register(scripts.RELEASE), register(scripts.CLAIM)
+        self._beat, self._bury = register(scripts.BEAT), register(scripts.BURY)
+        self._swap, self._turn = register(scripts.SWAP), register(scripts.TURN)
+
+    async def _guarded(self, command: Callable[[], Awaitable[T]]) -> T:
+        """Run a command, after the server was greeted.
+
+        Raises:
+            StateError: The server does not answer, refuses, or holds another version's state.
+        """
+        if self._closed:
+            raise StateError(f"The state {self._place} is closed; nothing was written.")
+        try:
+            if self._owner is None:
+                async with self._greeting:
+                    if self._owner is None:
+                        await self._greet()
+            return await command()
+        except (RedisError, OSError, TimeoutError) as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> StateError:
+        said = str(error)
+        if said.startswith("CMSAPI "):
+            return StateError(
+                f"The state {self._place} was made by another version of this SDK (its layout is {said[7:]}, this "
+                f"one's is {scripts.VERSION}); it was left as it is. Let all processes that share it use one version, "
+                "or use another database. Jobs that are open in it are only known there."
+            )
+        return StateError(
+            f"The state {self._place} cannot be used ({type(error).__name__}: {said}). What was to be written may have "
+            "been written. See that the server runs, can be reached, and lets this user run scripts."
+        )
+
+    async def _greet(self) -> None:
+        owner = await asyncio.to_thread(Owner.here)
+        about: Any = await self._redis.info()
+        version = str(about.get("redis_version", ""))
+        if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
+            raise StateError(f"The server at {self._place} is Redis {version}; the shared state needs 6.2 or later.")
+        await self._warn_of_loss(about)
+        self._owner = owner
+
+    async def _warn_of_loss(self, about: Any) -> None:
+        if self._place in _warned or about.get("aof_enabled"):
+            return
+        try:
+            said: Any = await self._redis.config_get("save", "maxmemory-policy")
+        except RedisError:
+            # Many services do not let their users read this.
+            return
+        _warned.add(self._place)
+        if said.get("save") == "":
+            logger.warning(
+                "the server at %s writes nothing to a disk: when it restarts, open jobs and what is left of the limits "
+                "are forgotten, and launches may be paid twice; switch on appendonly",
+                self._place,
+            )
+        if str(said.get("maxmemory-policy")).startswith("allkeys"):
+            logger.warning(
+                "the server at %s may evict what is kept about open jobs (maxmemory-policy %s); use noeviction",
+                self._place,
+                said.get("maxmemory-policy"),
+            )
+
+    async def _live(self, script: Any, scope: str, *args: str, batch: str | None = None) -> Any:
+        """Run a script that says that this process lives."""
+        self._scopes.add(scope)
+        names = ["version", "journal", "leases", "owners", "alive", f"batch:{batch or ''}"]
+        keys = [_key(scope, name) for name in names]
+
+        async def command() -> Any:
+            owner = cast("Owner", self._owner)
+            return await script(keys, [owner.id, owner.spell(), str(int(self._life * 1000)), *args])
+
+        return await self._guarded(command)
+
+    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
+        """Write an entry and hold it, or return what stands in the way."""
+        args = (lease.key, lease.id, entry.spell(), entry.item or "")
+        stands = await self._live(self._begin, lease.scope, *args, batch=entry.batch)
+        return None if stands is None else Entry.read(stands)
+
+    async def _hold(self, lease: Lease, what: str, entry: Entry | None = None) -> None:
+        text = "" if entry is None else entry.spell()
+        item = (entry.item or "") if entry is not None else ""
+        batch = entry.batch if entry is not None else None
+        if not await self._live(self._write, lease.scope, lease.key, lease.id, what, text, item, batch=batch):
+            raise taken_over(lease)
+
+    async def keep(self, lease: Lease) -> None:
+        """Make sure that the entry is still held under this lease."""
+        await self._hold(lease, "keep")
+
+    async def update(self, lease: Lease, entry: Entry) -> None:
+        """Write the entry anew."""
+        await self._hold(lease, "update", entry)
+
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+        """Strike the entry out, and keep the outcome of its item if it has one."""
+        await self._hold(lease, "end", outcome)
+
+    async def release(self, lease: Lease) -> None:
+        """Let others claim the entry."""
+        await self._live(self._release, lease.scope, lease.key, lease.id)
+
+    async def claim(self, lease: Lease) -> Entry | None:
+        """Hold an open entry under this lease, if nobody alive holds it."""
+        entry = await self._live(self._claim, lease.scope, lease.key, lease.id)
+        return None if entry is None else Entry.read(entry)
+
+    async def entries(self, scope: str) -> dict[str, Entry]:
+        """Return the open entries by key, whoever holds them."""
+        return await self._all(_key(scope, "journal"))
+
+    async def _all(self, key: str) -> dict[str, Entry]:
+        found = await self._guarded(lambda: cast("Awaitable[dict[str, str]]", self._redis.hgetall(key)))
+        return {name: Entry.read(text) for name, text in found.items()}
+
+    async def beat(self, scope: str) -> Sequence[Owner]:
+        """Say that this process lives, and return the others that are alive."""
+        alive = [Owner.read(text) for text in await self._live(self._beat, scope)]
+        return [owner for owner in alive if owner != self._owner]
+
+    async def bury(self, scope: str, owner: Owner) -> None:
+        """Let others claim what an owner holds."""
+        keys = [_key(scope, name) for name in ("version", "owners", "alive")]
+        await self._guarded(lambda: self._bury(keys, [owner.id]))
+
+    async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
+        """Return how the items of a batch ended, by item."""
+        return await self._all(_key(scope, f"batch:{batch}"))
+
+    async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
+        """Forget how some items ended."""
+        if items:
+            key = _key(scope, f"batch:{batch}")
+            await self._guarded(lambda: self._redis.hdel(key, *items))
+
+    async def recall(self, scope: str, name: str) -> Any:
+        """Return a document, or None when there is none."""
+        key = _key(scope, "documents")
+        return document_of(await self._guarded(lambda: cast("Awaitable[str | None]", self._redis.hget(key, name))))
+
+    async def swap(self, scope: str, name: str, old: Any, new: Any) -> Any:
+        """Put a document in the place of another one, unless somebody else was faster."""
+        keys = [_key(scope, "version"), _key(scope, "documents")]
+        args = [name, document_text(old) or "", document_text(new) or ""]
+        return document_of(await self._guarded(lambda: self._swap(keys, args)) or None)
+
+    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
+        """Write down what a holder of request tokens did, and give it what is its turn."""
+        keys = [_key(account, name) for name in ("version", "book", "ring", "holders")]
+        per_second = -1 if terms.per_second is None else terms.per_second
+        per_hour = -1 if terms.per_hour is None else terms.per_hour
+        args: list[Any] = [ask.holder, ask.number, ask.held, int(ask.heard), ask.rest, ask.want, ask.priority]
+        args += [per_second, per_hour, terms.second, terms.hour, terms.cap, terms.life, CERTAIN]
+        if (seen := ask.seen) is None:
+            args += [""] * 6
+        else:
+            args += [seen.quota.limit, seen.quota.remaining, seen.quota.reset, seen.age, seen.settled, seen.left]
+        said: Any = await self._guarded(lambda: self._turn(keys, [*args, *ask.settled]))
+        granted, wait, at, settled, left, out, in_force, remaining, foreign, reset_in = said
+        return Grant(
+            granted=granted,
+            wait=float(wait),
+            at=float(at),
+            settled=settled,
+            left=left,
+            out=out,
+            per_hour=None if in_force < 0 else in_force,
+            remaining=None if remaining < 0 else remaining,
+            foreign=foreign,
+            reset_in=float(reset_in),
+        )
+
+    async def aclose(self) -> None:
+        """Let others claim what this process holds, and close the connections."""
+        if self._closed:
+            return
+        try:
+            if self._owner is not None:
+                for scope in self._scopes:
+                    await self.bury(scope, self._owner)
+        except StateError as error:
+            # The leases run out by themselves.
+            logger.warning("leases were not given back: %s", error)
+        finally:
+            self._closed = True
+            await self._redis.aclose()
+
+
+_warned: set[str] = set()
+
+
+def _key(scope: str, name: str) -> str:
+    tag = hashlib.blake2b(scope.encode(), digest_size=16).hexdigest()
+    return f"cmsapi:{{{tag}}}:{name}"
+
+
+def _shown(url: str) -> str:
+    """Return a URL without user, password and query."""
+    try:
+        parts = urlsplit(url)
+        place = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "state"
+    return f"{parts.scheme}://{place}{parts.path}"

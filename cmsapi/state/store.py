@@ -1,0 +1,158 @@
+"""What processes must agree on, as one Protocol.
+
+A state is shared by the processes that are given the same URL. It holds five things:
+
+- the *journal* of launches that are open, one entry for a key, each held under a lease;
+- the *owners*: the processes that use it, each alive until its last word is `life` seconds old;
+- the *outcomes* of the items of batches, so that a rerun launches only what is missing;
+- small *documents* by name: learned durations, observed habits of the service, the salt of the digests;
+- the *book* of the two request limits of each account.
+
+Every operation is atomic, also against other processes, and may be repeated: a second time it finds what the first one
+did. A cancelled operation may have taken effect. A scope names whose journal, owners, outcomes and documents these are:
+base URL and organisation, so that a rotated key keeps its jobs. An account is the digest of base URL and key.
+
+Writing, claiming and `beat` say that this process lives. An entry may be claimed when nobody holds it, or when who held
+it has not been heard of for `life` seconds, or was buried because its process is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from cmsapi.state.book import Ask, Grant, Terms
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.owners import Owner
+
+# A process that was not heard of for so many seconds has lost its leases, once somebody asks for them.
+LIFE = 30.0
+
+
+class State(Protocol):
+    """Share what processes must agree on.
+
+    Every method raises `StateError` when the state cannot be reached, read or written.
+    """
+
+    # The journal
+
+    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
+        """Write an entry and hold it, unless something stands in the way; it is flushed before this returns.
+
+        Returns:
+            None when the entry is written and held under this lease. Otherwise what stands in the way: the open entry
+            of the same key, or, once that is over, the outcome of the same item of the same batch.
+        """
+        ...
+
+    async def keep(self, lease: Lease) -> None:
+        """Make sure that the entry is still held under this lease, and will be for another `life` seconds.
+
+        Raises:
+            LeaseLostError: Somebody else has taken over, or it is over.
+        """
+        ...
+
+    async def update(self, lease: Lease, entry: Entry) -> None:
+        """Write the entry anew; it is flushed before this returns.
+
+        Raises:
+            LeaseLostError: Somebody else has taken over, or it is over; nothing was written.
+        """
+        ...
+
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+        """Strike the entry out, and keep the outcome of its item if it has one; both are flushed, or neither.
+
+        An entry that is struck out already is left at that.
+
+        Args:
+            lease: Under which it is held.
+            outcome: How it ended, with `batch`, `item` and `ended_at`; None to keep nothing.
+
+        Raises:
+            LeaseLostError: Somebody else has taken over; nothing was written.
+        """
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Let others claim the entry; one that is not held under this lease is left alone."""
+        ...
+
+    async def claim(self, lease: Lease) -> Entry | None:
+        """Hold an open entry under this lease, if nobody alive holds it.
+
+        Returns:
+            The entry, or None when somebody alive holds it or there is none.
+        """
+        ...
+
+    async def entries(self, scope: str) -> dict[str, Entry]:
+        """Return the open entries by key, whoever holds them."""
+        ...
+
+    # The owners
+
+    async def beat(self, scope: str) -> Sequence[Owner]:
+        """Say that this process lives, and return the others that are alive as far as the state knows."""
+        ...
+
+    async def bury(self, scope: str, owner: Owner) -> None:
+        """Let others claim what an owner holds: its process is gone."""
+        ...
+
+    # The outcomes of batches
+
+    async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
+        """Return how the items of a batch ended, by item."""
+        ...
+
+    async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
+        """Forget how some items ended, so that they may be launched again."""
+        ...
+
+    # Small documents
+
+    async def recall(self, scope: str, name: str) -> Any:
+        """Return a document, or None when there is none."""
+        ...
+
+    async def swap(self, scope: str, name: str, old: Any, new: Any) -> Any:
+        """Put a document in the place of another one, unless somebody else was faster.
+
+        Args:
+            scope: Whose document.
+            name: Which one.
+            old: What was read; None for nothing, so that the first writer wins.
+            new: What to write, a JSON value; None for nothing.
+
+        Returns:
+            The document that stands: `new`, or what somebody else has written.
+        """
+        ...
+
+    # The limits
+
+    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
+        """Write down what a holder of request tokens did, and give it what is its turn: see `Book`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let others claim what this process holds, and let go of files and connections. May be called twice."""
+        ...
+
+
+async def bury_the_dead(state: State, scope: str) -> None:
+    """Say that this process lives, and bury the owners whose processes are gone from this machine.
+
+    Called on opening, and again every third part of `LIFE` as long as something is held.
+    """
+    others = await state.beat(scope)
+    for owner in await asyncio.to_thread(_dead, others):
+        await state.bury(scope, owner)
+
+
+def _dead(owners: Sequence[Owner]) -> list[Owner]:
+    return [owner for owner in owners if owner.dead]
