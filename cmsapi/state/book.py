@@ -8,8 +8,9 @@ window after the answer was seen, whoever holds it. What several processes add:
 - *Death.* A turn lets its holder live for `Terms.life` seconds. A holder sends nothing after that without another turn.
   When it has been silent for longer, and for the cap on top of it, during which what it sent may still arrive, its
   tokens settle as if they had been answered then.
-- *Tickets.* Who gets nothing is in line, by priority and then by time. A place in line is kept until shortly after its
-  owner was told to come back. As long as others are in line, nobody takes more than an even share of the second.
+- *The line.* Who gets less than it wants is in line, by priority and then by time. It stays at its place until it has
+  had an even share of the second, or has not come back when it was told to. As long as others are in line, nobody takes
+  more than such a share at a time.
 - *Ages.* An answer is reported by how long ago it was seen, so that the clocks of the processes need not agree and
   reports may come late. Tokens come back later by that, never sooner.
 
@@ -34,6 +35,8 @@ GRACE = 1.0
 # this part of a second is in time.
 LOOK_AGAIN = 0.8
 FIRST_ANSWER = 0.2
+# In so many steps a turn tells when the hour's tokens come back.
+PARTS = 8
 # A clock that goes back further than this was set; waiting for it would hold everybody up.
 STEP = 10.0
 # The part of the hour for which a request is certainly in the service's: that one is a little shorter, and the moment
@@ -117,10 +120,11 @@ class Grant:
         settled: Requests that have settled, all told.
         left: Requests that have left the hour, all told.
         out: Tokens that the holders have, after this turn.
-        per_hour: Requests an hour in force, or None for no limit.
-        remaining: Requests that the hour still admits, or None for no limit.
+        used: Requests of this hour: tokens out, those that have settled, and those of others.
+        limit: Requests an hour as the service says, or None before it has.
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
-        reset_in: Seconds until the hour gives the next token back; 0 when none has settled.
+        returns: Seconds until the first of the settled requests leaves the hour, and until each eighth of them has left
+            it; empty when none has settled.
     """
 
     granted: int
@@ -129,10 +133,10 @@ class Grant:
     settled: int
     left: int
     out: int
-    per_hour: int | None
-    remaining: int | None
+    used: int
+    limit: int | None
     foreign: int
-    reset_in: float
+    returns: tuple[float, ...]
 
 
 class Ring(Protocol):
@@ -192,6 +196,7 @@ class Holder:
         want: Tokens that it is in line for; 0 when it is not.
         priority: Its lane.
         since: Since when it is in line.
+        got: Tokens that it was given at this place.
         kept: Until when its place is kept.
     """
 
@@ -201,6 +206,7 @@ class Holder:
     want: int = 0
     priority: int = 0
     since: float = 0.0
+    got: int = 0
     kept: float = 0.0
 
 
@@ -256,7 +262,6 @@ class Book:
         holder.number, holder.out, holder.until = ask.number, ask.held, now + terms.life
         granted, wait = self._give(ring, terms, ask, now)
         holder.out += granted
-        remaining = self._left_of_hour(terms)
         return Grant(
             granted=granted,
             wait=wait,
@@ -264,10 +269,10 @@ class Book:
             settled=self.settled,
             left=self.left,
             out=self._out(),
-            per_hour=self._per_hour(terms),
-            remaining=None if remaining is None else max(0, remaining),
+            used=self._used(),
+            limit=self.limit,
             foreign=self.foreign,
-            reset_in=0.0 if self.settled == self.left else ring.oldest(0) + terms.hour - now,
+            returns=self._returns(ring, terms, now),
         )
 
     # The passing of time
@@ -339,34 +344,34 @@ class Book:
     def _give(self, ring: Ring, terms: Terms, ask: Ask, now: float) -> tuple[int, float]:
         holder = self.holders[ask.holder]
         waiting = [each for each in self.holders.values() if each is not holder and each.want and each.kept > now]
-        since = holder.since if holder.want and holder.kept > now else now
-        holder.want = 0
+        if not (holder.want and holder.kept > now):
+            holder.since, holder.got = now, 0
+        holder.want, holder.priority = ask.want, ask.priority
         if not ask.want:
             return 0, 0.0
-        share = ask.want
+        share = holder.got + ask.want
         if waiting and terms.per_second is not None:
             share = max(1, terms.per_second // (len(waiting) + 1))
-        first = [each for each in waiting if (each.priority, each.since) < (ask.priority, since)]
-        ahead = sum(min(each.want, share) for each in first)
-        granted = min(ask.want, share, self._free(ring, terms, now) - ahead)
-        if granted > 0:
-            return granted, 0.0
-        wait = self._wait(ring, terms, ahead + 1, now)
-        holder.want, holder.priority, holder.since = ask.want, ask.priority, since
+        first = [each for each in waiting if (each.priority, each.since) < (holder.priority, holder.since)]
+        ahead = sum(max(0, min(each.want, share - each.got)) for each in first)
+        granted = max(0, min(ask.want, max(1, share - holder.got), self._free(ring, terms, now) - ahead))
+        wait = 0.0 if granted else self._wait(ring, terms, ahead + 1, now)
+        holder.want -= granted
+        holder.got += granted
+        if holder.got >= share:
+            holder.since, holder.got = now, 0
         holder.kept = now + min(wait, LONGEST_REST) + GRACE
-        return 0, wait
+        return granted, wait
 
     def _out(self) -> int:
         return sum(holder.out for holder in self.holders.values())
 
-    def _per_hour(self, terms: Terms) -> int | None:
-        if terms.per_hour is None or self.limit is None:
-            return terms.per_hour
-        return min(terms.per_hour, self.limit)
+    def _used(self) -> int:
+        return self._out() + self.settled - self.left + self.foreign
 
     def _left_of_hour(self, terms: Terms) -> int | None:
-        per_hour = self._per_hour(terms)
-        return None if per_hour is None else per_hour - self._out() - (self.settled - self.left) - self.foreign
+        limits = [limit for limit in (terms.per_hour, self.limit) if limit is not None]
+        return min(limits) - self._used() if terms.per_hour is not None else None
 
     def _free(self, ring: Ring, terms: Terms, now: float) -> int:
         """Count the tokens that are free now."""
@@ -399,6 +404,13 @@ class Book:
             back = self._hour_returns(ring, terms, need - of_hour) - now
             wait = max(wait, back if back < NEVER / 2 else LOOK_AGAIN * terms.second)
         return max(wait, 0.0)
+
+    def _returns(self, ring: Ring, terms: Terms, now: float) -> tuple[float, ...]:
+        count = self.settled - self.left
+        if not count or terms.per_hour is None:
+            return ()
+        ends = (max(0, part * count - 1) // PARTS for part in range(PARTS + 1))
+        return tuple(ring.oldest(end) + terms.hour - now for end in ends)
 
     def _hour_returns(self, ring: Ring, terms: Terms, count: int) -> float:
         """Return when the hour will have given so many tokens back, `NEVER` when that takes an answer first."""

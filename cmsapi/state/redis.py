@@ -243,7 +243,7 @@ class RedisState:
         else:
             args += [seen.quota.limit, seen.quota.remaining, seen.quota.reset, seen.age, seen.settled, seen.left]
         said: Any = await self._guarded(lambda: self._turn(keys, [*args, *ask.settled]))
-        granted, wait, at, settled, left, out, in_force, remaining, foreign, reset_in = said
+        granted, wait, at, settled, left, out, used, limit, foreign, returns = said
         return Grant(
             granted=granted,
             wait=float(wait),
@@ -251,10 +251,10 @@ class RedisState:
             settled=settled,
             left=left,
             out=out,
-            per_hour=None if in_force < 0 else in_force,
-            remaining=None if remaining < 0 else remaining,
+            used=used,
+            limit=None if limit < 0 else limit,
             foreign=foreign,
-            reset_in=float(reset_in),
+            returns=tuple(float(each) for each in returns),
         )
 
     async def aclose(self) -> None:

@@ -133,7 +133,7 @@ return ARGV[3]
 TURN = (
     _VERSION
     + """
-local NEVER, STEP, GRACE, LONGEST_REST, LOOK_AGAIN, FIRST_ANSWER = 1e18, 10, 1, 5, 0.8, 0.2
+local NEVER, STEP, GRACE, LONGEST_REST, LOOK_AGAIN, FIRST_ANSWER, PARTS = 1e18, 10, 1, 5, 0.8, 0.2, 8
 local name, number, held, heard = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local rest, want, priority = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local per_second, per_hour = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -154,7 +154,7 @@ for i = 1, #stored, 2 do
     for word in string.gmatch(stored[i + 1], '%S+') do said[#said + 1] = tonumber(word) end
     holders[stored[i]] = {
         number = said[1], expires = said[2], out = said[3], want = said[4], priority = said[5], since = said[6],
-        kept = said[7],
+        got = said[7], kept = said[8],
     }
 end
 
@@ -217,7 +217,7 @@ end
 -- What the holder reports
 local mine = holders[name]
 if not mine then
-    mine = { number = 0, expires = 0, out = 0, want = 0, priority = 0, since = 0, kept = 0 }
+    mine = { number = 0, expires = 0, out = 0, want = 0, priority = 0, since = 0, got = 0, kept = 0 }
     holders[name] = mine
 end
 if number > mine.number then
@@ -251,11 +251,12 @@ end
 mine.number, mine.out, mine.expires = number, held, now + life
 
 -- What it gets
-local in_force = per_hour
-if per_hour >= 0 and book.limit >= 0 then in_force = math.min(per_hour, book.limit) end
+local function used()
+    return out() + book.settled - book.left + book.foreign
+end
 local function of_hour()
     if per_hour < 0 then return NEVER end
-    return in_force - out() - (book.settled - book.left) - book.foreign
+    return (book.limit >= 0 and math.min(per_hour, book.limit) or per_hour) - used()
 end
 local function free()
     if now < book.rests_until then return 0 end
@@ -293,31 +294,29 @@ local function wait_for(need)
     return math.max(wait, 0)
 end
 
-local since = now
-if mine.want > 0 and mine.kept > now then since = mine.since end
-mine.want = 0
+if mine.want == 0 or mine.kept <= now then mine.since, mine.got = now, 0 end
+mine.want, mine.priority = want, priority
 local granted, wait = 0, 0
 if want > 0 then
     local waiting = {}
     for each, holder in pairs(holders) do
         if each ~= name and holder.want > 0 and holder.kept > now then waiting[#waiting + 1] = holder end
     end
-    local share = want
+    local share = mine.got + want
     if #waiting > 0 and per_second >= 0 then share = math.max(1, math.floor(per_second / (#waiting + 1))) end
     local ahead = 0
     for _, each in ipairs(waiting) do
-        if each.priority < priority or (each.priority == priority and each.since < since) then
-            ahead = ahead + math.min(each.want, share)
+        if each.priority < priority or (each.priority == priority and each.since < mine.since) then
+            ahead = ahead + math.max(0, math.min(each.want, share - each.got))
         end
     end
-    granted = math.min(want, share, free() - ahead)
-    if granted > 0 then
-        mine.out = mine.out + granted
-    else
-        granted, wait = 0, wait_for(ahead + 1)
-        mine.want, mine.priority, mine.since = want, priority, since
-        mine.kept = now + math.min(wait, LONGEST_REST) + GRACE
-    end
+    granted = math.max(0, math.min(want, math.max(1, share - mine.got), free() - ahead))
+    if granted == 0 then wait = wait_for(ahead + 1) end
+    mine.out = mine.out + granted
+    mine.want = want - granted
+    mine.got = mine.got + granted
+    if mine.got >= share then mine.since, mine.got = now, 0 end
+    mine.kept = now + math.min(wait, LONGEST_REST) + GRACE
 end
 
 local words = {}
@@ -326,13 +325,19 @@ for key, value in pairs(book) do
     words[#words + 1] = string.format(value == math.floor(value) and '%.0f' or '%.6f', value)
 end
 redis.call('HSET', KEYS[2], unpack(words))
-redis.call('HSET', KEYS[4], name, string.format('%d %.6f %d %d %d %.6f %.6f',
-    mine.number, mine.expires, mine.out, mine.want, mine.priority, mine.since, mine.kept))
+redis.call('HSET', KEYS[4], name, string.format('%d %.6f %d %d %d %.6f %d %.6f',
+    mine.number, mine.expires, mine.out, mine.want, mine.priority, mine.since, mine.got, mine.kept))
 for i = 2, 4 do redis.call('EXPIRE', KEYS[i], math.ceil(2 * hour + life)) end
-local reset_in = book.settled > book.left and oldest(0) + hour - now or 0
+local count, returns = book.settled - book.left, {}
+if count > 0 and per_hour >= 0 then
+    for part = 0, PARTS do
+        local ends = math.floor(math.max(0, part * count - 1) / PARTS)
+        returns[part + 1] = string.format('%.6f', oldest(ends) + hour - now)
+    end
+end
 return {
-    granted, string.format('%.6f', wait), string.format('%.6f', now), book.settled, book.left, out(), in_force,
-    of_hour() < NEVER and math.max(0, of_hour()) or -1, book.foreign, string.format('%.6f', reset_in),
+    granted, string.format('%.6f', wait), string.format('%.6f', now), book.settled, book.left, out(),
+    used(), book.limit, book.foreign, returns,
 }
 """
 )

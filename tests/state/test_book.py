@@ -59,7 +59,9 @@ def test_an_hour_has_a_thousand() -> None:
         desk.turn("a", held=0, settled=(0.0,) * 20)
         desk.now += 1.01
     spent = desk.turn("a", want=1)
-    assert (spent.granted, spent.remaining, spent.reset_in) == (0, 0, spent.wait)
+    assert (spent.granted, spent.used, spent.returns[0]) == (0, 1000, spent.wait)
+    assert spent.returns[-1] == pytest.approx(HOUR - 1.01)
+    assert list(spent.returns) == sorted(spent.returns)
     assert desk.now + spent.wait == pytest.approx(began + HOUR)
     desk.now += spent.wait
     assert desk.turn("a", want=100).granted == 20
@@ -89,7 +91,7 @@ def test_no_limits() -> None:
     """Without limits everything is given at once."""
     desk = Desk(Terms(per_second=None, per_hour=None), known=False)
     grant = desk.turn("a", want=5000)
-    assert (grant.granted, grant.remaining, grant.per_hour) == (5000, None, None)
+    assert (grant.granted, grant.used, grant.limit) == (5000, 5000, None)
 
 
 def test_the_dead_leak_nothing() -> None:
@@ -129,7 +131,7 @@ def test_a_repeated_report_counts_once() -> None:
     desk.turn("a", number=1, want=20)
     desk.turn("a", number=2, held=10, settled=(0.0,) * 10)
     report = desk.turn("a", number=2, held=10, settled=(0.0,) * 10)
-    assert (report.settled, report.out, report.remaining) == (10, 10, 980)
+    assert (report.settled, report.out, report.used) == (10, 10, 20)
 
 
 def test_even_shares_while_others_wait() -> None:
@@ -140,7 +142,7 @@ def test_even_shares_while_others_wait() -> None:
         assert desk.turn(name, want=20).granted == 0
     desk.turn("a", held=0, settled=(0.0,) * 20)
     desk.now += 1.0
-    assert [desk.turn(name, want=20).granted for name in "bcda"] == [6, 10, 4, 0]
+    assert [desk.turn(name, want=20).granted for name in "bcda"] == [6, 6, 6, 2]
 
 
 def test_nobody_passes_who_is_in_line() -> None:
@@ -205,7 +207,7 @@ def test_use_by_others_is_followed() -> None:
     seen = Seen(quota=Quota(1000, 399, 1800.0), age=0.0, settled=given_.settled, left=given_.left)
     grant = desk.turn("b", want=20)
     told = desk.turn("a", held=0, settled=(0.0,), heard=True, seen=seen)
-    assert (told.foreign, told.remaining) == (581, 399)
+    assert (told.foreign, told.used) == (581, 601)
     desk.now += 3600.0
     desk.turn("b", held=grant.granted)
     assert desk.turn("a").foreign == 580
@@ -219,7 +221,7 @@ def test_a_lower_limit_of_the_service() -> None:
     given_ = desk.turn("a", want=1)
     seen = Seen(quota=Quota(500, 499, 3600.0), age=0.0, settled=given_.settled, left=given_.left)
     told = desk.turn("a", held=0, settled=(0.0,), heard=True, seen=seen)
-    assert (told.per_hour, told.remaining, told.foreign) == (500, 499, 0)
+    assert (told.limit, told.used, told.foreign) == (500, 1, 0)
 
 
 def test_a_clock_that_was_set_back() -> None:
@@ -229,7 +231,7 @@ def test_a_clock_that_was_set_back() -> None:
     desk.turn("a", held=0, settled=(0.0,) * 20)
     desk.now -= 86_400.0
     refused = desk.turn("a", want=1)
-    assert (refused.granted, refused.remaining) == (0, 980)
+    assert (refused.granted, refused.used) == (0, 20)
     assert refused.wait <= 1.0
     desk.now += 1.0
     assert desk.turn("a", want=1).granted == 1

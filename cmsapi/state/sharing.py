@@ -1,0 +1,427 @@
+"""Take one process's part in limits that several processes share.
+
+Looks like `Windows` to a limiter, but the tokens come from the book in the shared state. A *turn* with the book tells
+what was answered since the last one and brings tokens for those who wait; so a request costs about one turn, or less
+when several wait. Turns run beside the requests: `next_time` asks for one when there is no token at hand, and the
+limiter is called when tokens have come.
+
+What remains with the process is the network: whether a request without an answer can still arrive, and silence. That is
+`Windows` again, without limits.
+
+While the state cannot be reached, the process keeps to a declared share of the second, and lets the headers tell what
+is left of the hour. When the state is back, it is told of the requests made meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import secrets
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from cmsapi.errors import StateError
+from cmsapi.state.book import LONGEST_REST, PARTS, Ask, Grant, Seen, Terms
+from cmsapi.state.store import State
+from cmsapi.state.windows import SECOND, Quota, Token, Windows
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Answers are told within this many seconds, so that others know in time when tokens come back.
+TELL_WITHIN = 0.15
+# While tokens are scarce, those that come back so soon after each other are fetched in one turn.
+GATHER = 0.05
+# How often a state that cannot be reached is tried again.
+TRY_AGAIN = 2.0
+# The last lane takes sparingly: a part of every second and a reserve of the hour stay for the others.
+_SPARE = 1 / 10
+_RESERVE = 1 / 50
+
+
+class SharedToken:
+    """Stand for one request that may be made."""
+
+    __slots__ = ("holder", "left", "settled", "token", "windows")
+
+    def __init__(self, windows: Windows, token: Token, holder: str | None, grant: Grant | None) -> None:
+        self.windows = windows
+        self.token = token
+        # None for one that was made without the state.
+        self.holder = holder
+        self.settled: int = grant.settled if grant is not None else 0
+        self.left: int = grant.left if grant is not None else 0
+
+    @property
+    def departed(self) -> bool:
+        """Whether bytes may have left."""
+        return self.token.departed
+
+    @property
+    def lost_at(self) -> float | None:
+        """When it was given up, or None."""
+        return self.token.lost_at
+
+
+@attrs.define
+class _News:
+    """Hold what the book has not been told yet, or not certainly."""
+
+    settled: list[float] = attrs.field(factory=list)
+    heard: bool = False
+    seen: tuple[Quota, float, SharedToken] | None = None
+    rest_until: float = -math.inf
+
+
+class SharedWindows:
+    """Take one process's part in the limits of an account.
+
+    Args:
+        state: Where the book is.
+        account: Whose limits: a digest of base URL and key.
+        per_second: Requests in any one second, or None for no limit.
+        per_hour: Requests in any hour, or None for no limit.
+        reserve: Requests of the hour that the last lane leaves to the others; None for one in fifty.
+        alone: Requests in any one second while the state cannot be reached.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        account: str,
+        per_second: int | None,
+        per_hour: int | None,
+        *,
+        reserve: int | None = None,
+        alone: int = 1,
+    ) -> None:
+        self._state = state
+        self._account = account
+        self._terms = Terms(per_second=per_second, per_hour=per_hour)
+        self._reserve_share = _RESERVE if reserve is None or per_hour is None else reserve / per_hour
+        self._alone = alone
+        self._waiting: Callable[[], Sequence[int]] = lambda: ()
+        self._serve: Callable[[float], None] = lambda now: None
+        self._flights = Windows(None, None)
+        self._open: dict[SharedToken, None] = {}
+        self._holder = secrets.token_hex(8)
+        self._number = 0
+        self._at_hand = 0
+        self._news = _News()
+        self._told: _News | None = None
+        self._grant: Grant | None = None
+        # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
+        self._turned_at = self._lives_until = self._not_before = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._turning: asyncio.Task[None] | None = None
+        self._closed = False
+        self.outage: StateError | None = None
+        self.turns: int = 0
+
+    def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
+        """Say who wants tokens.
+
+        Args:
+            waiting: Tells how many calls wait, lane by lane; the last lane takes sparingly.
+            serve: Called with the time when tokens may have come.
+        """
+        self._waiting, self._serve = waiting, serve
+
+    # Taking
+
+    def next_time(self, now: float, *, sparing: bool = False) -> float:
+        """Return when the next token may be free: `now` if one is, infinity if the limiter will be called.
+
+        Args:
+            now: The time.
+            sparing: Said of the last lane; what is left to others is seen to when tokens are fetched.
+        """
+        when = self._flights.next_time(now)
+        if when <= now and self.outage is None and not (self._at_hand and now < self._lives_until):
+            when = math.inf
+        self._plan(now)
+        return when
+
+    def take(self, now: float) -> SharedToken:
+        """Take the token that `next_time` has found free."""
+        holder = None
+        if self.outage is None:
+            self._at_hand -= 1
+            holder = self._holder
+        token = SharedToken(self._flights, self._flights.take(now), holder, self._grant)
+        self._open[token] = None
+        self._plan(now)
+        return token
+
+    # Ending
+
+    def departing(self, token: SharedToken, now: float) -> None:
+        """Note that the request's bytes may leave from now on; connecting does not count against the cap."""
+        token.windows.departing(token.token, now)
+
+    def answered(self, token: SharedToken, now: float, quota: Quota | None = None) -> None:
+        """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
+        token.windows.answered(token.token, now, quota)
+        self._news.heard = True
+        if quota is not None and token.holder is not None:
+            self._news.seen = quota, now, token
+        self._settle(token, now)
+
+    def lost(self, token: SharedToken, now: float) -> None:
+        """Leave the settling to the cap: no answer came, but the request may still arrive."""
+        token.windows.lost(token.token, now)
+        self._plan(now)
+
+    def unsent(self, token: SharedToken) -> None:
+        """Give the token back: nothing has left this machine."""
+        now = asyncio.get_running_loop().time()
+        token.windows.unsent(token.token)
+        if token in self._open:
+            del self._open[token]
+            if token.holder == self._holder and self.outage is None:
+                self._at_hand += 1
+        self._plan(now)
+
+    def rest(self, seconds: float) -> None:
+        """Let all processes rest, because the service said so (429)."""
+        now = asyncio.get_running_loop().time()
+        self._news.rest_until = max(self._news.rest_until, now + seconds)
+        self._plan(now)
+
+    def _settle(self, token: SharedToken, now: float) -> None:
+        if token in self._open:
+            del self._open[token]
+            # Those of an earlier life have settled by its end.
+            if token.holder is None or token.holder == self._holder:
+                self._news.settled.append(now)
+        self._plan(now)
+
+    # Turns
+
+    def _plan(self, now: float) -> None:
+        """See to it that the next turn is taken when it is due."""
+        if self._turning is not None or self._closed:
+            return
+        due = self._due(now)
+        if due <= now:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            self._turning = asyncio.get_running_loop().create_task(self._turn())
+        elif due < math.inf and (self._timer is None or self._timer.when() > due):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_at(due, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._plan(asyncio.get_running_loop().time())
+
+    def _due(self, now: float) -> float:
+        due, news, wanted = math.inf, self._news, sum(self._waiting())
+        if self.outage is not None:
+            return self._turned_at + TRY_AGAIN if wanted or news.settled or self._told else due
+        if wanted and not self._at_hand:
+            due = self._not_before
+        elif self._at_hand and not wanted:
+            due = self._turned_at + TELL_WITHIN
+        if news.settled:
+            due = min(due, news.settled[0] + TELL_WITHIN)
+        if news.rest_until > now:
+            return now
+        if self._open or self._at_hand:
+            due = min(due, self._turned_at + self._terms.life / 2)
+        return due
+
+    async def _turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        sent = loop.time()
+        terms, ask = self._ask(sent)
+        try:
+            grant = await self._state.turn(self._account, terms, ask)
+        except StateError as error:
+            self._fail(error)
+        else:
+            self._apply(ask, grant, sent)
+        finally:
+            self._turning = None
+        self._serve(loop.time())
+        self._plan(loop.time())
+
+    def _ask(self, now: float) -> tuple[Terms, Ask]:
+        if now >= self._lives_until:
+            # The book may have taken this holder for dead.
+            self._holder, self._number, self._at_hand = secrets.token_hex(8), 0, 0
+        for windows in {token.windows for token in self._open}:
+            windows.next_time(now)
+        for token in [token for token in self._open if not token.token.open]:
+            self._settle(token, now)
+        if self._told is None or self._number == 0:
+            self._number += 1
+        if self._told is None:
+            self._told, self._news = self._news, _News()
+        told, terms, want, priority = self._told, self._terms, 0, 0
+        waiting = self._waiting()
+        if sum(waiting[:-1]):
+            want, priority = sum(waiting[:-1]), next(lane for lane, calls in enumerate(waiting) if calls)
+        elif waiting:
+            want, priority, terms = waiting[-1], len(waiting) - 1, self._sparing()
+        if not sum(waiting):
+            self._at_hand = 0
+        mine = sum(token.holder == self._holder for token in self._open)
+        return terms, Ask(
+            holder=self._holder,
+            number=self._number,
+            # What settled since the news that are told (again) is told next time.
+            held=self._at_hand + mine + len(self._news.settled),
+            settled=tuple(now - at for at in told.settled),
+            heard=told.heard,
+            seen=None if told.seen is None else _seen(told.seen, now),
+            rest=max(0.0, told.rest_until - now),
+            want=max(0, want - self._at_hand),
+            priority=priority,
+        )
+
+    def _sparing(self) -> Terms:
+        """Return what the last lane may take, so that a part of both windows stays for the others."""
+        terms, per_second, per_hour = self._terms, self._terms.per_second, self._terms.per_hour
+        if per_second is not None:
+            per_second -= int(per_second * _SPARE)
+        if per_hour is not None:
+            per_hour = max(1, int(self.per_hour - self.reserve))
+        return attrs.evolve(terms, per_second=per_second, per_hour=per_hour)
+
+    def _apply(self, ask: Ask, grant: Grant, sent: float) -> None:
+        now = asyncio.get_running_loop().time()
+        if self.outage is not None:
+            logger.warning("the shared state answers again; the limits are shared")
+            self.outage, self._flights = None, Windows(None, None)
+        self._told, self._grant = None, grant
+        self._at_hand += grant.granted
+        self._turned_at, self._lives_until = sent, sent + self._terms.life
+        scarce = grant.granted < ask.want
+        self._not_before = now + max(GATHER, min(grant.wait, LONGEST_REST)) if scarce else now
+        self.turns += 1
+
+    def _fail(self, error: StateError) -> None:
+        self._turned_at = asyncio.get_running_loop().time()
+        if self.outage is None:
+            logger.warning(
+                "until it can be reached, this process makes at most %d requests a second: %s", self._alone, error
+            )
+            self._at_hand = 0
+            self._flights = Windows(self._alone, self._terms.per_hour)
+        self.outage = error
+
+    # What is known of the limits, as of the last turn
+
+    @property
+    def per_second(self) -> float:
+        """Requests in any one second, infinity for no limit."""
+        return math.inf if self._terms.per_second is None else self._terms.per_second
+
+    @property
+    def per_hour(self) -> float:
+        """Requests in any hour in force, infinity for no limit."""
+        if self._terms.per_hour is None:
+            return math.inf
+        said = self._grant.limit if self._grant is not None else None
+        return self._terms.per_hour if said is None else min(said, self._terms.per_hour)
+
+    @property
+    def reserve(self) -> float:
+        """Requests of the hour that the last lane leaves to the others."""
+        limited = self.per_hour != math.inf
+        return min(round(self._reserve_share * self.per_hour), self.per_hour - 1) if limited else 0
+
+    @property
+    def remaining(self) -> float:
+        """Requests that the hour still admits, with the tokens at hand."""
+        return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._at_hand
+
+    @property
+    def in_flight(self) -> int:
+        """Requests of this process without an answer yet."""
+        return len(self._open)
+
+    @property
+    def foreign(self) -> int:
+        """Requests of this hour that others made with the same key, as far as the answers tell."""
+        return self._grant.foreign if self._grant is not None else 0
+
+    def free(self, now: float) -> float:
+        """Return how many tokens the hour has for the last lane; negative while its reserve is in use."""
+        return self.remaining - self.reserve
+
+    def returning(self, now: float, within: float) -> int:
+        """Return how many tokens the hour gives back within so many seconds, to an eighth of them."""
+        grant = self._grant
+        if grant is None:
+            return 0
+        until = now - self._turned_at + within
+        parts = sum(each <= until for each in grant.returns)
+        return max(parts > 0, (grant.settled - grant.left) * (parts - 1) // PARTS)
+
+    def first_return(self, now: float) -> float:
+        """Return seconds until the hour gives a token back, infinity when none has settled."""
+        returns = self._grant.returns if self._grant is not None else ()
+        return max(0.0, returns[0] - (now - self._turned_at)) if returns else math.inf
+
+    def reset_in(self, now: float) -> float:
+        """Return seconds until the hour gives a token back, 0 when none has settled."""
+        first = self.first_return(now)
+        return 0.0 if first == math.inf else first
+
+    def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
+        """Estimate in seconds when a token is free for somebody with so many others ahead."""
+        if self.outage is not None:
+            return self._flights.expected_wait(ahead, now)
+        wait = max(0.0, self._not_before - now) if not self._at_hand else 0.0
+        grant, need = self._grant, ahead + 1
+        short = need - self.remaining + (self.reserve if sparing else 0)
+        if grant is not None and short > 0 and grant.returns:
+            part = min(PARTS, math.ceil(short * PARTS / (grant.settled - grant.left)))
+            wait = max(wait, grant.returns[part if short > 1 else 0] - (now - self._turned_at))
+        return max(wait, math.ceil(max(0, need - self.per_second) / self.per_second) * SECOND)
+
+    def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
+        """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
+        terms = self._terms
+        self._terms = attrs.evolve(
+            terms,
+            per_second=_stricter(terms.per_second, per_second),
+            per_hour=_stricter(terms.per_hour, per_hour),
+        )
+        if reserve is not None and per_hour is not None:
+            self._reserve_share = max(self._reserve_share, reserve / per_hour)
+
+    def idle(self, now: float) -> bool:
+        """Tell whether nothing is out or untold, so that forgetting these windows loses nothing."""
+        untold = self._told or self._news.settled or self._at_hand or self._turning is not None
+        return not self._open and not untold
+
+    async def aclose(self) -> None:
+        """Tell the book what it does not know yet, and take no more turns."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._turning is not None:
+            await asyncio.wait([self._turning])
+        self._waiting = lambda: ()
+        if self._grant is None or self.outage is not None:
+            return
+        now = asyncio.get_running_loop().time()
+        try:
+            await self._state.turn(self._account, *self._ask(now))
+        except StateError as error:
+            logger.warning("the book of the limits was not told what this process did last: %s", error)
+
+
+def _seen(seen: tuple[Quota, float, SharedToken], now: float) -> Seen:
+    quota, at, token = seen
+    return Seen(quota=quota, age=now - at, settled=token.settled, left=token.left)
+
+
+def _stricter(one: int | None, other: int | None) -> int | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
