@@ -27,8 +27,9 @@ import attrs
 from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota
 
 NEVER = 1e18
-# Told to come back after this many seconds at the latest, so that who died in line is soon known.
-LONGEST_REST = 5.0
+# Who waits comes back after so many seconds at the latest: tokens may have been given back, and who died in line is
+# soon known. Shorter than the life of a holder.
+LONGEST_REST = 2.0
 # A place in line is kept for so many seconds after its owner was told to come back.
 GRACE = 1.0
 # When only an answer can tell when a token comes back, it comes back a second after that answer: looking again after

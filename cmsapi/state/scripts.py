@@ -133,7 +133,7 @@ return ARGV[3]
 TURN = (
     _VERSION
     + """
-local NEVER, STEP, GRACE, LONGEST_REST, LOOK_AGAIN, FIRST_ANSWER, PARTS = 1e18, 10, 1, 5, 0.8, 0.2, 8
+local NEVER, STEP, GRACE, LONGEST_REST, LOOK_AGAIN, FIRST_ANSWER, PARTS = 1e18, 10, 1, 2, 0.8, 0.2, 8
 local name, number, held, heard = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local rest, want, priority = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local per_second, per_hour = tonumber(ARGV[8]), tonumber(ARGV[9])

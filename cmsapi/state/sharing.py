@@ -84,6 +84,7 @@ class SharedWindows:
         per_hour: Requests in any hour, or None for no limit.
         reserve: Requests of the hour that the last lane leaves to the others; None for one in fifty.
         alone: Requests in any one second while the state cannot be reached.
+        life: Seconds after which the tokens of a process that was not heard of are given up.
     """
 
     def __init__(
@@ -95,10 +96,11 @@ class SharedWindows:
         *,
         reserve: int | None = None,
         alone: int = 1,
+        life: float = 5.0,
     ) -> None:
         self._state = state
         self._account = account
-        self._terms = Terms(per_second=per_second, per_hour=per_hour)
+        self._terms = Terms(per_second=per_second, per_hour=per_hour, life=life)
         self._reserve_share = _RESERVE if reserve is None or per_hour is None else reserve / per_hour
         self._alone = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
@@ -250,8 +252,8 @@ class SharedWindows:
         self._plan(loop.time())
 
     def _ask(self, now: float) -> tuple[Terms, Ask]:
-        if now >= self._lives_until:
-            # The book may have taken this holder for dead.
+        if now >= self._lives_until and (self._at_hand or self._open or self._told):
+            # The book may have settled what this holder had. One that had nothing keeps its name and its place in line.
             self._holder, self._number, self._at_hand = secrets.token_hex(8), 0, 0
         for windows in {token.windows for token in self._open}:
             windows.next_time(now)

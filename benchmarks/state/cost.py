@@ -1,0 +1,147 @@
+"""Time the operations next to the least that the same store can do: a PING, a bare transaction.
+
+The rounds of all operations are interleaved, so that a busy moment of the machine spoils a round of each. The first
+thing timed is timed again as the last (A/A): by so much may two equal things differ in this run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sqlite3
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import redis.asyncio as redis
+
+from cmsapi.state.book import Ask, Terms
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.redis import RedisState
+from cmsapi.state.sqlite import SqliteState
+from cmsapi.state.store import State
+from cmsapi.state.windows import HOUR
+
+Operation = Callable[[], Awaitable[object]]
+
+ROUNDS = 30
+CALLS = 20
+_ENTRY = Entry(kind="keyword_analysis", target="kw_1", asked_at=1.0)
+_HOUR_OF = 1000
+
+
+def operations(state: State) -> dict[str, Operation]:
+    """Name what a launch and a request do with a state."""
+    numbers = itertools.count(1)
+    # An hour that is always full: each turn settles one request and takes another, and one leaves.
+    terms = Terms(per_second=None, per_hour=None, hour=HOUR)
+    limited = Terms(per_second=20, per_hour=_HOUR_OF)
+    held: list[Lease] = []
+
+    async def turn() -> object:
+        return await state.turn(
+            "turns", terms, Ask(holder="a", number=next(numbers), settled=(0.0,), heard=True, want=1)
+        )
+
+    async def refused() -> object:
+        return await state.turn("limited", limited, Ask(holder="a", number=next(numbers), held=20, want=1))
+
+    async def begin() -> object:
+        held.append(Lease("scope", f"key {next(numbers)}"))
+        return await state.begin(held[-1], _ENTRY)
+
+    async def keep() -> object:
+        return await state.keep(held[-1])
+
+    async def update() -> object:
+        return await state.update(held[-1], _ENTRY)
+
+    async def end() -> object:
+        return await state.end(held.pop())
+
+    async def beat() -> object:
+        return await state.beat("scope")
+
+    return {
+        "turn: settle one request, take a token": turn,
+        "turn that is refused": refused,
+        "begin (intent)": begin,
+        "keep (before the POST)": keep,
+        "update (bind)": update,
+        "end": end,
+        "beat": beat,
+    }
+
+
+async def timed(named: dict[str, Operation]) -> dict[str, float]:
+    """Return the median microseconds of each operation."""
+    seconds: dict[str, list[float]] = {name: [] for name in named}
+    for _ in range(ROUNDS):
+        for name, operation in named.items():
+            begun = time.perf_counter()
+            for _ in range(CALLS):
+                await operation()
+            seconds[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(each) / CALLS * 1e6 for name, each in seconds.items()}
+
+
+async def on_redis(url: str) -> dict[str, float]:
+    """Time everything on a server, next to a PING by the same client."""
+    state, client = RedisState(url), redis.Redis.from_url(url)
+
+    async def ping() -> object:
+        return await client.ping()
+
+    try:
+        await full_hour(state)
+        return await timed({"PING": ping, **operations(state), "PING, again (A/A)": ping})
+    finally:
+        await state.aclose()
+        await client.aclose()
+
+
+async def on_sqlite(directory: Path) -> dict[str, float]:
+    """Time everything on a file, next to transactions that replace one row, on a thread like ours."""
+    state = SqliteState(directory / "state.db")
+    thread = ThreadPoolExecutor(1)
+    loop = asyncio.get_running_loop()
+
+    def opened() -> sqlite3.Connection:
+        db = sqlite3.connect(directory / "bare.db", isolation_level=None)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE rows (name TEXT PRIMARY KEY, value TEXT)")
+        return db
+
+    db = await loop.run_in_executor(thread, opened)
+
+    def bare(synchronous: str) -> Operation:
+        def transact() -> None:
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("INSERT OR REPLACE INTO rows VALUES ('one', ?)", (_ENTRY.spell(),))
+            db.execute("COMMIT")
+
+        async def operation() -> None:
+            await loop.run_in_executor(thread, transact)
+
+        return operation
+
+    normal, full = bare("NORMAL"), bare("FULL")
+    try:
+        await full_hour(state)
+        named = {"bare transaction": normal, "bare transaction, flushed": full, **operations(state)}
+        return await timed({**named, "bare transaction, again (A/A)": normal})
+    finally:
+        await state.aclose()
+        await loop.run_in_executor(thread, db.close)
+        thread.shutdown()
+
+
+async def full_hour(state: State) -> None:
+    """Fill the hour of the account whose turns are refused, and the second."""
+    terms = Terms(per_second=None, per_hour=None)
+    for number in range(_HOUR_OF // 20):
+        ask = Ask(holder="b", number=number + 1, settled=(1.0,) * 20, heard=True)
+        await state.turn("limited", terms, ask)

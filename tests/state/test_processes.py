@@ -1,0 +1,174 @@
+"""Real processes on one state: what is held by one, what another takes over, and limits that all keep together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from cmsapi.sandbox import Limits, Sandbox
+from cmsapi.state.journal import Lease
+from cmsapi.state.opening import open_state
+from cmsapi.state.store import State, bury_the_dead
+
+from .conftest import emptied
+
+pytestmark = pytest.mark.enable_socket
+
+SCOPE = "https://api.example.com org_1"
+
+
+@attrs.frozen
+class Worker:
+    """Hold a process and talk to it."""
+
+    process: Process
+
+    async def said(self) -> Any:
+        """Return what it says next."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(20):
+            return json.loads(await self.process.stdout.readline())
+
+    async def ask(self, line: str) -> Any:
+        """Tell it something and return its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n".encode())
+        await self.process.stdin.drain()
+        return await self.said()
+
+
+@asynccontextmanager
+async def workers(count: int, *what: object) -> AsyncIterator[list[Worker]]:
+    """Start processes that begin together, and kill what is left of them in the end."""
+    async with AsyncExitStack() as stack:
+        fleet = []
+        for _ in range(count):
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "tests.state.worker", *(str(each) for each in what), stdin=PIPE, stdout=PIPE
+            )
+            stack.push_async_callback(ended, process)
+            fleet.append(Worker(process))
+        for worker in fleet:
+            assert await worker.said() == "ready"
+        yield fleet
+
+
+async def ended(process: Process) -> None:
+    """Kill a process if it runs, and wait for its end."""
+    if process.returncode is None:
+        process.kill()
+    await process.communicate()
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Name a state that processes can share."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'state.db'}"
+    return await emptied(request.getfixturevalue("server"))
+
+
+@pytest.fixture
+async def state(url: str) -> AsyncIterator[State]:
+    """Open it in this process too."""
+    state = open_state(url)
+    yield state
+    await state.aclose()
+
+
+@pytest.mark.parametrize("count", [2, 4])
+async def test_each_launch_is_begun_once(url: str, state: State, count: int) -> None:
+    """Processes that race for the same items begin each of them exactly once between them."""
+    async with workers(count, "journal", url) as fleet:
+        begun = await asyncio.gather(*(worker.ask("begin 60") for worker in fleet))
+        assert sorted(key for keys in begun for key in keys) == sorted(f"key {number}" for number in range(60))
+        assert len(await state.entries(SCOPE)) == 60
+
+
+async def test_the_dead_are_taken_over_at_once(url: str, state: State) -> None:
+    """What a process held that was killed is claimed by the next one on this machine, long before its lease ends."""
+    async with workers(2, "journal", url) as (killed, alive):
+        await killed.ask("begin 5")
+        await alive.ask("begin 10")
+        killed.process.kill()
+        await killed.process.wait()
+        await bury_the_dead(state, SCOPE)
+        claimed = [await state.claim(Lease(SCOPE, f"key {number}")) is not None for number in range(10)]
+        assert claimed == [True] * 5 + [False] * 5
+
+
+async def test_a_frozen_process_finds_out(url: str, state: State) -> None:
+    """One that is stopped is not taken for dead; when its lease has ended it loses it, and finds out when it wakes."""
+    async with workers(1, "journal", url, 0.6) as (frozen,):
+        assert await frozen.ask("begin 2") == ["key 0", "key 1"]
+        frozen.process.send_signal(signal.SIGSTOP)
+        await bury_the_dead(state, SCOPE)
+        assert await state.claim(Lease(SCOPE, "key 0")) is None
+        await asyncio.sleep(0.7)
+        assert await state.claim(Lease(SCOPE, "key 0")) is not None
+        frozen.process.send_signal(signal.SIGCONT)
+        assert await frozen.ask("keep") == {"key 0": False, "key 1": True}
+
+
+async def saturate(sandbox: Sandbox, url: str, count: int, seconds: float, per_hour: int) -> list[dict[str, int]]:
+    """Let processes call without a pause, and return what each of them says of it."""
+    what = ("saturate", url, sandbox.base_url, sandbox.api_key, seconds, 30, per_hour, 5.0)
+    async with workers(count, *what) as fleet:
+        return [await worker.said() for worker in fleet]
+
+
+async def test_four_processes_keep_the_second_together(url: str) -> None:
+    """Four saturated processes draw no refusal, use the burst rate, and all get something."""
+    async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox:
+        said = await saturate(sandbox, url, 4, 2.5, 100_000)
+        arrivals = [entry.at for entry in sandbox.ledger]
+        assert sandbox.statistics.rate_limited == 0
+        assert len(arrivals) >= 0.8 * 20 * (arrivals[-1] - arrivals[0])
+        assert min(each["answered"] for each in said) >= 5
+        assert sum(each["turns"] for each in said) <= 2 * len(arrivals)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(25):
+        while not true():  # noqa: ASYNC110  the sandbox's ledger has no event
+            await asyncio.sleep(0.02)
+
+
+async def test_the_hour_is_spent_to_the_last_and_remembered(url: str) -> None:
+    """Processes spend the hour exactly, and those that come after they were all killed find it spent."""
+    async with Sandbox(limits=Limits(per_hour=30)) as sandbox:
+        what = ("saturate", url, sandbox.base_url, sandbox.api_key, 30.0, 30, 30, 5.0)
+        async with workers(4, *what):
+            await until(lambda: len(sandbox.ledger) >= 30)
+        async with workers(2, *what):
+            await asyncio.sleep(0.5)
+        assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (30, 0)
+
+
+async def test_killed_in_full_swing(url: str) -> None:
+    """A worker that is killed while it sends leaves no refusal to the others, and its tokens come back."""
+    async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox:
+
+        def of_last_second() -> int:
+            now = asyncio.get_running_loop().time()
+            return sum(entry.at > now - 1.1 for entry in sandbox.ledger[-40:])
+
+        what = (url, sandbox.base_url, sandbox.api_key, 60.0, 30, 100_000, 1.0)
+        async with workers(2, "saturate", *what) as (killed, _):
+            await until(lambda: of_last_second() >= 16)
+            killed.process.kill()
+            await killed.process.wait()
+            await asyncio.sleep(1.2)
+            await until(lambda: of_last_second() >= 16)
+        assert sandbox.statistics.rate_limited == 0

@@ -1,0 +1,388 @@
+"""Processes that share the limits, played in virtual time against the sandbox's strict limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from typing import Any, cast
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.errors import StateError
+from cmsapi.sandbox import Faults, Limits, Sandbox
+from cmsapi.state.book import Ask, Grant, Terms
+from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.state.sharing import TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota, Windows
+from cmsapi.transport.clock import ServerClock
+from cmsapi.transport.message import Request
+from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.ratelimit import Priority, RateLimiter
+
+pytestmark = pytest.mark.looptime
+
+ACCOUNT = "0123456789abcdef"
+
+
+class Remote(MemoryState):
+    """A state that takes time to answer, and may be out of reach.
+
+    Args:
+        memory: What is shared.
+        delay: Seconds each way.
+    """
+
+    def __init__(self, memory: Memory, delay: float = 0.0) -> None:
+        super().__init__(memory)
+        self.delay = delay
+        self.out = False
+        self.reply_lost = False
+        self.gone = False
+        self.over = asyncio.Event()
+
+    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
+        """Travel, turn and travel back."""
+        await asyncio.sleep(self.delay)
+        if self.gone:
+            await self.over.wait()
+        if self.out or self.gone:
+            raise StateError("out of reach")
+        grant = await super().turn(account, terms, ask)
+        await asyncio.sleep(self.delay)
+        if self.reply_lost:
+            self.reply_lost = False
+            raise StateError("the reply got lost")
+        return grant
+
+
+@attrs.define
+class Process:
+    """Play a process: a limiter that shares, and how many of its requests were answered."""
+
+    state: Remote
+    windows: SharedWindows
+    limiter: RateLimiter
+    answered: int = 0
+
+    async def saturate(self, sandbox: Sandbox, callers: int, seconds: float, lane: Priority = Priority.LAUNCH) -> None:
+        """Call the service without a pause."""
+        pipeline = Pipeline(
+            transport=sandbox.transport,
+            find_limiter=lambda: self.limiter,
+            clock=ServerClock(),
+            retry=cmsapi.RetryPolicy(max_attempts=1),
+            timeouts=cmsapi.Timeouts(),
+        )
+        request = Request("GET", f"{sandbox.base_url}/v1/me", {"authorization": f"Bearer {sandbox.api_key}"}, None)
+
+        async def call() -> None:
+            while True:
+                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, Demand(priority=lane))
+                self.answered += 1
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call()) for _ in range(callers)]
+            await asyncio.sleep(seconds)
+            for task in tasks:
+                task.cancel()
+
+
+def process(memory: Memory, delay: float = 0.0, *, per_hour: int | None = 1000, **options: Any) -> Process:
+    """Start a process."""
+    state = Remote(memory, delay)
+    windows = SharedWindows(state, ACCOUNT, 20, per_hour, **options)
+    limiter = RateLimiter(cast("Windows", windows))
+    windows.connect(lambda: (limiter.snapshot().queued, 0), limiter.serve)
+    return Process(state, windows, limiter)
+
+
+@pytest.mark.parametrize("latency", [(0.02, 0.2), (0.0, 0.0)], ids=["jitter", "none"])
+async def test_four_saturated_processes(latency: Any) -> None:
+    """Near and far from the state, all get the same; the service refuses nothing and its burst rate is used."""
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), Memory()
+    fleet = [process(memory, delay, per_hour=100_000) for delay in (0.0005, 0.001, 0.01, 0.05)]
+    await asyncio.gather(*(each.saturate(sandbox, 50, 60.0) for each in fleet))
+    answered = [each.answered for each in fleet]
+    round_trip = sum(latency)
+    assert sandbox.statistics.rate_limited == 0
+    assert sum(answered) >= 0.9 * 60.0 * 20 / (1 + round_trip)
+    assert min(answered) >= 0.8 * max(answered)
+    assert sum(each.windows.turns for each in fleet) <= 2 * sum(answered)
+
+
+async def test_the_hour_is_spent_to_the_last() -> None:
+    """Four processes spend the thousand together, and wait for the first to come back without a refusal."""
+    sandbox, memory = Sandbox(faults=Faults(latency=(0.02, 0.2))), Memory()
+    fleet = [process(memory, 0.001) for _ in range(4)]
+    await asyncio.gather(*(each.saturate(sandbox, 20, 600.0) for each in fleet))
+    assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
+    assert min(each.answered for each in fleet) >= 200
+
+
+async def test_a_killed_process_leaks_nothing() -> None:
+    """What a process held that is gone comes back; the others never draw a refusal and use the whole rate again."""
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=(0.1, 0.1))), Memory()
+    killed, other = process(memory, per_hour=100_000), process(memory, per_hour=100_000)
+    work = asyncio.create_task(killed.saturate(sandbox, 50, 100.0))
+    await asyncio.sleep(5.03)
+    killed.state.gone = True
+    work.cancel()
+    await other.saturate(sandbox, 50, 10.0)
+    before = other.answered
+    await other.saturate(sandbox, 50, 10.0)
+    assert sandbox.statistics.rate_limited == 0
+    assert other.answered - before >= 150
+    killed.state.over.set()
+    await asyncio.sleep(0.1)
+
+
+async def test_one_call_costs_one_turn_and_a_report() -> None:
+    """Calls one after another cost a turn each, which tells of the last; then one report ends it, and silence."""
+    one = process(Memory())
+    for _ in range(10):
+        permit = await one.limiter.acquire()
+        permit.departing()
+        permit.answered()
+    assert one.windows.turns == 10
+    await asyncio.sleep(60.0)
+    assert one.windows.turns == 11
+    assert one.windows.idle(asyncio.get_running_loop().time())
+
+
+async def test_cancelled_waiters_cost_nothing() -> None:
+    """Two hundred waiters that give up leave no token out and nobody in line."""
+    memory = Memory()
+    one, other = process(memory), process(memory)
+    permits = [await one.limiter.acquire() for _ in range(1)]
+    permits.pop().answered()
+    permits = [await one.limiter.acquire() for _ in range(19)]
+    waiters = [asyncio.create_task(one.limiter.acquire()) for _ in range(200)]
+    await asyncio.sleep(0.3)
+    for waiter in waiters:
+        waiter.cancel()
+    for permit in permits:
+        permit.unsent()
+    await asyncio.sleep(1.2)
+    got = [await asyncio.wait_for(other.limiter.acquire(), 0.01) for _ in range(20)]
+    assert len(got) == 20
+
+
+async def test_tokens_at_hand_are_given_back() -> None:
+    """A token that was fetched for somebody who gave up is soon at another process."""
+    memory = Memory()
+    one, other = process(memory), process(memory)
+    (await one.limiter.acquire()).answered()
+    permits = [await one.limiter.acquire() for _ in range(20 - 1)]
+    for permit in permits:
+        permit.unsent()
+    await asyncio.sleep(TELL_WITHIN + 0.01)
+    grant = await other.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
+    assert grant.granted == 19
+
+
+async def test_a_request_without_an_answer_settles_by_the_cap() -> None:
+    """Its token comes back for all one window after the cap, although nobody ever answers."""
+    memory = Memory()
+    one, other = process(memory), process(memory)
+    (await one.limiter.acquire()).answered()
+    await asyncio.sleep(1.5)
+    lost = await one.limiter.acquire()
+    lost.departing()
+    answered = await one.limiter.acquire()
+    answered.departing()
+    answered.answered()
+    await asyncio.sleep(IN_FLIGHT_CAP + 3.0)
+    lost.answered()
+    grant = await other.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
+    assert (grant.granted, grant.settled) == (20, 3)
+
+
+async def test_in_silence_one_probe_goes_out() -> None:
+    """While nothing is answered at all, a process sends one request at a time."""
+    one = process(Memory())
+    (await one.limiter.acquire()).answered()
+    await asyncio.sleep(1.5)
+    for _ in range(3):
+        (await one.limiter.acquire()).departing()
+    await asyncio.sleep(IN_FLIGHT_CAP + 0.1)
+    probe = await one.limiter.acquire()
+    probe.departing()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one.limiter.acquire(), 1.0)
+    probe.answered()
+    await asyncio.wait_for(one.limiter.acquire(), 0.1)
+
+
+async def test_a_lost_reply_leaks_nothing() -> None:
+    """A turn whose reply got lost is told again; what it gave is not lost, what it told counts once."""
+    memory = Memory()
+    one = process(memory, alone=5)
+    (await one.limiter.acquire()).answered()
+    one.state.reply_lost = True
+    await asyncio.sleep(TRY_AGAIN + 1.0)
+    assert one.windows.outage is None
+    grant = await one.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
+    assert (grant.granted, grant.settled) == (20, 1)
+
+
+async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> None:
+    """Without the state a process keeps to its share and the headers, and tells afterwards what it did."""
+    sandbox, memory = Sandbox(faults=Faults(latency=(0.05, 0.05))), Memory()
+    fleet = [process(memory, alone=5) for _ in range(4)]
+    for each in fleet:
+        await each.saturate(sandbox, 10, 5.0)
+        each.state.out = True
+    await asyncio.sleep(2.0)
+    with caplog.at_level(logging.WARNING, "cmsapi"):
+        counted = len(sandbox.ledger)
+        await asyncio.gather(*(each.saturate(sandbox, 10, 20.0) for each in fleet))
+        assert sandbox.statistics.rate_limited == 0
+        assert len(sandbox.ledger) - counted >= 0.8 * 20 * 20 / 1.1
+        assert [each.windows.outage is None for each in fleet] == [False] * 4
+        for each in fleet:
+            each.state.out = False
+        await asyncio.sleep(TRY_AGAIN + 1.0)
+    assert len([record for record in caplog.records if "at most 5 requests a second" in record.message]) == 4
+    assert [each.windows.outage for each in fleet] == [None] * 4
+    await asyncio.gather(*(each.saturate(sandbox, 10, 100.0) for each in fleet))
+    assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
+
+
+async def test_a_state_out_of_reach_from_the_start() -> None:
+    """A process that never reached the state begins with one request alone."""
+    sandbox = Sandbox(faults=Faults(latency=(0.2, 0.2)))
+    one = process(Memory(), alone=5)
+    one.state.out = True
+    await one.saturate(sandbox, 10, 3.0)
+    arrivals = [entry.at for entry in sandbox.ledger]
+    assert arrivals[1] - arrivals[0] >= 0.399
+    assert sandbox.statistics.rate_limited == 0
+    assert len(arrivals) >= 8
+
+
+async def test_others_with_the_same_key_are_followed() -> None:
+    """Requests of a client that does not share are seen in the headers, and the hour is not overdrawn."""
+    sandbox, memory = Sandbox(), Memory()
+    async with cmsapi.Client(
+        sandbox.api_key,
+        base_url=sandbox.base_url,
+        transport=sandbox.transport,
+        retry=cmsapi.RetryPolicy(max_attempts=1),
+    ) as stranger:
+        for _ in range(600):
+            await stranger.me()
+    await asyncio.sleep(2.0)
+    fleet = [process(memory, 0.001) for _ in range(2)]
+    await asyncio.gather(*(each.saturate(sandbox, 20, 60.0) for each in fleet))
+    assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
+    assert fleet[0].windows.foreign == 600
+
+
+async def test_a_pause_is_for_all() -> None:
+    """When one process is told to rest, the others rest too."""
+    memory = Memory()
+    one, other = process(memory), process(memory)
+    (await one.limiter.acquire()).answered()
+    one.windows.rest(10.0)
+    await asyncio.sleep(0.01)
+    began = asyncio.get_running_loop().time()
+    await other.limiter.acquire()
+    assert asyncio.get_running_loop().time() - began == pytest.approx(10.0, abs=0.1)
+
+
+async def test_the_last_lane_leaves_some_to_others() -> None:
+    """Looks take eighteen of the twenty, and not the reserve of the hour."""
+    sandbox, memory = Sandbox(limits=Limits(per_hour=200)), Memory()
+    looks = process(memory, per_hour=200, reserve=20)
+    looks.windows.connect(lambda: (0, looks.limiter.snapshot().queued), looks.limiter.serve)
+    await looks.saturate(sandbox, 50, 60.0)
+    assert len(sandbox.ledger) == 180
+    arrivals = [entry.at for entry in sandbox.ledger]
+    assert all(later - first >= 0.999 for first, later in zip(arrivals, arrivals[18:], strict=False))
+    person = process(memory, per_hour=200, reserve=20)
+    await person.saturate(sandbox, 1, 60.0)
+    assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (200, 0)
+
+
+async def test_what_is_known_of_the_limits() -> None:
+    """The figures for pacing and people are those of all processes together."""
+    memory = Memory()
+    one, other = process(memory), process(memory)
+    loop = asyncio.get_running_loop()
+    assert (one.windows.remaining, one.windows.first_return(0.0), one.windows.returning(0.0, HOUR)) == (
+        1000,
+        math.inf,
+        0,
+    )
+    for _ in range(20):
+        (await other.limiter.acquire()).answered()
+    await asyncio.sleep(2.0)
+    (await one.limiter.acquire()).answered()
+    await asyncio.sleep(1.0)
+    now, windows = loop.time(), one.windows
+    assert (windows.remaining, windows.reserve, windows.free(now)) == (979, 20, 959)
+    assert windows.first_return(now) == pytest.approx(HOUR - 3.0, abs=0.1)
+    assert windows.reset_in(now) == windows.first_return(now)
+    assert windows.returning(now, HOUR - 3.5) == 0
+    assert windows.returning(now, HOUR - 1.5) == pytest.approx(21 * 7 // 8, abs=1)
+    assert windows.returning(now, HOUR) == 21
+    assert windows.expected_wait(0, now) == 0.0
+    assert windows.expected_wait(49, now) == 2 * SECOND
+    assert windows.expected_wait(979, now) == pytest.approx(HOUR - 3.0, abs=0.1)
+    assert (windows.per_second, windows.per_hour, windows.in_flight, windows.foreign) == (20, 1000, 0, 0)
+    windows.tighten(10, 500, 50)
+    windows.tighten(30, None)
+    assert (windows.per_second, windows.per_hour, windows.reserve) == (10, 500, 50)
+    assert one.limiter.snapshot().remaining == 479
+
+
+async def test_no_limits_no_waiting() -> None:
+    """Without limits the book still gives at once whatever is asked for."""
+    windows = SharedWindows(MemoryState(), ACCOUNT, None, None)
+    limiter = RateLimiter(cast("Windows", windows))
+    windows.connect(lambda: (limiter.snapshot().queued, 0), limiter.serve)
+    async with asyncio.timeout(0.1):
+        for permit in await asyncio.gather(*(limiter.acquire() for _ in range(500))):
+            permit.answered()
+    assert (windows.per_hour, windows.per_second, windows.remaining, windows.reserve) == (math.inf,) * 3 + (0,)
+
+
+async def test_resting_keeps_the_place_in_line() -> None:
+    """While four processes wait for a spent hour, what is given back is taken within seconds."""
+    memory = Memory()
+    fleet = [process(memory, 0.001, per_hour=10) for _ in range(4)]
+    (await fleet[0].limiter.acquire()).answered()
+    permits = [await fleet[0].limiter.acquire() for _ in range(9)]
+    waiters = [asyncio.ensure_future(each.limiter.acquire()) for each in fleet for _ in range(30)]
+    await asyncio.sleep(30.0)
+    assert not any(waiter.done() for waiter in waiters)
+    for permit in permits:
+        permit.unsent()
+    await asyncio.sleep(3.0)
+    assert sum(waiter.done() for waiter in waiters) == 9
+    for waiter in waiters:
+        waiter.cancel()
+
+
+async def test_closing_tells_the_rest() -> None:
+    """What was not told yet is told when the process ends in order."""
+    memory = Memory()
+    one = process(memory)
+    (await one.limiter.acquire()).answered(Quota(1000, 399, 3600.0))
+    await one.windows.aclose()
+    grant = await one.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=30))
+    assert (grant.granted, grant.settled, grant.foreign) == (19, 1, 600)
+
+
+async def test_closing_without_a_state(caplog: pytest.LogCaptureFixture) -> None:
+    """A process ends in order although the state is gone, and says so."""
+    one = process(Memory())
+    (await one.limiter.acquire()).answered()
+    one.state.out = True
+    await one.windows.aclose()
+    assert "was not told what this process did last" in caplog.text
+    one.state.out = False
+    await process(Memory()).windows.aclose()
