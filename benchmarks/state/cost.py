@@ -17,12 +17,11 @@ from pathlib import Path
 
 import redis.asyncio as redis
 
-from cmsapi.state.book import Ask, Terms
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
-from cmsapi.state.windows import HOUR
+from cmsapi.state.turns import Ask, Terms
 
 Operation = Callable[[], Awaitable[object]]
 
@@ -35,8 +34,8 @@ _HOUR_OF = 1000
 def operations(state: State) -> dict[str, Operation]:
     """Name what a launch and a request do with a state."""
     numbers = itertools.count(1)
-    # An hour that is always full: each turn settles one request and takes another, and one leaves.
-    terms = Terms(per_second=None, per_hour=None, hour=HOUR)
+    # Nothing is refused: each turn settles one request and takes the next.
+    terms = Terms(per_second=None, per_hour=None)
     limited = Terms(per_second=20, per_hour=_HOUR_OF)
     held: list[Lease] = []
 
@@ -52,14 +51,14 @@ def operations(state: State) -> dict[str, Operation]:
         held.append(Lease("scope", f"key {next(numbers)}"))
         return await state.begin(held[-1], _ENTRY)
 
-    async def keep() -> object:
-        return await state.keep(held[-1])
+    async def keep() -> None:
+        await state.keep(held[-1])
 
-    async def update() -> object:
-        return await state.update(held[-1], _ENTRY)
+    async def update() -> None:
+        await state.update(held[-1], _ENTRY)
 
-    async def end() -> object:
-        return await state.end(held.pop())
+    async def end() -> None:
+        await state.end(held.pop())
 
     async def beat() -> object:
         return await state.beat("scope")

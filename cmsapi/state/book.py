@@ -19,14 +19,12 @@ Nothing here waits or reads a clock. A store calls `turn` inside one transaction
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Protocol
-
 import attrs
 
-from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota
+from cmsapi.state.ring import NEVER, Ring
+from cmsapi.state.turns import PARTS, Ask, Grant, Seen, Terms
+from cmsapi.state.windows import HOUR
 
-NEVER = 1e18
 # Who waits comes back after so many seconds at the latest: tokens may have been given back, and who died in line is
 # soon known. Shorter than the life of a holder.
 LONGEST_REST = 2.0
@@ -36,154 +34,11 @@ GRACE = 1.0
 # this part of a second is in time.
 LOOK_AGAIN = 0.8
 FIRST_ANSWER = 0.2
-# In so many steps a turn tells when the hour's tokens come back.
-PARTS = 8
 # A clock that goes back further than this was set; waiting for it would hold everybody up.
 STEP = 10.0
 # The part of the hour for which a request is certainly in the service's: that one is a little shorter, and the moment
 # at which a request arrived is only known to some seconds.
 CERTAIN = (3600.0 - 5.0) / HOUR
-
-
-@attrs.frozen(kw_only=True)
-class Terms:
-    """Say what the account admits.
-
-    Args:
-        per_second: Requests in any one second, or None for no limit.
-        per_hour: Requests in any hour, or None for no limit.
-        second: Length of the shorter window in seconds.
-        hour: Length of the longer window in seconds, with what the clocks may differ by.
-        cap: Seconds after which a request without an answer can no longer arrive.
-        life: Seconds for which a turn lets its holder live.
-    """
-
-    per_second: int | None
-    per_hour: int | None
-    second: float = SECOND
-    hour: float = HOUR
-    cap: float = IN_FLIGHT_CAP
-    life: float = 5.0
-
-
-@attrs.frozen(kw_only=True)
-class Seen:
-    """Hold what an answer said of the limits.
-
-    Args:
-        quota: Its headers.
-        age: Seconds since it was seen.
-        settled: Requests that had settled when its token was given.
-        left: Requests that had left the hour when its token was given.
-    """
-
-    quota: Quota
-    age: float
-    settled: int
-    left: int
-
-
-@attrs.frozen(kw_only=True)
-class Ask:
-    """Say what a holder did since its last turn, and what it wants.
-
-    Args:
-        holder: Who; unique for each life of a process.
-        number: Number of the turn. One that was written already is not written twice.
-        held: Tokens that the holder still has: at hand or in flight.
-        settled: How long ago, in seconds, its other tokens settled, the oldest first.
-        heard: Whether one of them was answered.
-        seen: What the newest of the answers said of the limits, or None.
-        rest: Seconds for which all have to rest, because an answer said so (429).
-        want: Tokens wanted.
-        priority: Lane of the first that waits; a lower one passes higher ones.
-    """
-
-    holder: str
-    number: int
-    held: int = 0
-    settled: tuple[float, ...] = ()
-    heard: bool = False
-    seen: Seen | None = None
-    rest: float = 0.0
-    want: int = 0
-    priority: int = 0
-
-
-@attrs.frozen(kw_only=True)
-class Grant:
-    """Say what a turn gave.
-
-    Args:
-        granted: Tokens given.
-        wait: Seconds after which another turn may give something; 0 when this one did.
-        at: Time of the book.
-        settled: Requests that have settled, all told.
-        left: Requests that have left the hour, all told.
-        out: Tokens that the holders have, after this turn.
-        used: Requests of this hour: tokens out, those that have settled, and those of others.
-        limit: Requests an hour as the service says, or None before it has.
-        foreign: Requests of this hour that others made with the same key, as far as the answers tell.
-        returns: Seconds until the first of the settled requests leaves the hour, and until each eighth of them has left
-            it; empty when none has settled.
-    """
-
-    granted: int
-    wait: float
-    at: float
-    settled: int
-    left: int
-    out: int
-    used: int
-    limit: int | None
-    foreign: int
-    returns: tuple[float, ...]
-
-
-class Ring(Protocol):
-    """Keep the times at which requests settled, in order, as long as they are in the hour."""
-
-    def newest(self, back: int) -> float:
-        """Return the time of the newest but `back`, minus `NEVER` when there are not so many."""
-        ...
-
-    def oldest(self, index: int) -> float:
-        """Return the time of the oldest but `index`, `NEVER` when there are not so many."""
-        ...
-
-    def append(self, at: float) -> None:
-        """Add a time that is not before any other."""
-        ...
-
-    def drop(self, until: float) -> int:
-        """Forget the times up to a moment, and return how many they were."""
-        ...
-
-
-class MemoryRing:
-    """Keep the times in this process."""
-
-    def __init__(self) -> None:
-        self._times: deque[float] = deque()
-
-    def newest(self, back: int) -> float:
-        """Return the time of the newest but `back`, minus `NEVER` when there are not so many."""
-        return self._times[-1 - back] if back < len(self._times) else -NEVER
-
-    def oldest(self, index: int) -> float:
-        """Return the time of the oldest but `index`, `NEVER` when there are not so many."""
-        return self._times[index] if index < len(self._times) else NEVER
-
-    def append(self, at: float) -> None:
-        """Add a time that is not before any other."""
-        self._times.append(at)
-
-    def drop(self, until: float) -> int:
-        """Forget the times up to a moment, and return how many they were."""
-        times, had = self._times, len(self._times)
-        while times and times[0] <= until:
-            times.popleft()
-        return had - len(times)
 
 
 @attrs.define

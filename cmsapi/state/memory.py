@@ -11,10 +11,12 @@ from typing import Any
 
 import attrs
 
-from cmsapi.state.book import Ask, Book, Grant, MemoryRing, Terms
+from cmsapi.state.book import Book
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
+from cmsapi.state.ring import MemoryRing
 from cmsapi.state.store import LIFE
+from cmsapi.state.turns import Ask, Grant, Terms
 
 _numbers = itertools.count(1)
 

@@ -49,7 +49,9 @@ class Owner:
         """Whether the process is known to be gone. Reads files of the system, so that it belongs off the loop."""
         if self.started is None or self.host != _host():
             return False
-        return _started(str(self.pid)) != self.started
+        started = _started(str(self.pid))
+        # A process of another user may be hidden; it can be knocked at all the same.
+        return started != self.started if started is not None else not _answers(self.pid)
 
     def spell(self) -> str:
         """Write the owner as text."""
@@ -82,10 +84,21 @@ def _host() -> str:
 
 
 def _started(process: str) -> int | None:
+    """Return when a process started, 0 for one that is dead but not gone, None when nothing can be read."""
     try:
         line = (_PROC / process / "stat").read_text()
     except OSError:
         return None
     # The name of the program, in parentheses, may itself hold spaces and parentheses.
     fields = line[line.rindex(")") + 2 :].split()
-    return None if fields[0] in _DEAD else int(fields[19])
+    return 0 if fields[0] in _DEAD else int(fields[19])
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

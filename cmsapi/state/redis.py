@@ -22,10 +22,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError, RedisError
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state import scripts
-from cmsapi.state.book import CERTAIN, Ask, Grant, Terms
+from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
 from cmsapi.state.store import LIFE
+from cmsapi.state.turns import Ask, Grant, Terms
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -83,7 +84,7 @@ class RedisState:
         self._begin, self._write = register(scripts.BEGIN), register(scripts.WRITE)
         self._release, self._claim = register(scripts.RELEASE), register(scripts.CLAIM)
         self._beat, self._bury = register(scripts.BEAT), register(scripts.BURY)
-        self._swap, self._turn = register(scripts.SWAP), register(scripts.TURN)
+        self._swap, self._turn = register(scripts.SWAP), register(TURN)
 
     async def _guarded(self, command: Callable[[], Awaitable[T]]) -> T:
         """Run a command, after the server was greeted.
@@ -237,7 +238,7 @@ class RedisState:
         per_second = -1 if terms.per_second is None else terms.per_second
         per_hour = -1 if terms.per_hour is None else terms.per_hour
         args: list[Any] = [ask.holder, ask.number, ask.held, int(ask.heard), ask.rest, ask.want, ask.priority]
-        args += [per_second, per_hour, terms.second, terms.hour, terms.cap, terms.life, CERTAIN]
+        args += [per_second, per_hour, terms.second, terms.hour, terms.cap, terms.life]
         if (seen := ask.seen) is None:
             args += [""] * 6
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 VERSION = "1"
 
-_VERSION = f"""
+VERSION_CHECK = f"""
 local version = redis.call('GET', KEYS[1])
 if not version then
     redis.call('SET', KEYS[1], '{VERSION}')
@@ -20,7 +20,7 @@ end
 
 # KEYS: version, journal, leases, owners, alive. ARGV: owner, the owner as text, life in ms.
 _LIVE = (
-    _VERSION
+    VERSION_CHECK
     + """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -106,7 +106,7 @@ return redis.call('HVALS', KEYS[4])
 
 # KEYS: version, owners, alive. ARGV: owner.
 BURY = (
-    _VERSION
+    VERSION_CHECK
     + """
 redis.call('HDEL', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
@@ -115,7 +115,7 @@ redis.call('ZREM', KEYS[3], ARGV[1])
 
 # KEYS: version, documents. ARGV: name, old or '', new or ''.
 SWAP = (
-    _VERSION
+    VERSION_CHECK
     + """
 local stands = redis.call('HGET', KEYS[2], ARGV[1]) or ''
 if stands ~= ARGV[2] then return stands end
@@ -125,219 +125,5 @@ else
     redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
 end
 return ARGV[3]
-"""
-)
-
-# The book of an account, line by line as in `Book`; a test holds the two together.
-# KEYS: version, book, ring, holders. ARGV: as in `RedisState.turn`.
-TURN = (
-    _VERSION
-    + """
-local NEVER, STEP, GRACE, LONGEST_REST, LOOK_AGAIN, FIRST_ANSWER, PARTS = 1e18, 10, 1, 2, 0.8, 0.2, 8
-local name, number, held, heard = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
-local rest, want, priority = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local per_second, per_hour = tonumber(ARGV[8]), tonumber(ARGV[9])
-local second, hour, cap, life = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local certainly = hour * tonumber(ARGV[14])
-local seen_at, ages_at = 15, 21
-
-local book = {
-    settled = 0, left = 0, certain = 0, latest = -NEVER, time = -NEVER, ahead = 0, known = 0, limit = -1,
-    foreign = 0, foreign_leaves = NEVER, foreign_gone = NEVER, rests_until = -NEVER,
-}
-local stored = redis.call('HGETALL', KEYS[2])
-for i = 1, #stored, 2 do book[stored[i]] = tonumber(stored[i + 1]) end
-local holders = {}
-stored = redis.call('HGETALL', KEYS[4])
-for i = 1, #stored, 2 do
-    local said = {}
-    for word in string.gmatch(stored[i + 1], '%S+') do said[#said + 1] = tonumber(word) end
-    holders[stored[i]] = {
-        number = said[1], expires = said[2], out = said[3], want = said[4], priority = said[5], since = said[6],
-        got = said[7], kept = said[8],
-    }
-end
-
-local time = redis.call('TIME')
-local now = tonumber(time[1]) + tonumber(time[2]) / 1e6 + book.ahead
-if now < book.time - STEP then
-    book.ahead = book.ahead + book.time - now
-    now = book.time
-end
-book.time = math.max(book.time, now)
-
-local function newest(back)
-    local at = redis.call('LINDEX', KEYS[3], -1 - back)
-    return at and tonumber(at) or -NEVER
-end
-local function oldest(index)
-    local at = redis.call('LINDEX', KEYS[3], index)
-    return at and tonumber(at) or NEVER
-end
-local function settle(at)
-    book.latest = math.max(book.latest, at)
-    redis.call('RPUSH', KEYS[3], string.format('%.6f', book.latest))
-    book.settled = book.settled + 1
-end
-local function out()
-    local sum = 0
-    for _, each in pairs(holders) do sum = sum + each.out end
-    return sum
-end
-
--- The dead
-local dead = {}
-for each, holder in pairs(holders) do
-    if holder.expires + cap <= now then dead[#dead + 1] = each end
-end
-table.sort(dead, function(one, other) return holders[one].expires < holders[other].expires end)
-for _, each in ipairs(dead) do
-    for _ = 1, holders[each].out do settle(holders[each].expires + cap) end
-    holders[each] = nil
-    redis.call('HDEL', KEYS[4], each)
-end
-
--- The hour
-while true do
-    local times, gone = redis.call('LRANGE', KEYS[3], 0, 99), 0
-    while gone < #times and tonumber(times[gone + 1]) <= now - hour do gone = gone + 1 end
-    if gone > 0 then redis.call('LPOP', KEYS[3], gone) end
-    book.left = book.left + gone
-    if gone < 100 then break end
-end
-if book.foreign > 0 then
-    if now >= book.foreign_gone then
-        book.foreign = 0
-    elseif now >= book.foreign_leaves then
-        book.foreign = book.foreign - 1
-        book.foreign_leaves = NEVER
-    end
-end
-
--- What the holder reports
-local mine = holders[name]
-if not mine then
-    mine = { number = 0, expires = 0, out = 0, want = 0, priority = 0, since = 0, got = 0, kept = 0 }
-    holders[name] = mine
-end
-if number > mine.number then
-    if ARGV[seen_at] ~= '' and per_hour >= 0 then
-        local said = {}
-        for i = seen_at, ages_at - 1 do said[#said + 1] = tonumber(ARGV[i]) end
-        local limit, remaining, reset, age, settled, left = unpack(said)
-        book.limit = limit
-        local counted = limit - remaining
-        local at_least = counted - out() - (book.settled - left)
-        if at_least > book.foreign then
-            book.foreign = at_least
-        elseif book.foreign > 0 then
-            book.certain = math.max(book.certain, book.left)
-            while book.certain < book.settled and oldest(book.certain - book.left) + certainly <= now do
-                book.certain = book.certain + 1
-            end
-            local at_most = counted - math.max(0, settled - book.certain) - 1
-            book.foreign = math.max(0, at_least, math.min(book.foreign, at_most))
-        end
-        if book.foreign > 0 then
-            local leaves = now - age + reset + second
-            book.foreign_leaves = leaves < oldest(0) + certainly and leaves or NEVER
-            book.foreign_gone = now + hour
-        end
-    end
-    for i = ages_at, #ARGV do settle(now - tonumber(ARGV[i])) end
-    if heard then book.known = 1 end
-    if rest > 0 then book.rests_until = math.max(book.rests_until, now + rest) end
-end
-mine.number, mine.out, mine.expires = number, held, now + life
-
--- What it gets
-local function used()
-    return out() + book.settled - book.left + book.foreign
-end
-local function of_hour()
-    if per_hour < 0 then return NEVER end
-    return (book.limit >= 0 and math.min(per_hour, book.limit) or per_hour) - used()
-end
-local function free()
-    if now < book.rests_until then return 0 end
-    local least = of_hour()
-    if per_second >= 0 then
-        local room, inside = per_second - out(), 0
-        while inside < room and newest(inside) + second > now do inside = inside + 1 end
-        least = math.min(least, room - inside)
-    end
-    if book.known == 0 and (per_second >= 0 or per_hour >= 0) then least = math.min(least, 1 - out()) end
-    return least
-end
-local function own(count)
-    return count > 0 and oldest(count - 1) + hour or -NEVER
-end
-local function hour_returns(count)
-    local back = own(count)
-    if book.foreign > 0 then
-        back = math.min(back, math.max(own(count - 1), book.foreign_leaves))
-        back = math.min(back, math.max(own(count - book.foreign), book.foreign_gone))
-    end
-    return back
-end
-local function wait_for(need)
-    local wait = book.rests_until - now
-    if book.known == 0 then wait = math.max(wait, FIRST_ANSWER * second) end
-    if per_second >= 0 then
-        local may_stay = per_second - out() - need
-        wait = math.max(wait, may_stay >= 0 and newest(may_stay) + second - now or LOOK_AGAIN * second)
-    end
-    if of_hour() < need then
-        local back = hour_returns(need - of_hour()) - now
-        wait = math.max(wait, back < NEVER / 2 and back or LOOK_AGAIN * second)
-    end
-    return math.max(wait, 0)
-end
-
-if mine.want == 0 or mine.kept <= now then mine.since, mine.got = now, 0 end
-mine.want, mine.priority = want, priority
-local granted, wait = 0, 0
-if want > 0 then
-    local waiting = {}
-    for each, holder in pairs(holders) do
-        if each ~= name and holder.want > 0 and holder.kept > now then waiting[#waiting + 1] = holder end
-    end
-    local share = mine.got + want
-    if #waiting > 0 and per_second >= 0 then share = math.max(1, math.floor(per_second / (#waiting + 1))) end
-    local ahead = 0
-    for _, each in ipairs(waiting) do
-        if each.priority < priority or (each.priority == priority and each.since < mine.since) then
-            ahead = ahead + math.max(0, math.min(each.want, share - each.got))
-        end
-    end
-    granted = math.max(0, math.min(want, math.max(1, share - mine.got), free() - ahead))
-    if granted == 0 then wait = wait_for(ahead + 1) end
-    mine.out = mine.out + granted
-    mine.want = want - granted
-    mine.got = mine.got + granted
-    if mine.got >= share then mine.since, mine.got = now, 0 end
-    mine.kept = now + math.min(wait, LONGEST_REST) + GRACE
-end
-
-local words = {}
-for key, value in pairs(book) do
-    words[#words + 1] = key
-    words[#words + 1] = string.format(value == math.floor(value) and '%.0f' or '%.6f', value)
-end
-redis.call('HSET', KEYS[2], unpack(words))
-redis.call('HSET', KEYS[4], name, string.format('%d %.6f %d %d %d %.6f %d %.6f',
-    mine.number, mine.expires, mine.out, mine.want, mine.priority, mine.since, mine.got, mine.kept))
-for i = 2, 4 do redis.call('EXPIRE', KEYS[i], math.ceil(2 * hour + life)) end
-local count, returns = book.settled - book.left, {}
-if count > 0 and per_hour >= 0 then
-    for part = 0, PARTS do
-        local ends = math.floor(math.max(0, part * count - 1) / PARTS)
-        returns[part + 1] = string.format('%.6f', oldest(ends) + hour - now)
-    end
-end
-return {
-    granted, string.format('%.6f', wait), string.format('%.6f', now), book.settled, book.left, out(),
-    used(), book.limit, book.foreign, returns,
-}
 """
 )

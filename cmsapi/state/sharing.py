@@ -23,8 +23,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from cmsapi.errors import StateError
-from cmsapi.state.book import LONGEST_REST, PARTS, Ask, Grant, Seen, Terms
+from cmsapi.state.book import LONGEST_REST
 from cmsapi.state.store import State
+from cmsapi.state.turns import PARTS, Ask, Grant, Seen, Terms
 from cmsapi.state.windows import SECOND, Quota, Token, Windows
 
 logger: logging.Logger = logging.getLogger("cmsapi")

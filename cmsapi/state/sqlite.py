@@ -8,42 +8,25 @@ to it: the death of a process loses nothing, the death of the machine at most wh
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
-
-import attrs
 
 from cmsapi.errors import StateError
-from cmsapi.state.book import NEVER, Ask, Book, Grant, Holder, Terms
+from cmsapi.state import sqlitebook
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
+from cmsapi.state.sqlitefile import PATIENCE, SqliteFile
 from cmsapi.state.store import LIFE
-from cmsapi.wire.jsontext import dumps, loads
+from cmsapi.state.turns import Ask, Grant, Terms
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 T = TypeVar("T")
-
-# Seconds to wait for other processes before giving up.
-PATIENCE = 5.0
-VERSION = 1
-# Says whose file it is; "cmsA" in ASCII.
-APPLICATION = 0x636D7341
-_TABLES = """
-CREATE TABLE journal (scope TEXT, key TEXT, lease TEXT, owner TEXT, entry TEXT NOT NULL, PRIMARY KEY (scope, key))
-    WITHOUT ROWID;
-CREATE TABLE owners (scope TEXT, id TEXT, owner TEXT NOT NULL, until REAL NOT NULL, PRIMARY KEY (scope, id))
-    WITHOUT ROWID;
-CREATE TABLE outcomes (scope TEXT, batch TEXT, item TEXT, entry TEXT NOT NULL, PRIMARY KEY (scope, batch, item))
-    WITHOUT ROWID;
-CREATE TABLE documents (scope TEXT, name TEXT, text TEXT NOT NULL, PRIMARY KEY (scope, name)) WITHOUT ROWID;
-CREATE TABLE books (account TEXT PRIMARY KEY, book TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE settled (account TEXT, number INTEGER, at REAL NOT NULL, PRIMARY KEY (account, number)) WITHOUT ROWID;
-"""
 
 
 class SqliteState:
@@ -61,7 +44,7 @@ class SqliteState:
         self._life = life
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
-        self._file: _File | None = None
+        self._file: SqliteFile | None = None
         self._closed = False
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -70,17 +53,17 @@ class SqliteState:
     async def _write(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool = False) -> T:
         return await self._on_thread(lambda file: file.transact(work, flushed=flushed))
 
-    async def _on_thread(self, work: Callable[[_File], T]) -> T:
+    async def _on_thread(self, work: Callable[[SqliteFile], T]) -> T:
         if self._closed:
             raise StateError(f"The state {self.path} is closed; nothing was written.")
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="cmsapi-state")
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._guarded, work)
 
-    def _guarded(self, work: Callable[[_File], T]) -> T:
+    def _guarded(self, work: Callable[[SqliteFile], T]) -> T:
         try:
             if self._file is None:
-                self._file = _File(self.path)
+                self._file = SqliteFile(self.path)
             return work(self._file)
         except (sqlite3.Error, OSError) as error:
             raise StateError(
@@ -93,7 +76,7 @@ class SqliteState:
         """Work on a scope and say that this process lives, in one transaction."""
         until = self._clock() + self._life
 
-        def both(file: _File) -> T:
+        def both(file: SqliteFile) -> T:
             def transaction(db: sqlite3.Connection) -> T:
                 owner = file.owner
                 db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?)", (scope, owner.id, owner.spell(), until))
@@ -247,125 +230,28 @@ class SqliteState:
     async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
         """Write down what a holder of request tokens did, and give it what is its turn."""
         now = self._clock()
-
-        def work(db: sqlite3.Connection) -> Grant:
-            row = db.execute("SELECT book FROM books WHERE account = ?", (account,)).fetchone()
-            book = Book() if row is None else _book_of(row[0])
-            grant = book.turn(_Ring(db, account, book), terms, ask, now)
-            text = dumps(attrs.asdict(book)).decode()
-            db.execute("INSERT OR REPLACE INTO books VALUES (?, ?)", (account, text))
-            return grant
-
-        return await self._write(work)
+        return await self._write(lambda db: sqlitebook.turn(db, account, terms, ask, now))
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the file."""
-        thread = self._thread
-        if thread is None or self._closed:
-            self._closed = True
-            return
-
-        def close(file: _File) -> None:
-            with file.db:
-                file.db.execute("DELETE FROM owners WHERE id = ?", (file.owner.id,))
-
-        try:
-            await self._on_thread(close)
-        finally:
-            self._closed = True
-            await asyncio.get_running_loop().run_in_executor(thread, self._close)
-            thread.shutdown(wait=False)
+        thread, self._thread, self._closed = self._thread, None, True
+        if thread is not None:
+            try:
+                await asyncio.get_running_loop().run_in_executor(thread, self._close)
+            finally:
+                thread.shutdown(wait=False)
 
     def _close(self) -> None:
-        if self._file is not None:
-            self._file.db.close()
-
-
-class _File:
-    """Hold the open file; used on the state's thread only."""
-
-    def __init__(self, path: Path) -> None:
-        self.owner = Owner.here()
-        # The mode is that of the file made here; one that exists keeps its own. What SQLite puts beside it follows it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        _check(path)
-        self.db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        file = self._file
+        if file is None:
+            return
         try:
-            _switch_to_wal(self.db, path)
-            self._flushed = True
-            self.db.execute("PRAGMA synchronous = FULL")
-            self.transact(lambda db: _lay_out(db, path), flushed=True)
-        except BaseException:
-            self.db.close()
-            raise
-
-    def transact(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool) -> T:
-        db = self.db
-        if flushed is not self._flushed:
-            db.execute("PRAGMA synchronous = FULL" if flushed else "PRAGMA synchronous = NORMAL")
-            self._flushed = flushed
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            result = work(db)
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-        return result
-
-
-def _check(path: Path) -> None:
-    """Look at a file without changing it."""
-    db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=PATIENCE, isolation_level=None, uri=True)
-    try:
-        # All that is read must be of one moment: another process may be laying the file out.
-        db.execute("BEGIN")
-        _refuse_others(db, path)
-    finally:
-        db.close()
-
-
-def _refuse_others(db: sqlite3.Connection, path: Path) -> bool:
-    """Raise when a file is not for us; tell whether it is laid out."""
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if not application and not version and not tables:
-        return False
-    if application != APPLICATION:
-        raise StateError(f"{path} is a database of another program; it was left as it is. Name another file.")
-    if version != VERSION:
-        raise StateError(
-            f"{path} was made by another version of this SDK (its schema is {version}, this one's is {VERSION}); it "
-            "was left as it is. Let all processes that share it use one version, or name another file. Jobs that "
-            "are open in it are only known there."
-        )
-    return True
-
-
-def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
-    # The switch needs the file alone, and does not wait for it.
-    give_up = time.monotonic() + PATIENCE
-    mode = ""
-    while not mode:
-        try:
-            (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(0.01)
-    if mode != "wal":
-        raise StateError(f"{path} cannot be shared: its file system does not let SQLite use WAL. Name a local file.")
-
-
-def _lay_out(db: sqlite3.Connection, path: Path) -> None:
-    if _refuse_others(db, path):
-        return
-    for statement in _TABLES.split(";"):
-        db.execute(statement)
-    db.execute(f"PRAGMA application_id = {APPLICATION}")
-    db.execute(f"PRAGMA user_version = {VERSION}")
+            file.transact(lambda db: db.execute("DELETE FROM owners WHERE id = ?", (file.owner.id,)), flushed=False)
+        except sqlite3.Error as error:
+            # The leases run out by themselves.
+            logger.warning("leases were not given back: %s", error)
+        finally:
+            file.db.close()
 
 
 def _row_of(db: sqlite3.Connection, lease: Lease) -> tuple[str | None, str, str | None] | None:
@@ -387,45 +273,3 @@ def _document(db: sqlite3.Connection, scope: str, name: str) -> str | None:
 
 def _entries(rows: Sequence[tuple[str, str]]) -> dict[str, Entry]:
     return {name: Entry.read(text) for name, text in rows}
-
-
-def _book_of(text: str) -> Book:
-    said = loads(text.encode())
-    holders = {name: Holder(**holder) for name, holder in said.pop("holders").items()}
-    return Book(**said, holders=holders)
-
-
-class _Ring:
-    """Keep the times at which requests settled as rows, numbered like the book counts them."""
-
-    def __init__(self, db: sqlite3.Connection, account: str, book: Book) -> None:
-        self._db = db
-        self._account = account
-        self._first, self._next = book.left, book.settled
-
-    def _at(self, number: int) -> float:
-        found = "SELECT at FROM settled WHERE account = ? AND number = ?"
-        (at,) = self._db.execute(found, (self._account, number)).fetchone()
-        return float(at)
-
-    def newest(self, back: int) -> float:
-        number = self._next - 1 - back
-        return self._at(number) if number >= self._first else -NEVER
-
-    def oldest(self, index: int) -> float:
-        number = self._first + index
-        return self._at(number) if number < self._next else NEVER
-
-    def append(self, at: float) -> None:
-        self._db.execute("INSERT INTO settled VALUES (?, ?, ?)", (self._account, self._next, at))
-        self._next += 1
-
-    def drop(self, until: float) -> int:
-        had = self._first
-        if self.oldest(0) <= until:
-            stays = "SELECT number FROM settled WHERE account = ? AND at > ? ORDER BY number LIMIT 1"
-            row = self._db.execute(stays, (self._account, until)).fetchone()
-            self._first = self._next if row is None else row[0]
-            gone = "DELETE FROM settled WHERE account = ? AND number < ?"
-            self._db.execute(gone, (self._account, self._first))
-        return self._first - had

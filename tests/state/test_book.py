@@ -11,7 +11,9 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.state.book import GRACE, LONGEST_REST, STEP, Ask, Book, Grant, MemoryRing, Seen, Terms
+from cmsapi.state.book import GRACE, LONGEST_REST, STEP, Book
+from cmsapi.state.ring import MemoryRing
+from cmsapi.state.turns import Ask, Grant, Seen, Terms
 from cmsapi.state.windows import HOUR, Quota
 
 TERMS = Terms(per_second=20, per_hour=1000)

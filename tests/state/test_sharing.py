@@ -13,9 +13,9 @@ import pytest
 import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.sandbox import Faults, Limits, Sandbox
-from cmsapi.state.book import Ask, Grant, Terms
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.sharing import TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.state.turns import Ask, Grant, Terms
 from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota, Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cmsapi.errors import StateError
-from cmsapi.state import sqlite
+from cmsapi.state import sqlitefile
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
 
@@ -59,7 +59,7 @@ async def test_another_version_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     await used(path)
     with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA user_version = {sqlite.VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {sqlitefile.VERSION + 1}")
         db.execute("PRAGMA journal_mode = DELETE")
     db.close()
     await refused(path, r"made by another version .*\(its schema is 2, this one's is 1\)")
@@ -84,7 +84,7 @@ async def test_where_no_file_can_be(tmp_path: Path) -> None:
 
 async def test_a_file_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that another program holds for too long gives an error; when it is free again, all goes on."""
-    monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlitefile, "PATIENCE", 0.1)
     path = tmp_path / "state.db"
     await used(path)
     state = SqliteState(path)

@@ -9,9 +9,11 @@ import random
 import attrs
 import pytest
 
-from cmsapi.state.book import Ask, Book, Grant, MemoryRing, Seen, Terms
+from cmsapi.state.book import Book
 from cmsapi.state.redis import RedisState
+from cmsapi.state.ring import MemoryRing
 from cmsapi.state.store import State
+from cmsapi.state.turns import Ask, Grant, Seen, Terms
 from cmsapi.state.windows import Quota
 from tests.state.servers import Server
 
