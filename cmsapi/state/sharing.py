@@ -17,16 +17,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import secrets
 from collections.abc import Callable, Sequence
 
 import attrs
 
 from cmsapi.errors import StateError
 from cmsapi.state.book import LONGEST_REST
+from cmsapi.state.holding import Holding, SharedToken
 from cmsapi.state.store import State
-from cmsapi.state.turns import PARTS, Ask, Grant, Seen, Terms
-from cmsapi.state.windows import SECOND, Quota, Token, Windows
+from cmsapi.state.turns import PARTS, Ask, Grant, Terms
+from cmsapi.state.windows import SECOND, Quota, Windows
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -39,40 +39,6 @@ TRY_AGAIN = 2.0
 # The last lane takes sparingly: a part of every second and a reserve of the hour stay for the others.
 _SPARE = 1 / 10
 _RESERVE = 1 / 50
-
-
-class SharedToken:
-    """Stand for one request that may be made."""
-
-    __slots__ = ("holder", "left", "settled", "token", "windows")
-
-    def __init__(self, windows: Windows, token: Token, holder: str | None, grant: Grant | None) -> None:
-        self.windows = windows
-        self.token = token
-        # None for one that was made without the state.
-        self.holder = holder
-        self.settled: int = grant.settled if grant is not None else 0
-        self.left: int = grant.left if grant is not None else 0
-
-    @property
-    def departed(self) -> bool:
-        """Whether bytes may have left."""
-        return self.token.departed
-
-    @property
-    def lost_at(self) -> float | None:
-        """When it was given up, or None."""
-        return self.token.lost_at
-
-
-@attrs.define
-class _News:
-    """Hold what the book has not been told yet, or not certainly."""
-
-    settled: list[float] = attrs.field(factory=list)
-    heard: bool = False
-    seen: tuple[Quota, float, SharedToken] | None = None
-    rest_until: float = -math.inf
 
 
 class SharedWindows:
@@ -107,12 +73,7 @@ class SharedWindows:
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
         self._flights = Windows(None, None)
-        self._open: dict[SharedToken, None] = {}
-        self._holder = secrets.token_hex(8)
-        self._number = 0
-        self._at_hand = 0
-        self._news = _News()
-        self._told: _News | None = None
+        self._holding = Holding()
         self._grant: Grant | None = None
         # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
         self._turned_at = self._lives_until = self._not_before = -math.inf
@@ -141,19 +102,14 @@ class SharedWindows:
             sparing: Said of the last lane; what is left to others is seen to when tokens are fetched.
         """
         when = self._flights.next_time(now)
-        if when <= now and self.outage is None and not (self._at_hand and now < self._lives_until):
+        if when <= now and self.outage is None and not (self._holding.at_hand and now < self._lives_until):
             when = math.inf
         self._plan(now)
         return when
 
     def take(self, now: float) -> SharedToken:
         """Take the token that `next_time` has found free."""
-        holder = None
-        if self.outage is None:
-            self._at_hand -= 1
-            holder = self._holder
-        token = SharedToken(self._flights, self._flights.take(now), holder, self._grant)
-        self._open[token] = None
+        token = self._holding.take(self._flights, now, self._grant, shared=self.outage is None)
         self._plan(now)
         return token
 
@@ -166,10 +122,8 @@ class SharedWindows:
     def answered(self, token: SharedToken, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
         token.windows.answered(token.token, now, quota)
-        self._news.heard = True
-        if quota is not None and token.holder is not None:
-            self._news.seen = quota, now, token
-        self._settle(token, now)
+        self._holding.answered(token, now, quota)
+        self._plan(now)
 
     def lost(self, token: SharedToken, now: float) -> None:
         """Leave the settling to the cap: no answer came, but the request may still arrive."""
@@ -178,26 +132,14 @@ class SharedWindows:
 
     def unsent(self, token: SharedToken) -> None:
         """Give the token back: nothing has left this machine."""
-        now = asyncio.get_running_loop().time()
         token.windows.unsent(token.token)
-        if token in self._open:
-            del self._open[token]
-            if token.holder == self._holder and self.outage is None:
-                self._at_hand += 1
-        self._plan(now)
+        self._holding.returned(token)
+        self._plan(asyncio.get_running_loop().time())
 
     def rest(self, seconds: float) -> None:
         """Let all processes rest, because the service said so (429)."""
         now = asyncio.get_running_loop().time()
-        self._news.rest_until = max(self._news.rest_until, now + seconds)
-        self._plan(now)
-
-    def _settle(self, token: SharedToken, now: float) -> None:
-        if token in self._open:
-            del self._open[token]
-            # Those of an earlier life have settled by its end.
-            if token.holder is None or token.holder == self._holder:
-                self._news.settled.append(now)
+        self._holding.rest(now + seconds)
         self._plan(now)
 
     # Turns
@@ -222,18 +164,17 @@ class SharedWindows:
         self._plan(asyncio.get_running_loop().time())
 
     def _due(self, now: float) -> float:
-        due, news, wanted = math.inf, self._news, sum(self._waiting())
+        due, holding, wanted = math.inf, self._holding, sum(self._waiting())
         if self.outage is not None:
-            return self._turned_at + TRY_AGAIN if wanted or news.settled or self._told else due
-        if wanted and not self._at_hand:
-            due = self._not_before
-        elif self._at_hand and not wanted:
-            due = self._turned_at + TELL_WITHIN
-        if news.settled:
-            due = min(due, news.settled[0] + TELL_WITHIN)
-        if news.rest_until > now:
+            return self._turned_at + TRY_AGAIN if wanted or holding.untold else due
+        if holding.rests_until > now:
             return now
-        if self._open or self._at_hand:
+        if wanted and not holding.at_hand:
+            due = self._not_before
+        elif holding.at_hand and not wanted:
+            due = self._turned_at + TELL_WITHIN
+        due = min(due, holding.untold_since + TELL_WITHIN)
+        if holding.open or holding.at_hand:
             due = min(due, self._turned_at + self._terms.life / 2)
         return due
 
@@ -253,38 +194,13 @@ class SharedWindows:
         self._plan(loop.time())
 
     def _ask(self, now: float) -> tuple[Terms, Ask]:
-        if now >= self._lives_until and (self._at_hand or self._open or self._told):
-            # The book may have settled what this holder had. One that had nothing keeps its name and its place in line.
-            self._holder, self._number, self._at_hand = secrets.token_hex(8), 0, 0
-        for windows in {token.windows for token in self._open}:
-            windows.next_time(now)
-        for token in [token for token in self._open if not token.token.open]:
-            self._settle(token, now)
-        if self._told is None or self._number == 0:
-            self._number += 1
-        if self._told is None:
-            self._told, self._news = self._news, _News()
-        told, terms, want, priority = self._told, self._terms, 0, 0
-        waiting = self._waiting()
-        if sum(waiting[:-1]):
-            want, priority = sum(waiting[:-1]), next(lane for lane, calls in enumerate(waiting) if calls)
-        elif waiting:
-            want, priority, terms = waiting[-1], len(waiting) - 1, self._sparing()
-        if not sum(waiting):
-            self._at_hand = 0
-        mine = sum(token.holder == self._holder for token in self._open)
-        return terms, Ask(
-            holder=self._holder,
-            number=self._number,
-            # What settled since the news that are told (again) is told next time.
-            held=self._at_hand + mine + len(self._news.settled),
-            settled=tuple(now - at for at in told.settled),
-            heard=told.heard,
-            seen=None if told.seen is None else _seen(told.seen, now),
-            rest=max(0.0, told.rest_until - now),
-            want=max(0, want - self._at_hand),
-            priority=priority,
-        )
+        if now >= self._lives_until:
+            self._holding.begin_anew()
+        *lanes, last = self._waiting() or (0,)
+        if sum(lanes):
+            lane = next(lane for lane, calls in enumerate(lanes) if calls)
+            return self._terms, self._holding.ask(now, sum(lanes), lane)
+        return self._sparing(), self._holding.ask(now, last, len(lanes))
 
     def _sparing(self) -> Terms:
         """Return what the last lane may take, so that a part of both windows stays for the others."""
@@ -300,8 +216,8 @@ class SharedWindows:
         if self.outage is not None:
             logger.warning("the shared state answers again; the limits are shared")
             self.outage, self._flights = None, Windows(None, None)
-        self._told, self._grant = None, grant
-        self._at_hand += grant.granted
+        self._holding.granted(grant)
+        self._grant = grant
         self._turned_at, self._lives_until = sent, sent + self._terms.life
         scarce = grant.granted < ask.want
         self._not_before = now + max(GATHER, min(grant.wait, LONGEST_REST)) if scarce else now
@@ -313,7 +229,7 @@ class SharedWindows:
             logger.warning(
                 "until it can be reached, this process makes at most %d requests a second: %s", self._alone, error
             )
-            self._at_hand = 0
+            self._holding.at_hand = 0
             self._flights = Windows(self._alone, self._terms.per_hour)
         self.outage = error
 
@@ -341,12 +257,12 @@ class SharedWindows:
     @property
     def remaining(self) -> float:
         """Requests that the hour still admits, with the tokens at hand."""
-        return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._at_hand
+        return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._holding.at_hand
 
     @property
     def in_flight(self) -> int:
         """Requests of this process without an answer yet."""
-        return len(self._open)
+        return len(self._holding.open)
 
     @property
     def foreign(self) -> int:
@@ -380,7 +296,7 @@ class SharedWindows:
         """Estimate in seconds when a token is free for somebody with so many others ahead."""
         if self.outage is not None:
             return self._flights.expected_wait(ahead, now)
-        wait = max(0.0, self._not_before - now) if not self._at_hand else 0.0
+        wait = max(0.0, self._not_before - now) if not self._holding.at_hand else 0.0
         grant, need = self._grant, ahead + 1
         short = need - self.remaining + (self.reserve if sparing else 0)
         if grant is not None and short > 0 and grant.returns:
@@ -401,8 +317,8 @@ class SharedWindows:
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out or untold, so that forgetting these windows loses nothing."""
-        untold = self._told or self._news.settled or self._at_hand or self._turning is not None
-        return not self._open and not untold
+        holding = self._holding
+        return not (holding.open or holding.at_hand or holding.untold or self._turning is not None)
 
     async def aclose(self) -> None:
         """Tell the book what it does not know yet, and take no more turns."""
@@ -419,11 +335,6 @@ class SharedWindows:
             await self._state.turn(self._account, *self._ask(now))
         except StateError as error:
             logger.warning("the book of the limits was not told what this process did last: %s", error)
-
-
-def _seen(seen: tuple[Quota, float, SharedToken], now: float) -> Seen:
-    quota, at, token = seen
-    return Seen(quota=quota, age=now - at, settled=token.settled, left=token.left)
 
 
 def _stricter(one: int | None, other: int | None) -> int | None:
