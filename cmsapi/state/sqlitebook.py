@@ -6,6 +6,7 @@ import sqlite3
 
 import attrs
 
+from cmsapi.errors import DecodeError, StateError
 from cmsapi.state.book import Book, Holder
 from cmsapi.state.ring import NEVER
 from cmsapi.state.turns import Ask, Grant, Terms
@@ -23,9 +24,15 @@ def turn(db: sqlite3.Connection, account: str, terms: Terms, ask: Ask, now: floa
 
 
 def _book_of(text: str) -> Book:
-    said = loads(text.encode())
-    holders = {name: Holder(**holder) for name, holder in said.pop("holders").items()}
-    return Book(**said, holders=holders)
+    try:
+        said = loads(text.encode())
+        holders = {name: Holder(**holder) for name, holder in said.pop("holders").items()}
+        return Book(**said, holders=holders)
+    except (DecodeError, TypeError, KeyError, AttributeError) as error:
+        raise StateError(
+            f"The book of the request limits cannot be read ({error}); something other than this SDK wrote there. "
+            "Use another state, or mend this one."
+        ) from error
 
 
 class _Ring:

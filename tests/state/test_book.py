@@ -273,7 +273,7 @@ MANNERS = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     manners=st.lists(MANNERS, min_size=1, max_size=5),
     rng=st.randoms(use_true_random=False),

@@ -108,7 +108,7 @@ async def test_the_script_is_the_book(server: Server, seed: int) -> None:
     async with contextlib.aclosing(state):
         held = dict.fromkeys("abcd", 0)
         last: Grant | None = None
-        for number in range(1, 150):
+        for number in range(1, 100):
             holder = rng.choice("abcd")
             ended = rng.randint(0, held[holder])
             settled = tuple(sorted((round(rng.uniform(0.0, 0.05), 6) for _ in range(ended)), reverse=True))
