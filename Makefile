@@ -47,6 +47,7 @@ bench: ## Measure next to other libraries and strategies, write docs/benchmarks.
 figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md
+	$(BIN)/python -m benchmarks.state --update docs/benchmarks.md
 
 clean: ## Remove what these commands made
 	rm -rf $(VENV) .venv-bench docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt

@@ -55,13 +55,14 @@ def markdown(figures: dict[str, Any]) -> str:
         ]
         head = [store, "µs", f"ratio to {base}", *(["ratio to one that is flushed"] if flushed else [])]
         parts.append(table(head, rows))
-    head = ["four processes", "429s", "requests", "a second", "by process", "turns a request"]
+    head = ["four processes", "429s", "requests", "a second", "of the rate possible", "by process", "turns a request"]
     rows = [
         [
             name,
             str(run.refused),
             f"{run.requests:,}",
             f"{run.requests / run.seconds:.2f}",
+            f"{run.requests / run.seconds / run.possible:.0%}",
             " · ".join(str(each) for each in run.by_process),
             f"{run.turns / run.requests:.2f}",
         ]

@@ -24,6 +24,7 @@ class Saturation:
         refused: 429s.
         requests: Requests that arrived.
         seconds: From the first to the last arrival.
+        possible: Requests a second that the limit of the second admits with these round trips.
         by_process: Requests answered, process by process.
         turns: Turns with the state, all told.
     """
@@ -31,6 +32,7 @@ class Saturation:
     refused: int
     requests: int
     seconds: float
+    possible: float
     by_process: tuple[int, ...]
     turns: int
 
@@ -54,6 +56,7 @@ async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float
             refused=sandbox.statistics.rate_limited,
             requests=len(arrivals),
             seconds=arrivals[-1] - arrivals[0],
+            possible=20 / (1 + sum(latency)),
             by_process=tuple(each["answered"] for each in said),
             turns=sum(each["turns"] for each in said),
         )
