@@ -28,9 +28,9 @@ class SharedToken:
     __slots__ = ("holder", "left", "settled", "token", "windows")
 
     def __init__(self, windows: Windows, token: Token, holder: str | None, grant: Grant | None) -> None:
-        self.windows = windows
-        self.token = token
-        self.holder = holder
+        self.windows: Windows = windows
+        self.token: Token = token
+        self.holder: str | None = holder
         self.settled: int = grant.settled if grant is not None else 0
         self.left: int = grant.left if grant is not None else 0
 
@@ -59,7 +59,7 @@ class Holding:
     """Hold the tokens of one process, at hand and out."""
 
     def __init__(self) -> None:
-        self.at_hand = 0
+        self.at_hand: int = 0
         self.open: dict[SharedToken, None] = {}
         self._holder = secrets.token_hex(8)
         self._number = 0

@@ -44,11 +44,11 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.owner = Owner.here()
+        self.owner: Owner = Owner.here()
         # The mode is that of the file made here; one that exists keeps its own. What SQLite puts beside it follows it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _check(path)
-        self.db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        self.db: sqlite3.Connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
         try:
             _switch_to_wal(self.db, path)
             self._flushed = True
