@@ -1,7 +1,7 @@
 """Keep one book for all processes of an account, so that together they stay inside its limits.
 
 The scheme is that of `cmsapi.state.windows`, and so is its proof: a token is out from the moment it is given until one
-window after the answer was seen, whoever holds it. What several processes add:
+window after its request has settled, whoever holds it. What several processes add:
 
 - *Holders.* A process says with every turn how many tokens it still has. So a turn whose reply got lost leaks nothing,
   and a turn that arrives twice counts once.
@@ -22,8 +22,8 @@ from __future__ import annotations
 import attrs
 
 from cmsapi.state.ring import NEVER, Ring
+from cmsapi.state.settlements import HOUR
 from cmsapi.state.turns import PARTS, Ask, Grant, Seen, Terms
-from cmsapi.state.windows import HOUR
 
 # Who waits comes back after so many seconds at the latest: tokens may have been given back, and who died in line is
 # soon known. Shorter than the life of a holder.

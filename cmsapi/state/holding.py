@@ -11,38 +11,10 @@ import secrets
 
 import attrs
 
+from cmsapi.state.lost import IN_FLIGHT_CAP, QUIET, Lost
+from cmsapi.state.tokens import OUT, Quota, Token
 from cmsapi.state.turns import Ask, Grant, Seen
-from cmsapi.state.windows import Quota, Token, Windows
-
-
-class SharedToken:
-    """Stand for one request that may be made.
-
-    Args:
-        windows: What follows its flight.
-        token: Its token there.
-        holder: Under which name it was given; None for one that was taken without the book.
-        grant: What the book said last.
-    """
-
-    __slots__ = ("holder", "left", "settled", "token", "windows")
-
-    def __init__(self, windows: Windows, token: Token, holder: str | None, grant: Grant | None) -> None:
-        self.windows: Windows = windows
-        self.token: Token = token
-        self.holder: str | None = holder
-        self.settled: int = grant.settled if grant is not None else 0
-        self.left: int = grant.left if grant is not None else 0
-
-    @property
-    def departed(self) -> bool:
-        """Whether bytes may have left."""
-        return self.token.departed
-
-    @property
-    def lost_at(self) -> float | None:
-        """When it was given up, or None."""
-        return self.token.lost_at
+from cmsapi.state.windows import Windows
 
 
 @attrs.define
@@ -51,7 +23,7 @@ class _News:
 
     settled: list[float] = attrs.field(factory=list)
     heard: bool = False
-    seen: tuple[Quota, float, SharedToken] | None = None
+    seen: tuple[Quota, float, Token] | None = None
     rest_until: float = -math.inf
 
 
@@ -60,40 +32,104 @@ class Holding:
 
     def __init__(self) -> None:
         self.at_hand: int = 0
-        self.open: dict[SharedToken, None] = {}
+        # Those that are out; with what gave it, when that was not the book.
+        self.open: dict[Token, Windows | None] = {}
+        self._lost = Lost()
+        # Whether requests go one at a time, because what was given up in a silence was told as settled.
+        self._probes = False
+        self._last: Token | None = None
         self._holder = secrets.token_hex(8)
         self._number = 0
         self._news = _News()
         self._told: _News | None = None
 
-    def take(self, windows: Windows, now: float, grant: Grant | None, *, shared: bool) -> SharedToken:
-        """Send a token out: one at hand, or one that the book does not know of."""
-        if shared:
-            self.at_hand -= 1
-        token = SharedToken(windows, windows.take(now), self._holder if shared else None, grant)
-        self.open[token] = None
-        return token
+    # Taking and ending
 
-    def answered(self, token: SharedToken, now: float, quota: Quota | None) -> None:
-        """Note an answer, and what it says of the limits."""
-        self._news.heard = True
-        if quota is not None and token.holder is not None:
-            self._news.seen = quota, now, token
-        self._settle(token, now)
+    def admits(self) -> bool:
+        """Tell whether a token is at hand and may be taken."""
+        probing = self._probes and self._last is not None and self._last.stage in OUT
+        return self.at_hand > 0 and not probing
 
-    def returned(self, token: SharedToken) -> None:
-        """Note that nothing was sent: the token is at hand again, if it is of this life."""
-        if self.open.pop(token, token) is None and token.holder == self._holder:
+    def take(self, token: Token, now: float, grant: Grant) -> None:
+        """Send one out that is at hand."""
+        self.at_hand -= 1
+        token.stage, token.taken_at = "taken", now
+        token.settled, token.left = grant.settled, grant.left
+        self.note(token, now, None)
+
+    def note(self, token: Token, now: float, windows: Windows | None) -> None:
+        """Note one that is out."""
+        if not self.out:
+            # Nothing was out that could have been answered.
+            self._lost.silent_from = now + QUIET
+        self.open[token] = windows
+        self._last = token
+
+    @property
+    def out(self) -> int:
+        """How many have not settled."""
+        return len(self.open) + len(self._lost.unvouched) + len(self._lost.vouched)
+
+    def answered(self, token: Token, now: float, quota: Quota | None) -> None:
+        """Settle one, and note what the answer says of the limits."""
+        lost, news = self._lost, self._news
+        self.advance(now)
+        lost.silent_from, self._probes = now + QUIET, False
+        lost.vouch(token.taken_at, now)
+        known = token in self.open
+        windows = self.open.pop(token, None)
+        if windows is not None:
+            windows.answered(token, now, quota)
+        elif quota is not None:
+            news.seen = quota, now, token
+        token.stage = "answered"
+        news.heard = True
+        if known:
+            news.settled.append(now)
+
+    def lost(self, token: Token, now: float) -> None:
+        """Give one up: no answer will come, but it may still arrive."""
+        known = token in self.open
+        windows = self.open.pop(token, None)
+        if windows is not None:
+            windows.lost(token, now)
+        token.stage = "lost"
+        if known:
+            self._lost.unvouched.append(now)
+
+    def unsent(self, token: Token) -> None:
+        """Take one back: nothing was sent."""
+        known = token in self.open
+        windows = self.open.pop(token, None)
+        if windows is not None:
+            windows.unsent(token)
+        elif known:
             self.at_hand += 1
+        token.stage = "unsent"
 
     def rest(self, until: float) -> None:
         """Note that all have to rest."""
         self._news.rest_until = max(self._news.rest_until, until)
 
-    def _settle(self, token: SharedToken, now: float) -> None:
-        # Those of an earlier life have settled by its end.
-        if self.open.pop(token, token) is None and token.holder in (None, self._holder):
-            self._news.settled.append(now)
+    def advance(self, now: float) -> None:
+        """Settle what was given up and can no longer arrive.
+
+        In a silence that is also what is overdue, as if the network lived; otherwise nobody would get a token to find
+        that out. From then on one request goes at a time.
+        """
+        lost = self._lost
+        if not (lost.unvouched or lost.vouched):
+            return
+        self._news.settled += lost.settle(now)
+        if overdue := lost.overdue(now):
+            self._news.settled += [at + IN_FLIGHT_CAP for at in lost.unvouched[:overdue]]
+            del lost.unvouched[:overdue]
+            self._probes = True
+        self._news.settled.sort()
+
+    def next_change(self, now: float) -> float:
+        """Return when something that was given up may settle, infinity when only an answer can tell."""
+        return self._lost.next_change(now)
 
     # Turns
 
@@ -117,8 +153,9 @@ class Holding:
 
         Who holds nothing keeps its name, and with it its place in line.
         """
-        if self.at_hand or self.open or self._told:
+        if self.at_hand or self.out or self._told:
             self._holder, self._number, self.at_hand = secrets.token_hex(8), 0, 0
+            self.open = {token: windows for token, windows in self.open.items() if windows is not None}
 
     def ask(self, now: float, want: int, priority: int) -> Ask:
         """Say what this process holds, what is new, and what it wants.
@@ -128,11 +165,7 @@ class Holding:
             want: Tokens wanted, with those at hand; 0 gives these back.
             priority: The lane that wants them.
         """
-        for windows in {token.windows for token in self.open}:
-            # Whatever can no longer arrive settles by that.
-            windows.next_time(now)
-        for token in [token for token in self.open if not token.token.open]:
-            self._settle(token, now)
+        self.advance(now)
         if self._told is None:
             self._told, self._news = self._news, _News()
             self._number += 1
@@ -141,12 +174,11 @@ class Holding:
         if not want:
             self.at_hand = 0
         told = self._told
-        mine = sum(token.holder == self._holder for token in self.open)
         return Ask(
             holder=self._holder,
             number=self._number,
             # What settled since the news that are told (again) is told next time.
-            held=self.at_hand + mine + len(self._news.settled),
+            held=self.at_hand + self.out + len(self._news.settled),
             settled=tuple(now - at for at in told.settled),
             heard=told.heard,
             seen=None if told.seen is None else _seen(told.seen, now),
@@ -161,6 +193,6 @@ class Holding:
         self.at_hand += grant.granted
 
 
-def _seen(seen: tuple[Quota, float, SharedToken], now: float) -> Seen:
+def _seen(seen: tuple[Quota, float, Token], now: float) -> Seen:
     quota, at, token = seen
     return Seen(quota=quota, age=now - at, settled=token.settled, left=token.left)

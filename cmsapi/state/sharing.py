@@ -5,8 +5,8 @@ what was answered since the last one and brings tokens for those who wait; so a 
 when several wait. Turns run beside the requests: `next_time` asks for one when there is no token at hand, and the
 limiter is called when tokens have come.
 
-What remains with the process is the network: whether a request without an answer can still arrive, and silence. That is
-`Windows` again, without limits.
+What remains with the process is the network: when a request that was given up can no longer arrive, and silence. In a
+silence each process sends one probe at a time, once what it has given up is overdue; the rest is as in `Windows`.
 
 While the state cannot be reached, the process keeps to a declared share of the second, and lets the headers tell what
 is left of the hour. When the state is back, it is told of the requests made meanwhile.
@@ -23,10 +23,12 @@ import attrs
 
 from cmsapi.errors import StateError
 from cmsapi.state.book import LONGEST_REST
-from cmsapi.state.holding import Holding, SharedToken
+from cmsapi.state.holding import Holding
+from cmsapi.state.settlements import SECOND
 from cmsapi.state.store import State
+from cmsapi.state.tokens import OUT, Quota, Token
 from cmsapi.state.turns import PARTS, Ask, Grant, Terms
-from cmsapi.state.windows import SECOND, Quota, Windows
+from cmsapi.state.windows import Windows
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -69,10 +71,11 @@ class SharedWindows:
         self._account = account
         self._terms = Terms(per_second=per_second, per_hour=per_hour, life=life)
         self._reserve_share = _RESERVE if reserve is None or per_hour is None else reserve / per_hour
-        self._alone = alone
+        self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
-        self._flights = Windows(None, None)
+        # What gives tokens while the state cannot be reached.
+        self._alone: Windows | None = None
         self._holding = Holding()
         self._grant: Grant | None = None
         # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
@@ -94,47 +97,54 @@ class SharedWindows:
 
     # Taking
 
-    def next_time(self, now: float, *, sparing: bool = False) -> float:
-        """Return when the next token may be free: `now` if one is, infinity if the limiter will be called.
+    def take(self, token: Token, now: float, *, sparing: bool = False) -> bool:
+        """Take a token, if one is at hand.
 
         Args:
+            token: What is filled in then.
             now: The time.
             sparing: Said of the last lane; what is left to others is seen to when tokens are fetched.
         """
-        when = self._flights.next_time(now)
-        if when <= now and self.outage is None and not (self._holding.at_hand and now < self._lives_until):
-            when = math.inf
-        self._plan(now)
-        return when
+        holding, grant = self._holding, self._grant
+        if self._alone is not None:
+            taken = self._alone.take(token, now, sparing=sparing)
+            if taken:
+                holding.note(token, now, self._alone)
+        else:
+            taken = grant is not None and self._admits(now)
+            if grant is not None and taken:
+                holding.take(token, now, grant)
+        return taken
 
-    def take(self, now: float) -> SharedToken:
-        """Take the token that `next_time` has found free."""
-        token = self._holding.take(self._flights, now, self._grant, shared=self.outage is None)
+    def next_time(self, now: float, *, sparing: bool = False) -> float:
+        """Return when the next token may be free: `now` if one is, infinity if the limiter will be called."""
         self._plan(now)
-        return token
+        if self._alone is not None:
+            return self._alone.next_time(now, sparing=sparing)
+        return now if self._admits(now) else math.inf
+
+    def _admits(self, now: float) -> bool:
+        return now < self._lives_until and self._holding.admits()
 
     # Ending
 
-    def departing(self, token: SharedToken, now: float) -> None:
-        """Note that the request's bytes may leave from now on; connecting does not count against the cap."""
-        token.windows.departing(token.token, now)
-
-    def answered(self, token: SharedToken, now: float, quota: Quota | None = None) -> None:
+    def answered(self, token: Token, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        token.windows.answered(token.token, now, quota)
-        self._holding.answered(token, now, quota)
-        self._plan(now)
+        if token.stage in OUT:
+            self._holding.answered(token, now, quota)
+            self._plan(now)
 
-    def lost(self, token: SharedToken, now: float) -> None:
-        """Leave the settling to the cap: no answer came, but the request may still arrive."""
-        token.windows.lost(token.token, now)
-        self._plan(now)
+    def lost(self, token: Token, now: float) -> None:
+        """Give the request up: no answer will come, but it may still arrive."""
+        if token.stage in OUT:
+            self._holding.lost(token, now)
+            self._plan(now)
 
-    def unsent(self, token: SharedToken) -> None:
+    def unsent(self, token: Token) -> None:
         """Give the token back: nothing has left this machine."""
-        token.windows.unsent(token.token)
-        self._holding.returned(token)
-        self._plan(asyncio.get_running_loop().time())
+        if token.stage in OUT:
+            self._holding.unsent(token)
+            self._plan(asyncio.get_running_loop().time())
 
     def rest(self, seconds: float) -> None:
         """Let all processes rest, because the service said so (429)."""
@@ -164,17 +174,19 @@ class SharedWindows:
         self._plan(asyncio.get_running_loop().time())
 
     def _due(self, now: float) -> float:
-        due, holding, wanted = math.inf, self._holding, sum(self._waiting())
+        holding, wanted = self._holding, sum(self._waiting())
+        holding.advance(now)
+        due = holding.next_change(now)
         if self.outage is not None:
             return self._turned_at + TRY_AGAIN if wanted or holding.untold else due
         if holding.rests_until > now:
             return now
         if wanted and not holding.at_hand:
-            due = self._not_before
+            due = min(due, self._not_before)
         elif holding.at_hand and not wanted:
-            due = self._turned_at + TELL_WITHIN
+            due = min(due, self._turned_at + TELL_WITHIN)
         due = min(due, holding.untold_since + TELL_WITHIN)
-        if holding.open or holding.at_hand:
+        if holding.out or holding.at_hand:
             due = min(due, self._turned_at + self._terms.life / 2)
         return due
 
@@ -215,7 +227,7 @@ class SharedWindows:
         now = asyncio.get_running_loop().time()
         if self.outage is not None:
             logger.warning("the shared state answers again; the limits are shared")
-            self.outage, self._flights = None, Windows(None, None)
+            self.outage = self._alone = None
         self._holding.granted(grant)
         self._grant = grant
         self._turned_at, self._lives_until = sent, sent + self._terms.life
@@ -227,10 +239,10 @@ class SharedWindows:
         self._turned_at = asyncio.get_running_loop().time()
         if self.outage is None:
             logger.warning(
-                "until it can be reached, this process makes at most %d requests a second: %s", self._alone, error
+                "until it can be reached, this process makes at most %d requests a second: %s", self._share, error
             )
             self._holding.at_hand = 0
-            self._flights = Windows(self._alone, self._terms.per_hour)
+            self._alone = Windows(self._share, self._terms.per_hour)
         self.outage = error
 
     # What is known of the limits, as of the last turn
@@ -294,8 +306,8 @@ class SharedWindows:
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a token is free for somebody with so many others ahead."""
-        if self.outage is not None:
-            return self._flights.expected_wait(ahead, now)
+        if self._alone is not None:
+            return self._alone.expected_wait(ahead, now)
         wait = max(0.0, self._not_before - now) if not self._holding.at_hand else 0.0
         grant, need = self._grant, ahead + 1
         short = need - self.remaining + (self.reserve if sparing else 0)
@@ -318,7 +330,7 @@ class SharedWindows:
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out or untold, so that forgetting these windows loses nothing."""
         holding = self._holding
-        return not (holding.open or holding.at_hand or holding.untold or self._turning is not None)
+        return not (holding.out or holding.at_hand or holding.untold or self._turning is not None)
 
     async def aclose(self) -> None:
         """Tell the book what it does not know yet, and take no more turns."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota
+from cmsapi.state.lost import IN_FLIGHT_CAP
+from cmsapi.state.settlements import HOUR, SECOND
+from cmsapi.state.tokens import Quota
 
 # In so many steps a turn tells when the hour's tokens come back.
 PARTS = 8
@@ -22,7 +24,7 @@ class Terms:
         per_hour: Requests in any hour, or None for no limit.
         second: Length of the shorter window in seconds.
         hour: Length of the longer window in seconds, with what the clocks may differ by.
-        cap: Seconds after which a request without an answer can no longer arrive.
+        cap: Seconds after the end of a holder's life after which nothing that it has sent can still arrive.
         life: Seconds for which a turn lets its holder live.
     """
 

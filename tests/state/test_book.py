@@ -13,8 +13,9 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.state.book import GRACE, LONGEST_REST, STEP, Book
 from cmsapi.state.ring import MemoryRing
+from cmsapi.state.settlements import HOUR
+from cmsapi.state.tokens import Quota
 from cmsapi.state.turns import Ask, Grant, Seen, Terms
-from cmsapi.state.windows import HOUR, Quota
 
 TERMS = Terms(per_second=20, per_hour=1000)
 

@@ -14,10 +14,13 @@ import pytest
 import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.sandbox import Faults, Limits, Sandbox
+from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.state.settlements import HOUR, SECOND
 from cmsapi.state.sharing import TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.state.tokens import Quota
 from cmsapi.state.turns import Ask, Grant, Terms
-from cmsapi.state.windows import HOUR, IN_FLIGHT_CAP, SECOND, Quota, Windows
+from cmsapi.state.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Demand, Pipeline
@@ -107,7 +110,7 @@ def process(memory: Memory, delay: float = 0.0, *, per_hour: int | None = 1000, 
     state = Remote(memory, delay)
     windows = SharedWindows(state, ACCOUNT, 20, per_hour, **options)
     limiter = RateLimiter(cast("Windows", windows))
-    windows.connect(lambda: (limiter.snapshot().queued, 0), limiter.serve)
+    windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     _started.append(windows)
     return Process(state, windows, limiter)
 
@@ -196,35 +199,53 @@ async def test_tokens_at_hand_are_given_back() -> None:
     assert grant.granted == 19
 
 
-async def test_a_request_without_an_answer_settles_by_the_cap() -> None:
-    """Its token comes back for all one window after the cap, although nobody ever answers."""
+async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
+    """Its token comes back for all one window after the cap, once the network has shown life."""
     memory = Memory()
     one, other = process(memory), process(memory)
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(1.5)
     lost = await one.limiter.acquire()
     lost.departing()
-    answered = await one.limiter.acquire()
-    answered.departing()
-    answered.answered()
+    lost.lost()
+    (await one.limiter.acquire()).answered()
     await asyncio.sleep(IN_FLIGHT_CAP + 3.0)
     lost.answered()
     grant = await other.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
     assert (grant.granted, grant.settled) == (20, 3)
 
 
+async def test_what_nobody_vouches_for_stays_out() -> None:
+    """Without an answer since, what was given up stays out; its process says so until it is lost for good."""
+    memory = Memory()
+    one, other = process(memory), process(memory)
+    (await one.limiter.acquire()).answered()
+    await asyncio.sleep(1.5)
+    (await one.limiter.acquire()).departing()
+    given_up, waits = await one.limiter.acquire(), await one.limiter.acquire()
+    given_up.lost()
+    waits.answered()
+    terms = Terms(per_second=20, per_hour=1000)
+    await asyncio.sleep(1.0)
+    assert (await other.state.turn(ACCOUNT, terms, Ask(holder="x", number=1))).out == 2
+    await asyncio.sleep(LOST_FOR_GOOD)
+    assert (await other.state.turn(ACCOUNT, terms, Ask(holder="x", number=2))).out == 1
+
+
 async def test_in_silence_one_probe_goes_out() -> None:
-    """While nothing is answered at all, a process sends one request at a time."""
+    """When all tokens were given up and nothing is answered, a process sends one request at a time, until one is."""
     one = process(Memory())
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(1.5)
-    for _ in range(3):
-        (await one.limiter.acquire()).departing()
-    await asyncio.sleep(IN_FLIGHT_CAP + 0.1)
-    probe = await one.limiter.acquire()
+    for permit in [await one.limiter.acquire() for _ in range(20)]:
+        permit.departing()
+        permit.lost()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(one.limiter.acquire(), IN_FLIGHT_CAP + SECOND - 0.1)
+    probe = await asyncio.wait_for(one.limiter.acquire(), 0.5)
     probe.departing()
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(one.limiter.acquire(), 1.0)
+        await asyncio.wait_for(one.limiter.acquire(), 5.0)
     probe.answered()
     await asyncio.wait_for(one.limiter.acquire(), 0.1)
 
@@ -310,8 +331,7 @@ async def test_the_last_lane_leaves_some_to_others() -> None:
     """Looks take eighteen of the twenty, and not the reserve of the hour."""
     sandbox, memory = Sandbox(limits=Limits(per_hour=200)), Memory()
     looks = process(memory, per_hour=200, reserve=20)
-    looks.windows.connect(lambda: (0, looks.limiter.snapshot().queued), looks.limiter.serve)
-    await looks.saturate(sandbox, 50, 60.0)
+    await looks.saturate(sandbox, 50, 60.0, Priority.POLL)
     assert len(sandbox.ledger) == 180
     arrivals = [entry.at for entry in sandbox.ledger]
     assert all(later - first >= 0.999 for first, later in zip(arrivals, arrivals[18:], strict=False))
@@ -356,7 +376,7 @@ async def test_no_limits_no_waiting() -> None:
     """Without limits the book still gives at once whatever is asked for."""
     windows = SharedWindows(MemoryState(), ACCOUNT, None, None)
     limiter = RateLimiter(cast("Windows", windows))
-    windows.connect(lambda: (limiter.snapshot().queued, 0), limiter.serve)
+    windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     async with asyncio.timeout(0.1):
         for permit in await asyncio.gather(*(limiter.acquire() for _ in range(500))):
             permit.answered()

@@ -13,8 +13,8 @@ from cmsapi.state.book import Book
 from cmsapi.state.redis import RedisState
 from cmsapi.state.ring import MemoryRing
 from cmsapi.state.store import State
+from cmsapi.state.tokens import Quota
 from cmsapi.state.turns import Ask, Grant, Seen, Terms
-from cmsapi.state.windows import Quota
 from tests.state.servers import Server
 
 from .conftest import Place, emptied

@@ -20,7 +20,7 @@ from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import AiohttpTransport
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Demand, Pipeline
-from cmsapi.transport.ratelimit import RateLimiter
+from cmsapi.transport.ratelimit import Priority, RateLimiter
 
 SCOPE = "https://api.example.com org_1"
 
@@ -32,7 +32,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     account = Account(key, base_url)
     windows = SharedWindows(state, account.digest, 20, per_hour, life=life)
     limiter = RateLimiter(cast("Windows", windows))
-    windows.connect(lambda: (limiter.snapshot().queued, 0), limiter.serve)
+    windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     transport = AiohttpTransport(cmsapi.Timeouts())
     pipeline = Pipeline(
         transport=transport,
