@@ -28,7 +28,7 @@ from cmsapi.state.settlements import SECOND
 from cmsapi.state.store import State
 from cmsapi.state.tokens import OUT, Quota, Token
 from cmsapi.state.turns import PARTS, Ask, Grant, Terms
-from cmsapi.state.windows import Windows
+from cmsapi.state.windows import RESERVE, SPARE, Windows
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -38,9 +38,6 @@ TELL_WITHIN = 0.15
 GATHER = 0.05
 # How often a state that cannot be reached is tried again.
 TRY_AGAIN = 2.0
-# The last lane takes sparingly: a part of every second and a reserve of the hour stay for the others.
-_SPARE = 1 / 10
-_RESERVE = 1 / 50
 
 
 class SharedWindows:
@@ -51,7 +48,7 @@ class SharedWindows:
         account: Whose limits: a digest of base URL and key.
         per_second: Requests in any one second, or None for no limit.
         per_hour: Requests in any hour, or None for no limit.
-        reserve: Requests of the hour that the last lane leaves to the others; None for one in fifty.
+        reserve: Requests of the hour that the last lane leaves to the others; None for one in a hundred.
         alone: Requests in any one second while the state cannot be reached.
         life: Seconds after which the tokens of a process that was not heard of are given up.
     """
@@ -70,7 +67,7 @@ class SharedWindows:
         self._state = state
         self._account = account
         self._terms = Terms(per_second=per_second, per_hour=per_hour, life=life)
-        self._reserve_share = _RESERVE if reserve is None or per_hour is None else reserve / per_hour
+        self._reserve_share = RESERVE if reserve is None or per_hour is None else reserve / per_hour
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
@@ -218,7 +215,7 @@ class SharedWindows:
         """Return what the last lane may take, so that a part of both windows stays for the others."""
         terms, per_second, per_hour = self._terms, self._terms.per_second, self._terms.per_hour
         if per_second is not None:
-            per_second -= int(per_second * _SPARE)
+            per_second -= int(per_second * SPARE)
         if per_hour is not None:
             per_hour = max(1, int(self.per_hour - self.reserve))
         return attrs.evolve(terms, per_second=per_second, per_hour=per_hour)

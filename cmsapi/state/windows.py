@@ -50,8 +50,8 @@ _SERVER_HOUR = 3600.0
 # Own requests this close to leaving the service's hour may or may not have left it.
 _BLUR = 5.0
 # What who takes sparingly leaves to others: of the hour, where nothing else is said, and of every second.
-_RESERVE = 1 / 100
-_SPARE = 1 / 10
+RESERVE = 1 / 100
+SPARE = 1 / 10
 # What of every second goes to probes in a silence.
 _PROBES = 3 / 20
 
@@ -240,7 +240,7 @@ class Windows:
     def _limit_second(self, per_second: float) -> None:
         self.per_second = per_second
         limited = per_second != math.inf
-        self._spare, self._kept = (int(per_second * _SPARE), int(per_second * _PROBES)) if limited else (0, 0)
+        self._spare, self._kept = (int(per_second * SPARE), int(per_second * _PROBES)) if limited else (0, 0)
 
     def _limit_hour(self, per_hour: float) -> None:
         self.per_hour = per_hour
@@ -286,4 +286,4 @@ class Windows:
 def _share(reserve: int | None, per_hour: int | None) -> float:
     if per_hour is None:
         return 0.0
-    return _RESERVE if reserve is None else reserve / per_hour
+    return RESERVE if reserve is None else reserve / per_hour

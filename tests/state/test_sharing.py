@@ -356,7 +356,7 @@ async def test_what_is_known_of_the_limits() -> None:
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(1.0)
     now, windows = loop.time(), one.windows
-    assert (windows.remaining, windows.reserve, windows.free(now)) == (979, 20, 959)
+    assert (windows.remaining, windows.reserve, windows.free(now)) == (979, 10, 969)
     assert windows.first_return(now) == pytest.approx(HOUR - 3.0, abs=0.1)
     assert windows.reset_in(now) == windows.first_return(now)
     assert windows.returning(now, HOUR - 3.5) == 0
