@@ -34,6 +34,7 @@ from cmsapi.resources import (
     Users,
     Workspaces,
 )
+from cmsapi.state.opening import check_url
 from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
 from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path
@@ -66,7 +67,9 @@ class Client:
         timeouts: How long to wait for what.
         launch: What a launch does when the same work is under way.
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
-        state: Where what must be agreed on is kept; `"memory:"`, this process, is all there is so far.
+        state: Where what must be agreed on is kept: `"memory:"` for one process, `"sqlite:///file.db"` for the
+            processes of one host, `"redis://host:6379/0"` or `"rediss://…"` for many hosts. Processes that name the
+            same one share the limits of the key.
         transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
         session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
             knows better what was never sent.
@@ -103,8 +106,7 @@ class Client:
         settings = Settings.of(
             limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
         )
-        if state != "memory:":
-            raise ConfigError(f"state is 'memory:', which is all there is so far, not {state!r}.")
+        check_url(state)
         account = Account.resolve(api_key, base_url, allow_http=allow_http)
         if session is not None and trust_env:
             raise ConfigError("trust_env is for an own session; make yours with aiohttp.ClientSession(trust_env=True).")
@@ -122,7 +124,7 @@ class Client:
             raise ConfigError("transport is an object with `async def send(request) -> Response`.")
         if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
             raise ConfigError("hooks is a list of functions that take an event.")
-        self._assemble(Trunk(account, transport, hooks), settings)
+        self._assemble(Trunk(account, transport, hooks, state), settings)
 
     def _assemble(self, trunk: Trunk, settings: Settings) -> None:
         self._trunk = trunk

@@ -24,7 +24,7 @@ from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.pacers import pacer_of
 from cmsapi.operations import OPERATIONS, OperationTable
-from cmsapi.transport.accounts import limiter_of
+from cmsapi.transport.accounts import Place, place_of
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.ratelimit import RateLimiter
@@ -93,10 +93,15 @@ class Trunk:
         account: Key and base URL.
         transport: Carries the requests.
         hooks: Who wants to hear of it.
+        state: Where what must be agreed on is kept.
     """
 
-    def __init__(self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook]) -> None:
+    def __init__(
+        self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook], state: str
+    ) -> None:
         self.account = account
+        self._state = state
+        self._place: Place | None = None
         self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()
@@ -122,19 +127,27 @@ class Trunk:
         if self._life is Life.CLOSED:
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._life is Life.UNBOUND:
+            self._place = place_of(self._state)
+            self._place.users += 1
             self._life, self._loop = Life.OPEN, loop
         elif self._loop is not loop:
             raise ClientClosedError(
                 "The client belongs to another event loop; nothing was sent. Make one client per loop."
             )
 
+    @property
+    def place(self) -> Place:
+        """What the clients of this loop that name the same state have together."""
+        # What was learned about jobs outlives the clients, and finds the limits of those that came after.
+        return self._place if self._place is not None and self._life is Life.OPEN else place_of(self._state)
+
     def limiter(self, limits: RateLimits) -> RateLimiter:
         """Return the limiter of the account on this loop."""
-        return limiter_of(self.digest, limits)
+        return self.place.limiter(self.digest, limits)
 
     def pacer(self, limits: RateLimits) -> Pacer:
         """Return what says when to look at the jobs of the account on this loop."""
-        return pacer_of(self.digest, lambda: self.limiter(limits), self.rng)
+        return pacer_of((self._state, self.digest), lambda: self.limiter(limits), self.rng)
 
     async def aclose(self) -> None:
         """Close everything, once.
@@ -156,9 +169,13 @@ class Trunk:
             for desk in tuple(self.desks):
                 await desk.aclose()
         finally:
-            close = getattr(self.transport, "aclose", None)
-            if close is not None:
-                await close()
+            try:
+                close = getattr(self.transport, "aclose", None)
+                if close is not None:
+                    await close()
+            finally:
+                if self._place is not None:
+                    await self._place.leave()
 
     def __repr__(self) -> str:
         return f"{self.account.base_url}, {self._life.value}"

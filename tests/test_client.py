@@ -304,10 +304,11 @@ async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCapt
     ]
 
 
-async def test_only_memory_holds_state_so_far() -> None:
-    """Another place for the state is refused at construction."""
+@pytest.mark.parametrize("state", ["", "memory", "sqlite://relative.db", "postgres://localhost/db", 3])
+async def test_a_state_has_one_of_the_known_forms(state: Any) -> None:
+    """Another place for the state is refused at construction, before anything is opened."""
     with pytest.raises(errors.ConfigError, match="memory:"):
-        cmsapi.Client("sk_test", base_url="https://api.example.com", state="redis://localhost")
+        cmsapi.Client("sk_test", base_url="https://api.example.com", state=state)
 
 
 async def test_the_services_clock_is_learned() -> None:

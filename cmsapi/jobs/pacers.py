@@ -1,11 +1,11 @@
-"""One schedule for all clients of a process that share an event loop, a base URL and a key, like their limits."""
+"""One schedule for all clients of a process that share an event loop, a state and an account, like their limits."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.transport.ratelimit import RateLimiter
@@ -13,14 +13,14 @@ from cmsapi.transport.ratelimit import RateLimiter
 # What was learned of so many accounts is kept although nobody waits for their jobs.
 _KEPT = 64
 
-_pacers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pacer]] = weakref.WeakKeyDictionary()
+_pacers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Pacer]] = weakref.WeakKeyDictionary()
 
 
-def pacer_of(account: str, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> Pacer:
+def pacer_of(account: Hashable, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> Pacer:
     """Return the schedule of an account on the running loop.
 
     Args:
-        account: Digest of base URL and key.
+        account: Names state, base URL and key.
         find_limiter: Finds the limiter of the account.
         rng: Source of chance when it is new.
     """

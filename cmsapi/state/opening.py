@@ -8,10 +8,22 @@ from urllib.parse import unquote, urlsplit
 from cmsapi.errors import ConfigError
 from cmsapi.state.store import State
 
+#: The state of one process.
+MEMORY = "memory:"
+
 _FORMS = (
     "state is 'memory:' for one process, 'sqlite:///relative.db' or 'sqlite:////absolute.db' for one host, "
     "or 'redis://host:6379/0' or 'rediss://…' for many."
 )
+
+
+def check_url(url: str) -> None:
+    """Refuse what names no state, or one that needs what is not installed.
+
+    Raises:
+        ConfigError: That is so.
+    """
+    open_state(url)
 
 
 def open_state(url: str) -> State:
@@ -26,7 +38,7 @@ def open_state(url: str) -> State:
     """
     if not isinstance(url, str):
         raise ConfigError(f"{_FORMS} This is a {type(url).__name__}.")
-    if url == "memory:":
+    if url == MEMORY:
         from cmsapi.state.memory import MemoryState
 
         return MemoryState()

@@ -1,7 +1,8 @@
-"""One limiter for all clients of a process that share an event loop, a base URL and a key.
+"""One limiter for all clients of a process that share an event loop, a state, a base URL and a key.
 
 The service counts requests per key. A client per web request must not multiply what the process allows itself, so the
-limiter belongs to the loop and the account, and outlives the clients.
+limiter belongs to the loop and the account. In memory it outlives the clients; with a shared state its hour is in the
+state, and it goes with the last client that uses that.
 """
 
 from __future__ import annotations
@@ -9,32 +10,101 @@ from __future__ import annotations
 import asyncio
 import weakref
 
+import attrs
+
 from cmsapi.config import RateLimits
+from cmsapi.state.opening import MEMORY, open_state
+from cmsapi.state.sharing import SharedWindows
+from cmsapi.state.store import State
 from cmsapi.state.windows import Windows
 from cmsapi.transport.ratelimit import RateLimiter
 
-_limiters: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]] = weakref.WeakKeyDictionary()
+# While a shared state cannot be reached, a process takes this part of every second.
+_ALONE = 4
 
 
-def limiter_of(account: str, limits: RateLimits) -> RateLimiter:
-    """Return the limiter of an account on the running loop; of several clients' limits the strictest count.
+@attrs.define(eq=False)
+class Place:
+    """Hold what the clients of one loop that name the same state have together.
 
     Args:
-        account: Digest of base URL and key.
-        limits: The limits of the client that asks.
+        url: Names the state.
+        state: The state.
+        limiters: The limiters of the accounts, by digest.
+        users: How many clients use it.
+    """
+
+    url: str
+    state: State
+    limiters: dict[str, RateLimiter] = attrs.field(factory=dict)
+    users: int = 0
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may use the state too."""
+        return self.url != MEMORY
+
+    def limiter(self, account: str, limits: RateLimits) -> RateLimiter:
+        """Return the limiter of an account; of several clients' limits the strictest count.
+
+        Args:
+            account: Digest of base URL and key.
+            limits: The limits of the client that asks.
+        """
+        limiter = self.limiters.get(account)
+        if limiter is not None:
+            limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
+            return limiter
+        now = asyncio.get_running_loop().time()
+        for name in [name for name, unused in self.limiters.items() if not self.shared and unused.idle(now)]:
+            del self.limiters[name]
+        limiter = self.limiters[account] = self._make(account, limits)
+        return limiter
+
+    def _make(self, account: str, limits: RateLimits) -> RateLimiter:
+        per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
+        if not self.shared:
+            return RateLimiter(Windows(per_second, per_hour, reserve=reserve))
+        alone = max(1, (per_second or _ALONE) // _ALONE)
+        windows = SharedWindows(self.state, account, per_second, per_hour, reserve=reserve, alone=alone)
+        limiter = RateLimiter(windows)
+        windows.connect(limiter.waiting, limiter.serve)
+        return limiter
+
+    async def leave(self) -> None:
+        """Note that a client uses it no more; with the last one a shared state is let go of."""
+        self.users -= 1
+        if self.users or not self.shared:
+            return
+        places = _places.get(asyncio.get_running_loop(), {})
+        if places.get(self.url) is self:
+            del places[self.url]
+        for limiter in self.limiters.values():
+            if isinstance(limiter.windows, SharedWindows):
+                await limiter.windows.aclose()
+        await self.state.aclose()
+
+
+_places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Place]] = weakref.WeakKeyDictionary()
+
+
+def place_of(url: str) -> Place:
+    """Return the place of a state on the running loop.
+
+    Args:
+        url: Names the state.
+
+    Raises:
+        ConfigError: It names none.
     """
     loop = asyncio.get_running_loop()
-    limiters = _limiters.get(loop)
-    if limiters is None:
+    places = _places.get(loop)
+    if places is None:
         # A limiter's timer holds its loop, so that the weak keys alone would never let go of it.
-        for other in [other for other in _limiters if other.is_closed()]:
-            del _limiters[other]
-        limiters = _limiters[loop] = {}
-    limiter = limiters.get(account)
-    if limiter is None:
-        for name in [name for name, unused in limiters.items() if unused.idle(loop.time())]:
-            del limiters[name]
-        limiter = limiters[account] = RateLimiter(Windows(limits.per_second, limits.per_hour, reserve=limits.reserve))
-    else:
-        limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
-    return limiter
+        for other in [other for other in _places if other.is_closed()]:
+            del _places[other]
+        places = _places[loop] = {}
+    place = places.get(url)
+    if place is None:
+        place = places[url] = Place(url, open_state(url))
+    return place

@@ -20,6 +20,7 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.errors import RateLimitWaitError
+from cmsapi.state.sharing import SharedWindows
 from cmsapi.state.tokens import Quota, Token
 from cmsapi.state.windows import Windows
 
@@ -107,7 +108,7 @@ class RateLimiter:
         windows: The two windows of the account.
     """
 
-    def __init__(self, windows: Windows) -> None:
+    def __init__(self, windows: Windows | SharedWindows) -> None:
         self.windows = windows
         self._loop = asyncio.get_running_loop()
         self.time = self._loop.time
@@ -184,12 +185,18 @@ class RateLimiter:
     def pause(self, seconds: float) -> None:
         """Let everybody rest, because the service said so (429)."""
         self._paused_until = max(self._paused_until, self.time() + seconds)
+        if isinstance(self.windows, SharedWindows):
+            self.windows.rest(seconds)
 
     def expected_wait(self, priority: Priority, now: float) -> float:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
         ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
         sparing = priority is _SPARING
         return max(self._paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
+
+    def waiting(self) -> list[int]:
+        """Return how many calls wait in each lane."""
+        return [len(lane) for lane in self._lanes]
 
     def queue(self, priority: Priority) -> int:
         """Return how many calls wait in a lane."""

@@ -13,7 +13,7 @@ from cmsapi.sandbox import Faults, Sandbox
 from cmsapi.state.settlements import HOUR
 from cmsapi.state.tokens import Quota, Token
 from cmsapi.state.windows import Windows
-from cmsapi.transport.accounts import limiter_of
+from cmsapi.transport.accounts import place_of
 from cmsapi.transport.message import Request
 from cmsapi.transport.protocol import read_quota
 from cmsapi.transport.ratelimit import Priority, RateLimiter
@@ -96,12 +96,12 @@ async def test_the_reserve_shrinks_with_the_limit_of_the_service() -> None:
 
 async def test_the_largest_reserve_of_several_clients_holds() -> None:
     """Clients of one account share the limiter, and the most cautious of them decides."""
-    limiter = limiter_of("reserves", RateLimits(reserve=0))
+    limiter = place_of("memory:").limiter("reserves", RateLimits(reserve=0))
     assert limiter.snapshot().reserve == 0
-    assert limiter_of("reserves", RateLimits(reserve=50)) is limiter
-    limiter_of("reserves", RateLimits(reserve=10))
+    assert place_of("memory:").limiter("reserves", RateLimits(reserve=50)) is limiter
+    place_of("memory:").limiter("reserves", RateLimits(reserve=10))
     assert limiter.snapshot().reserve == 50
-    unlimited = limiter_of("none", RateLimits.unlimited())
+    unlimited = place_of("memory:").limiter("none", RateLimits.unlimited())
     assert unlimited.snapshot().reserve == 0
 
 

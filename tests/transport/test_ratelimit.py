@@ -15,7 +15,7 @@ from cmsapi import errors
 from cmsapi.config import RateLimits
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.windows import Windows
-from cmsapi.transport.accounts import limiter_of
+from cmsapi.transport.accounts import place_of
 from cmsapi.transport.ratelimit import Priority, RateLimiter
 from tests.support.script import HANG, Outage, Script, answer, refusal
 
@@ -360,13 +360,13 @@ async def test_clients_of_one_account_share_the_limiter() -> None:
 async def test_other_accounts_have_their_own() -> None:
     """Another key or another service has another limiter, and an idle one is let go after its hour."""
     limits = RateLimits()
-    one = limiter_of("one", limits)
+    one = place_of("memory:").limiter("one", limits)
     (await one.acquire()).answered()
-    assert limiter_of("one", limits) is one
-    assert limiter_of("two", limits) is not one
+    assert place_of("memory:").limiter("one", limits) is one
+    assert place_of("memory:").limiter("two", limits) is not one
     await asyncio.sleep(3700)
-    limiter_of("three", limits)
-    assert limiter_of("one", limits) is not one
+    place_of("memory:").limiter("three", limits)
+    assert place_of("memory:").limiter("one", limits) is not one
 
 
 def test_limiters_of_dead_loops_are_let_go() -> None:
@@ -375,7 +375,7 @@ def test_limiters_of_dead_loops_are_let_go() -> None:
     import weakref
 
     async def use() -> weakref.ref[RateLimiter]:
-        limiter = limiter_of("dead", RateLimits(per_second=1))
+        limiter = place_of("memory:").limiter("dead", RateLimits(per_second=1))
         (await limiter.acquire()).answered()
         waiting = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(0)
@@ -383,7 +383,7 @@ def test_limiters_of_dead_loops_are_let_go() -> None:
         return weakref.ref(limiter)
 
     async def touch() -> None:
-        limiter_of("alive", RateLimits())
+        place_of("memory:").limiter("alive", RateLimits())
 
     limiter = asyncio.run(use())
     asyncio.run(touch())

@@ -1,0 +1,78 @@
+"""Clients that name the same state share the limits of their key, also across processes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Limits, Sandbox
+
+CALLS = """
+import asyncio, sys
+import cmsapi
+
+async def main():
+    async with cmsapi.Client(sys.argv[1], base_url=sys.argv[2], state=sys.argv[3]) as client:
+        await asyncio.gather(*(client.me() for _ in range(30)))
+
+asyncio.run(main())
+"""
+
+
+async def test_processes_share_the_limits(tmp_path: Path) -> None:
+    """Three processes on one file together stay inside what the key may send; a strict service refuses nothing."""
+    sandbox = Sandbox(limits=Limits(per_second=20, per_hour=1000))
+    url = await sandbox.serve()
+    try:
+        state = f"sqlite:///{tmp_path / 'state.db'}"
+        processes = [
+            await asyncio.create_subprocess_exec(sys.executable, "-c", CALLS, sandbox.api_key, url, state)
+            for _ in range(3)
+        ]
+        assert [await process.wait() for process in processes] == [0, 0, 0]
+    finally:
+        await sandbox.aclose()
+    assert len(sandbox.ledger) == 90
+    assert sandbox.statistics.rate_limited == 0
+
+
+async def test_the_hour_outlives_a_client(tmp_path: Path) -> None:
+    """A client that comes after another one on the same file knows what that has used."""
+    sandbox = Sandbox()
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    for used in (1, 2):
+        async with cmsapi.Client(
+            sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state=state
+        ) as client:
+            await client.me()
+            assert client.rate_limit.remaining == 1000 - used
+
+
+async def test_clients_of_one_loop_use_a_state_together(tmp_path: Path) -> None:
+    """Closing one client leaves the state to the other; closing both lets go of it."""
+    sandbox = Sandbox()
+    options = {"base_url": sandbox.base_url, "transport": sandbox.transport}
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    one = cmsapi.Client(sandbox.api_key, state=state, **options)
+    other = cmsapi.Client(sandbox.api_key, state=state, **options)
+    await asyncio.gather(one.me(), other.me())
+    await one.aclose()
+    await other.me()
+    assert other.rate_limit.remaining == 997
+    await other.aclose()
+
+
+async def test_a_file_that_is_no_state_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A state that cannot be read is logged; calls that need only the limits go on with a share of them."""
+    file = tmp_path / "state.db"
+    file.write_text("this is no database, and it is long enough to be looked at\n" * 10)
+    sandbox = Sandbox()
+    async with cmsapi.Client(
+        sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state=f"sqlite:///{file}"
+    ) as client:
+        await client.me()
+    assert "until it can be reached" in caplog.text
