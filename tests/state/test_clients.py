@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ async def test_the_hour_outlives_a_client(tmp_path: Path) -> None:
 async def test_clients_of_one_loop_use_a_state_together(tmp_path: Path) -> None:
     """Closing one client leaves the state to the other; closing both lets go of it."""
     sandbox = Sandbox()
-    options = {"base_url": sandbox.base_url, "transport": sandbox.transport}
+    options: dict[str, Any] = {"base_url": sandbox.base_url, "transport": sandbox.transport}
     state = f"sqlite:///{tmp_path / 'state.db'}"
     one = cmsapi.Client(sandbox.api_key, state=state, **options)
     other = cmsapi.Client(sandbox.api_key, state=state, **options)
