@@ -14,6 +14,7 @@ from cmsapi.sandbox.ledger import Entry, Ledger
 from cmsapi.sandbox.limits import Limits
 from cmsapi.sandbox.sandbox import Sandbox, serve_forever
 from cmsapi.sandbox.service import Statistics
+from cmsapi.sandbox.storm import storm
 from cmsapi.sandbox.transport import SandboxTransport
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "Statistics",
     "Weibull",
     "serve_forever",
+    "storm",
 ]

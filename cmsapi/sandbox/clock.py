@@ -27,6 +27,10 @@ class Clock(Protocol):
         """Return the epoch seconds that a reading stands for."""
         ...
 
+    def step(self, seconds: float) -> None:
+        """Let every reading stand for a later moment, or an earlier one."""
+        ...
+
 
 class ManualClock:
     """Stand still until told to move: for driving the service without an event loop.
@@ -46,6 +50,10 @@ class ManualClock:
     def moment(self, seconds: float) -> float:
         """Return the epoch seconds that a reading stands for."""
         return self._epoch + seconds
+
+    def step(self, seconds: float) -> None:
+        """Let every reading stand for a later moment, or an earlier one."""
+        self._epoch += seconds
 
     def advance(self, seconds: float) -> None:
         """Move on by a number of seconds."""
@@ -79,6 +87,10 @@ class LoopClock:
     def moment(self, seconds: float) -> float:
         """Return the epoch seconds that a reading stands for."""
         return self._epoch + seconds
+
+    def step(self, seconds: float) -> None:
+        """Let every reading stand for a later moment, or an earlier one."""
+        self._epoch += seconds
 
     def follow_wall_clock(self) -> None:
         """Let the present reading stand for the present moment, unless the loop's time is virtual."""

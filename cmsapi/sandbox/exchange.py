@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox import answers
+from cmsapi.sandbox.spoiling import BELOW_HTTP, SPOILINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,15 +40,22 @@ class Exchange:
         path, _, query = target.partition("?")
         # Without latency this still lets other tasks run, as every real request does.
         await asyncio.sleep(self.weather.delay())
-        answer = self._arrive(method, path, query, headers, body)
-        if delay := self.weather.delay():
+        at = self._service.world.clock.seconds()
+        if step := self.weather.clock_step(at):
+            self._service.world.clock.step(step)
+        fault = self.weather.strike(method, path, at)
+        answer = self._arrive(fault, method, path, query, headers, body)
+        if delay := self.weather.delay() + (fault.slow or 0.0 if fault else 0.0):
             await asyncio.sleep(delay)
         return answer
 
-    def _arrive(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
-        fault = self.weather.strike(method, path)
-        if fault is None:
+    def _arrive(
+        self, fault: Fault | None, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer | None:
+        if fault is None or fault.slow is not None:
             return self._service.handle(method, path, query, headers, body)
+        if fault.spoil is not None:
+            return self._spoiled(fault.spoil, self._service.handle(method, path, query, headers, body))
         answer = self._broken(fault)
         status, outcome = (answer.status, answer.code or "ok") if answer else (None, "dropped")
         if fault.when == "before":
@@ -56,6 +64,16 @@ class Exchange:
             self._service.handle(method, path, query, headers, body)
             self._service.ledger.amend_last(status=status, outcome=outcome)
         return answer
+
+    def _spoiled(self, name: str, answer: Answer) -> Answer | None:
+        # An error says the same in any words.
+        if answer.code is not None:
+            return answer
+        if name in BELOW_HTTP:
+            self._service.ledger.amend_last(status=None, outcome=name)
+            return None
+        self._service.ledger.amend_last(status=answer.status, outcome=name)
+        return SPOILINGS[name](answer)
 
     def _broken(self, fault: Fault) -> Answer | None:
         if fault.status is None:

@@ -1,68 +1,123 @@
-"""What networks and gateways do: delays, errors and connections that break, before or after the effect."""
+"""What networks, gateways and services do: delays, errors, broken connections and answers, before or after the effect.
+
+A plan of faults is a value. The sandbox follows it in the same process and on its socket; a `FaultProxy` follows it
+byte by byte.
+"""
 
 from __future__ import annotations
 
 import fnmatch
+import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
 from cmsapi.sandbox.seeded import dice
+from cmsapi.sandbox.spoiling import NAMES
 
 Latency = tuple[float, float] | Callable[[random.Random], float] | None
+When = Literal["before", "within", "after"]
+Spoiled = Literal[
+    "truncated",
+    "oversized",
+    "empty",
+    "html",
+    "nested",
+    "digits",
+    "garbage",
+    "null status",
+    "unknown status",
+    "superseded",
+]
+
+
+def _span(instance: Fault, attribute: attrs.Attribute[Any], span: tuple[float, float]) -> None:
+    if not span[0] < span[1]:
+        raise ValueError(f"between is (begin, end) in seconds, the begin first, not {span!r}")
 
 
 @attrs.frozen(kw_only=True)
 class Fault:
-    """Break some requests.
+    """Break some requests in one of four ways: `status`, `drop`, `spoil` or `slow`.
 
     Args:
         match: Method and path with wildcards, for example `POST /v1/keywords/*/analyze`.
         status: Status to answer with instead.
         drop: Whether to break the connection instead of answering.
+        spoil: What to make of a good answer: `truncated`, `oversized` (40 MiB), `empty`, `html` (a page of some
+            gateway), `nested` and `digits` (bombs), `garbage` (no HTTP at all), `null status`, `unknown status`, or
+            `superseded` (another identifier). The request has taken effect then; errors of the service are not spoiled.
+        slow: Seconds by which the bytes of the answer come later.
         retry_after: Seconds for a `Retry-After` header.
-        when: `before` the request reaches the service, or `after` it took effect.
+        when: `before` the request reaches the service, or `after` it took effect; a connection may also break
+            `within` the answer, which only a `FaultProxy` shows as bytes.
         times: How many requests to break; None for all that match.
         probability: Chance of each matching request, from 0 to 1.
+        between: Seconds since the first request during which it strikes: a burst, an outage, a key that is refused for
+            a while.
     """
 
     match: str = "* *"
     status: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(400)))
     drop: bool = False
+    spoil: Spoiled | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.in_(NAMES)))
+    slow: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.gt(0)))
     retry_after: int | None = None
-    when: Literal["before", "after"] = attrs.field(
-        default="before", validator=attrs.validators.in_(("before", "after"))
-    )
+    when: When = attrs.field(default="before", validator=attrs.validators.in_(("before", "within", "after")))
     times: int | None = 1
     probability: float = 1.0
+    between: tuple[float, float] = attrs.field(default=(0.0, math.inf), validator=_span)
 
     def __attrs_post_init__(self) -> None:
         """Refuse a fault that breaks nothing or in two ways.
 
         Raises:
-            ValueError: It has neither a status nor a drop, or both.
+            ValueError: It has none of status, drop, spoil and slow, or several.
         """
-        if self.drop == (self.status is not None):
-            raise ValueError("a fault has either a status or drop=True")
+        ways = (self.status is not None, self.drop, self.spoil is not None, self.slow is not None)
+        if sum(ways) != 1:
+            raise ValueError("a fault has exactly one of a status or drop=True, spoil or slow")
+        if self.when == "within" and not self.drop:
+            raise ValueError("only a dropped connection breaks within an answer: when is 'before' or 'after'")
+
+    @property
+    def kind(self) -> str:
+        """A word or two for a table."""
+        if self.status is not None:
+            told = " with Retry-After" if self.retry_after is not None else ""
+            return f"{self.status}{told}{' after the effect' if self.when == 'after' else ''}"
+        if self.drop:
+            place = {"before": "before the request", "within": "within the answer", "after": "after the effect"}
+            return f"dropped {place[self.when]}"
+        return self.spoil or "slow"
 
 
 def _rules(rules: Iterable[Fault]) -> tuple[Fault, ...]:
     return tuple(rules)
 
 
+def _steps(steps: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    return tuple(sorted(steps))
+
+
 @attrs.frozen(kw_only=True)
 class Faults:
-    """Make the way to the service imperfect.
+    """Make the way to the service imperfect, and its clock.
 
     Args:
-        latency: One-way delay in seconds, drawn in each direction: a range, or a callable `(random.Random) -> float`.
+        latency: One-way delay in seconds, drawn in each direction: a range, or a callable `(random.Random) -> float`
+            such as `Lognormal(0.1, 1.0)` for a heavy tail.
         rules: Faults; the first that matches a request breaks it.
+        clock_steps: Pairs of seconds since the first request and seconds by which the service's clock is set forward,
+            or back where they are negative. A `FaultProxy` leaves clocks alone.
     """
 
     latency: Latency = None
     rules: tuple[Fault, ...] = attrs.field(default=(), converter=_rules)
+    clock_steps: tuple[tuple[float, float], ...] = attrs.field(default=(), converter=_steps)
 
 
 def as_faults(setting: Faults | Fault | Iterable[Fault] | None) -> Faults:
@@ -85,6 +140,9 @@ class Weather:
         self._rules = [(rule, dice(seed, "fault", index)) for index, rule in enumerate(faults.rules)]
         self._left = [rule.times for rule in faults.rules]
         self._delays = dice(seed, "latency")
+        self._steps = list(faults.clock_steps)
+        self._began: float | None = None
+        self.struck: Counter[str] = Counter()
 
     def delay(self) -> float:
         """Draw the seconds of one way."""
@@ -94,13 +152,28 @@ class Weather:
             return self._latency(self._delays)
         return self._delays.uniform(*self._latency)
 
-    def strike(self, method: str, path: str) -> Fault | None:
-        """Return the fault that breaks a request, if any, and count it."""
+    def strike(self, method: str, path: str, at: float) -> Fault | None:
+        """Return the fault that breaks a request that arrives at a reading of the clock, if any, and count it."""
+        since = self._since(at)
         for index, (rule, rng) in enumerate(self._rules):
-            left = self._left[index]
-            if left == 0 or not fnmatch.fnmatchcase(f"{method} {path}", rule.match):
+            left, (begin, end) = self._left[index], rule.between
+            if left == 0 or not begin <= since < end or not fnmatch.fnmatchcase(f"{method} {path}", rule.match):
                 continue
             if rng.random() < rule.probability:
                 self._left[index] = None if left is None else left - 1
+                self.struck[rule.kind] += 1
                 return rule
         return None
+
+    def clock_step(self, at: float) -> float:
+        """Return the seconds by which the service's clock has to be set forward by now; once."""
+        since, step = self._since(at), 0.0
+        while self._steps and self._steps[0][0] <= since:
+            step += self._steps.pop(0)[1]
+            self.struck["clock step"] += 1
+        return step
+
+    def _since(self, at: float) -> float:
+        if self._began is None:
+            self._began = at
+        return at - self._began

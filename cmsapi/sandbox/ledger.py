@@ -21,7 +21,7 @@ class Entry:
         operation: Name of the operation, or None when no route matched.
         key: Label of the API key: `admin`, `member`, `revoked`, `unknown` or `none`.
         status: Status of the answer, or None when the connection was dropped.
-        outcome: `ok`, the `error.code`, or `dropped`.
+        outcome: `ok`, the `error.code`, `dropped`, or how a good answer was spoiled.
         target_id: What it acted on: the resource of the path, or the one it created.
         charged: Whether it consumed a credit on arrival.
         effect: Whether it changed anything.

@@ -26,7 +26,7 @@ from cmsapi.sandbox.transport import SandboxTransport
 from cmsapi.sandbox.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from cmsapi.sandbox.ledger import Ledger
@@ -161,6 +161,11 @@ class Sandbox:
         return self._service.statistics
 
     @property
+    def faults_struck(self) -> Mapping[str, int]:
+        """How many faults have struck, by kind."""
+        return dict(self._exchange.weather.struck)
+
+    @property
     def jobs(self) -> tuple[Job, ...]:
         """Every job launched, in order: the ground truth that clients can only poll for."""
         return tuple(self._world.jobs.all)
@@ -229,6 +234,10 @@ class Sandbox:
     def restore(self, api_key: str) -> None:
         """Make a revoked API key valid again."""
         self._service.keys[api_key].revoked = False
+
+    def step_clock(self, seconds: float) -> None:
+        """Set the service's clock forward, or back by negative seconds; intervals stay as they are."""
+        self._clock.step(seconds)
 
     def forget(self, target_id: str) -> None:
         """Let a resource be not found from now on."""

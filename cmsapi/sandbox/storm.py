@@ -1,0 +1,114 @@
+"""Bad weather by the seed: a plan of faults that nobody wrote, so that tests meet what nobody thought of."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from cmsapi.sandbox.durations import Lognormal
+from cmsapi.sandbox.faults import Fault, Faults, Latency, Spoiled, When
+from cmsapi.sandbox.seeded import dice
+
+_READS = "GET /v1/*"
+_LATENCIES: Sequence[Latency] = (None, (0.0, 0.05), (0.01, 0.8), Lognormal(0.08, 1.2))
+_SIDES: Sequence[When] = ("before", "after")
+_PLACES: Sequence[When] = ("before", "within", "after")
+_SPOILED: Sequence[Spoiled] = ("truncated", "empty", "html", "nested", "digits", "garbage")
+_FLAPPING: Sequence[Spoiled] = ("null status", "unknown status")
+
+_Draw = Callable[[random.Random, float], Fault]
+
+
+def storm(seed: object, *, lasts: float = 300.0) -> Faults:
+    """Draw a plan of faults; the same seed gives the same plan.
+
+    It has errors and drops on either side of the effect, bursts of 429, broken answers, slow ones, words that flap, a
+    key that is refused for a while, and steps of the clock. What it never does is lie about the effect in a way that
+    no client could see through: a 4xx means that nothing happened.
+
+    Args:
+        seed: Seed of the plan.
+        lasts: Seconds after the first request at which it is over; only the latency stays.
+
+    Returns:
+        Faults for a `Sandbox` or a `FaultProxy`.
+    """
+    rng = dice(seed, "storm")
+    rules = [rng.choice(_DRAWS)(rng, lasts) for _ in range(rng.randint(2, 7))]
+    steps = [
+        (rng.uniform(0, lasts), rng.choice((-1, 1)) * rng.uniform(5, 7200)) for _ in range(rng.choice((0, 0, 1, 2)))
+    ]
+    return Faults(latency=rng.choice(_LATENCIES), rules=rules, clock_steps=steps)
+
+
+def _somewhen(rng: random.Random, lasts: float) -> tuple[float, float]:
+    begin = rng.choice((0.0, rng.uniform(0, lasts / 2)))
+    return begin, rng.uniform(begin + lasts / 20, lasts)
+
+
+def _often(rng: random.Random) -> float:
+    return rng.choice((0.05, 0.2, 0.5))
+
+
+def _failure(rng: random.Random, lasts: float) -> Fault:
+    status, when = rng.choice((500, 502, 503)), rng.choice(_SIDES)
+    return Fault(status=status, when=when, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+
+
+def _drop(rng: random.Random, lasts: float) -> Fault:
+    when = rng.choice(_PLACES)
+    return Fault(drop=True, when=when, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+
+
+def _burst(rng: random.Random, lasts: float) -> Fault:
+    begin = rng.uniform(0, lasts / 2)
+    retry_after = rng.choice((None, 1, 5, 30))
+    between = (begin, begin + rng.uniform(1, lasts / 10))
+    return Fault(status=429, retry_after=retry_after, times=None, between=between)
+
+
+def _spoiled(rng: random.Random, lasts: float) -> Fault:
+    spoil = rng.choice(_SPOILED)
+    return Fault(spoil=spoil, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+
+
+def _flapping(rng: random.Random, lasts: float) -> Fault:
+    return Fault(
+        match=_READS, spoil=rng.choice(_FLAPPING), times=None, probability=_often(rng), between=_somewhen(rng, lasts)
+    )
+
+
+def _superseded(rng: random.Random, lasts: float) -> Fault:
+    return Fault(match="GET /v1/contents/*/generation", spoil="superseded", times=1, probability=_often(rng))
+
+
+def _missing(rng: random.Random, lasts: float) -> Fault:
+    return Fault(
+        match=_READS, status=404, times=rng.randint(1, 3), probability=_often(rng), between=_somewhen(rng, lasts)
+    )
+
+
+def _refused_key(rng: random.Random, lasts: float) -> Fault:
+    begin = rng.uniform(0, lasts / 2)
+    return Fault(status=401, times=None, between=(begin, begin + rng.uniform(1, lasts / 10)))
+
+
+def _slow(rng: random.Random, lasts: float) -> Fault:
+    slow = rng.choice((2.0, 20.0, 120.0))
+    return Fault(slow=slow, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+
+
+_DRAWS: Sequence[_Draw] = (
+    _failure,
+    _failure,
+    _drop,
+    _drop,
+    _burst,
+    _spoiled,
+    _spoiled,
+    _flapping,
+    _superseded,
+    _missing,
+    _refused_key,
+    _slow,
+)
