@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import re
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -58,6 +59,7 @@ _BY_STATUS: Mapping[int, type[APIError]] = {
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f/\\%\ud800-\udfff]")
+_WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -190,10 +192,17 @@ def without_key(response: Response, request: Request) -> Response:
 
 def masked(text: bytes, key: bytes) -> bytes:
     """Mask a key in a text, also one that was cut short at either end."""
-    if not key:
+    begins, ends = key[:_TRACE], key[-_TRACE:]
+    if not key or (begins not in text and ends not in text):
         return text
-    begins, ends = re.escape(key[:_TRACE]), re.escape(key[-_TRACE:])
-    return re.sub(rb"%s[\w-]*|[\w-]*%s" % (begins, ends), b"sk_***", text)
+    parts: list[bytes] = []
+    done = 0
+    for found in re.finditer(rb"(%s[\w-]*)|%s" % (re.escape(begins), re.escape(ends)), text):
+        before = text[done : found.start()]
+        # Not by a pattern that begins with any number of letters: on a long word that takes the square of its length.
+        parts += (before if found[1] else before.rstrip(_WORDY), b"sk_***")
+        done = found.end()
+    return b"".join((*parts, text[done:]))
 
 
 def read_document(response: Response, operation: str, request: Request) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 import cmsapi
 from cmsapi import errors
+from cmsapi.transport.protocol import masked
 from tests.support.mocked import mocked
 from tests.support.script import KEY, ME, Script, answer, refusal
 
@@ -309,3 +310,22 @@ async def test_every_error_of_an_assumed_route_says_so(connect: Connect) -> None
     with pytest.raises(errors.DecodeError) as caught:
         await client.pages.list("wsp_1")
     assert "OPERATIONS.override(list_pages=" in caught.value.__notes__[0]
+
+
+async def test_a_bomb_is_searched_for_the_key_in_one_go(connect: Connect) -> None:
+    """Two million digits that are no answer become an error at once, not after the square of their number."""
+    service = Script(cmsapi.Response(200, {}, b"9" * 2_000_000), cmsapi.Response(500, {}, b"9" * 2_000_000))
+    client = connect(service, retry=cmsapi.RetryPolicy(max_attempts=1))
+    with pytest.raises(errors.DecodeError):
+        await client.me()
+    with pytest.raises(errors.InternalServerError):
+        await client.me()
+
+
+@pytest.mark.parametrize("shown", ["{key}", "a{key}b", "{key}{key}", "x {start}", "{end}, {key}; {end}", "{end}{key}"])
+def test_every_trace_of_a_key_is_masked(shown: str) -> None:
+    """Whole, cut or repeated, with or without letters around it."""
+    text = shown.format(key=KEY, start=KEY[:12], end=KEY[-12:])
+    hidden = masked(text.encode(), KEY.encode()).decode()
+    assert "sk_***" in hidden
+    assert not any(trace in hidden for trace in (KEY[:10], KEY[-10:], KEY[3:9]))
