@@ -169,6 +169,8 @@ class APIError(CMSError):
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
         said = f": {self.message}" if self.message else ""
         lines = [f"{self.status} {self.code or 'without an error code'}{where}{tries}{said}", self.advice]
+        if self.in_doubt:
+            lines.append("That is said of the last attempt; an earlier one got no answer and may have taken effect.")
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from cmsapi.arguments import given, optional_text, text, timestamp, within
 from cmsapi.core import LARGEST_PAGE, Core
-from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError
+from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launch import Launch, Launcher
 from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
@@ -120,7 +120,9 @@ class Contents:
 
         Raises:
             ArgumentError: There is no such field, or nothing to change.
-            ConflictError: Somebody changed it in between; nothing was saved.
+            ConflictError: Somebody changed it in between; nothing was saved, unless the message says that an earlier
+                attempt may have been.
+            OutcomeUnknownError: An answer got lost, and reading the content did not tell whether it was saved.
         """
         within("version", version, 0)
         if not changes:
@@ -133,9 +135,22 @@ class Contents:
             return await self._core.call(Content, "update_content", {"contentId": content_id}, body=body)
         except ConflictError as error:
             # After a lost answer the conflict may be with this very change.
-            if error.in_doubt and holds(current := await self.get(content_id), changes, version):
-                return current
+            if error.in_doubt:
+                current = await self._settling(content_id)
+                if holds(current, changes, version):
+                    return current
             raise
+
+    async def _settling(self, content_id: str) -> Content:
+        """Read a content to learn whether a change was saved; a failure of that says nothing about the change."""
+        try:
+            return await self.get(content_id)
+        except CMSError as error:
+            raise OutcomeUnknownError(
+                f"The change of content {content_id} may have been saved: its answer got lost, and reading the content "
+                f"to find out failed ({type(error).__name__}). Read it before another try.",
+                operation="update_content",
+            ) from error
 
     async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
         """Change a content whatever others do to it: read, change, send the version; on a conflict read again.
@@ -156,12 +171,13 @@ class Contents:
             ArgumentError: `change` returned something else than new values by name.
             EditConflictError: Each try met a newer version; nothing was saved, unless the message says that a try
                 whose answer got lost may have been saved and then changed by others.
+            OutcomeUnknownError: An answer got lost, and reading the content did not tell whether it was saved.
         """
         within("attempts", attempts, 1)
         attempt, doubt = 0, False
         while True:
             attempt += 1
-            base = await self.get(content_id)
+            base = await (self._settling(content_id) if doubt else self.get(content_id))
             wanted = change(base)
             changes = await wanted if inspect.isawaitable(wanted) else wanted
             if not isinstance(changes, Mapping):

@@ -203,7 +203,7 @@ class _Call:
                 if self.settles_deletion(error):
                     return self.exchange(200, None)
             if isinstance(error, APIError):
-                error.in_doubt = self.in_doubt
+                error.in_doubt = self.in_doubt and self.operation.replay is not Replay.SAFE
             self.in_doubt = self.in_doubt or outcome.in_doubt
             repeat = may_repeat(outcome, replay)
             retry_after = error.retry_after if isinstance(error, APIError) else None
@@ -269,6 +269,15 @@ class _Call:
                 f"{self.operation.name} may have happened ({_word(error)}), and it is not repeated because "
                 f"{'a repeat could be paid twice' if replay is Replay.COSTS_CREDIT else 'it could happen twice'}. "
                 "Look whether it did before you repeat it.",
+                operation=self.operation.name,
+                attempts=self.attempt,
+            )
+            final.__cause__ = error
+        elif outcome is Outcome.NOT_SENT and self.in_doubt and replay is Replay.IDEMPOTENT:
+            # "Nothing was sent" holds for the last attempt only.
+            final = OutcomeUnknownError(
+                f"{self.operation.name} may have happened: an attempt was sent without an answer, and the next could "
+                "not be sent. Look whether it did before you repeat it.",
                 operation=self.operation.name,
                 attempts=self.attempt,
             )

@@ -12,6 +12,7 @@ import cmsapi
 from cmsapi.models import Content
 from cmsapi.resources.drafts import holds
 from cmsapi.sandbox import Fault, Faults, Sandbox
+from cmsapi.transport.message import Request, Response
 
 from .support import Changing, Spoiling, client_of, operations
 
@@ -264,3 +265,44 @@ async def test_edits_of_many_at_once_all_arrive(client: cmsapi.Client, sandbox: 
     assert content.version == 11
     assert content.title is not None
     assert sorted(content.title.removeprefix("Best running shoes")) == list("abcdefghij")
+
+
+@pytest.mark.parametrize("conflicts", [1, 2], ids=["its own conflict", "a colleague's conflict"])
+@pytest.mark.parametrize("status", [404, 429])
+async def test_a_change_that_cannot_be_settled_is_unknown(conflicts: int, status: int) -> None:
+    """When the answer is lost and the read that would settle it fails, nobody says that nothing was changed."""
+    box = Sandbox(faults=Fault(match="PATCH *", status=502, when="after"))
+    content_id, reads = box.content_ids[0], [0]
+
+    def spoil(request: Request, response: Response) -> Response:
+        if request.method == "PATCH" and conflicts == 2 and response.status == 502:
+            box.touch_content(content_id, title="A colleague's")
+        if request.method == "GET":
+            reads[0] += 1
+            if reads[0] > conflicts:
+                return Response(status, {}, b"")
+        return response
+
+    async with client_of(
+        box, transport=Spoiling(box, spoil), retry=cmsapi.RetryPolicy(max_attempts=2, base=0.1)
+    ) as client:
+        with pytest.raises(cmsapi.OutcomeUnknownError, match="may have been saved") as caught:
+            await client.contents.edit(content_id, lambda _: {"title": "Mine"})
+    assert isinstance(caught.value.__cause__, cmsapi.APIError)
+    assert sum(entry.effect for entry in box.ledger) == 1
+
+
+async def test_a_conflict_in_doubt_says_so() -> None:
+    """Where a colleague's change came after ours, the conflict does not claim that nothing of ours was ever saved."""
+    box = Sandbox(faults=Fault(match="PATCH *", drop=True, when="after"))
+    content_id = box.content_ids[0]
+
+    def spoil(request: Request, response: Response) -> Response:
+        if request.method == "PATCH":
+            box.touch_content(content_id, title="A colleague's")
+        return response
+
+    async with client_of(box, transport=Spoiling(box, spoil)) as client:
+        with pytest.raises(cmsapi.ConflictError, match="an earlier one got no answer") as caught:
+            await client.contents.update(content_id, 1, title="Mine")
+    assert caught.value.in_doubt

@@ -212,8 +212,11 @@ async def test_a_404_after_a_lost_deletion_is_success(connect: Connect) -> None:
             await connect(Script(*steps), limits=UNLIMITED).contents.delete("c_1")
         assert not caught.value.in_doubt
     with pytest.raises(errors.NotFoundError) as caught:
-        await connect(Script(LOST, refusal(404, "not_found")), limits=UNLIMITED).me()
+        await connect(Script(LOST, refusal(404, "not_found")), limits=UNLIMITED).contents.update("c_1", 1, title="T")
     assert caught.value.in_doubt
+    with pytest.raises(errors.NotFoundError) as caught:
+        await connect(Script(LOST, refusal(404, "not_found")), limits=UNLIMITED).me()
+    assert not caught.value.in_doubt
 
 
 async def test_a_poll_or_a_single_attempt_is_one_request(connect: Connect) -> None:
@@ -346,3 +349,19 @@ async def test_an_error_of_the_transports_own_is_passed_on(connect: Connect) -> 
         await client.me()
     await asyncio.sleep(3)
     assert (client.rate_limit.in_flight, client.rate_limit.remaining) == (0, 999)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error"),
+    [
+        (lambda client: client.folders.delete("fld_1"), errors.OutcomeUnknownError),
+        (lambda client: client.folders.list("wsp_1"), errors.NotSentError),
+    ],
+    ids=["a deletion", "a read"],
+)
+async def test_a_doubt_outlives_an_attempt_that_was_never_sent(connect: Connect, ask: Any, error: Any) -> None:
+    """After a lost answer "nothing was sent" is true of the last attempt only, which counts for what changes things."""
+    client = connect(Script(LOST, UNSENT), retry=cmsapi.RetryPolicy(max_attempts=3, base=0.1))
+    with pytest.raises(error) as caught:
+        await ask(client)
+    assert (type(caught.value), caught.value.attempts) == (error, 3)
