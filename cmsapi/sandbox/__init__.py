@@ -12,6 +12,7 @@ from cmsapi.sandbox.faults import Fault, Faults
 from cmsapi.sandbox.jobs import Job
 from cmsapi.sandbox.ledger import Entry, Ledger
 from cmsapi.sandbox.limits import Limits
+from cmsapi.sandbox.proxy import FaultProxy
 from cmsapi.sandbox.sandbox import Sandbox, serve_forever
 from cmsapi.sandbox.service import Statistics
 from cmsapi.sandbox.storm import storm
@@ -22,6 +23,7 @@ __all__ = [
     "Credits",
     "Entry",
     "Fault",
+    "FaultProxy",
     "Faults",
     "Fixed",
     "Job",

@@ -1,0 +1,178 @@
+"""A proxy on loopback that does to bytes what a plan of faults says: for what no transport in the process can show.
+
+It stands between any HTTP/1.1 client and a sandbox that is served, and forwards each request over a connection of its
+own. A fault that the sandbox would answer with is answered here, so that the sandbox's ledger has the truth: only what
+reached it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from cmsapi.sandbox import answers
+from cmsapi.sandbox.answers import Answer
+from cmsapi.sandbox.faults import Fault, Faults, Weather, as_faults
+from cmsapi.sandbox.spoiling import GARBAGE, SPOILINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+# Slow bytes come in so many pieces.
+_PIECES = 10
+_CHUNK = 64 * 1024
+
+
+class FaultProxy:
+    """Forward to a served sandbox, byte by byte and with faults; use it as an async context manager.
+
+    Args:
+        upstream: Base URL of what is served, `http://host:port`.
+        faults: What may happen; clock steps are left out.
+        seed: Seed of the choices.
+    """
+
+    def __init__(self, upstream: str, faults: Faults | Fault | Iterable[Fault], seed: object = 0) -> None:
+        parts = urlsplit(upstream)
+        self._upstream = (parts.hostname or "127.0.0.1", parts.port or 80)
+        self._weather = Weather(as_faults(faults), seed)
+        self._open: set[asyncio.Task[None]] = set()
+        self.base_url: str = ""
+
+    @property
+    def faults_struck(self) -> Mapping[str, int]:
+        """How many faults have struck, by kind."""
+        return dict(self._weather.struck)
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.base_url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.close()
+        for task in tuple(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._server.wait_closed()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (task := asyncio.current_task()) is not None:
+            self._open.add(task)
+            task.add_done_callback(self._open.discard)
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (asyncio.CancelledError, asyncio.IncompleteReadError, OSError):
+            # Whoever asked has gone, or the sandbox has, or this proxy is being closed.
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Carry one request; tell whether the connection lives on."""
+        request = await _read_message(reader)
+        method, target, _ = request.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+        await asyncio.sleep(self._weather.delay())
+        at = asyncio.get_running_loop().time()
+        fault = self._weather.strike(method, target.partition("?")[0], at)
+        if fault is not None and fault.when == "before" and (fault.drop or fault.status is not None):
+            return await _tell(writer, fault, b"")
+        answer = await self._forward(request)
+        await asyncio.sleep(self._weather.delay())
+        if fault is None:
+            writer.write(answer)
+            await writer.drain()
+            return True
+        return await _tell(writer, fault, answer)
+
+    async def _forward(self, request: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection(*self._upstream)
+        try:
+            writer.write(request)
+            await writer.drain()
+            return await _read_message(reader)
+        finally:
+            writer.close()
+
+
+async def _tell(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bool:
+    """Write what a fault makes of an answer; tell whether the connection lives on."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    half = head + b"\r\n\r\n" + body[: len(body) // 2]
+    if fault.status is not None:
+        headers = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
+        writer.write(_render(answers.error(fault.status, "a fault of the proxy", headers)))
+    elif fault.drop:
+        if fault.when == "within":
+            writer.write(half)
+            await writer.drain()
+        return False
+    elif fault.slow is not None:
+        await _drip(writer, answer, fault.slow)
+    elif fault.spoil == "garbage":
+        writer.write(GARBAGE)
+        await _end(writer)
+        return False
+    elif fault.spoil == "truncated":
+        # The head promises all of it.
+        writer.write(half)
+        await _end(writer)
+        return False
+    elif fault.spoil is not None:
+        status = int(head.split(b" ", 2)[1])
+        parsed = Answer(status, {"Content-Type": answers.JSON}, body)
+        if status < HTTPStatus.BAD_REQUEST:
+            parsed = SPOILINGS[fault.spoil](parsed)
+        await _stream(writer, parsed)
+    await writer.drain()
+    return True
+
+
+async def _end(writer: asyncio.StreamWriter) -> None:
+    """Close the way there, so that what was written arrives before the connection breaks."""
+    await writer.drain()
+    writer.write_eof()
+    await asyncio.sleep(0)
+
+
+async def _drip(writer: asyncio.StreamWriter, data: bytes, seconds: float) -> None:
+    size = max(1, len(data) // _PIECES)
+    for start in range(0, len(data), size):
+        await asyncio.sleep(seconds * size / len(data))
+        writer.write(data[start : start + size])
+
+
+async def _stream(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    """Write an answer in chunks, so that nobody can tell its length in advance."""
+    if answer.status == HTTPStatus.NO_CONTENT:
+        writer.write(_head(answer, ""))
+        return
+    writer.write(_head(answer, "Transfer-Encoding: chunked\r\n"))
+    for start in range(0, len(answer.body), _CHUNK):
+        piece = answer.body[start : start + _CHUNK]
+        writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+
+
+def _render(answer: Answer) -> bytes:
+    return _head(answer, f"Content-Length: {len(answer.body)}\r\n") + answer.body
+
+
+def _head(answer: Answer, framing: str) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
+    return f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n{lines}{framing}\r\n".encode("latin-1")
+
+
+async def _read_message(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    return head + (await reader.readexactly(int(length[1])) if length else b"")
