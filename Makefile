@@ -9,7 +9,7 @@ DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit format docs bench figures clean
+.PHONY: help demo sandbox test check unit format docs bench figures chaos clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -48,6 +48,9 @@ figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.state --update docs/benchmarks.md
+
+chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
+	$(BIN)/python -m tests.chaos --update docs/reliability.md
 
 clean: ## Remove what these commands made
 	rm -rf $(VENV) .venv-bench docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt

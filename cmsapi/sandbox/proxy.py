@@ -127,9 +127,8 @@ async def _tell(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bo
         await _end(writer)
         return False
     elif fault.spoil is not None:
-        status = int(head.split(b" ", 2)[1])
-        parsed = Answer(status, {"Content-Type": answers.JSON}, body)
-        if status < HTTPStatus.BAD_REQUEST:
+        parsed = _parse(head, body)
+        if parsed.status < HTTPStatus.BAD_REQUEST:
             parsed = SPOILINGS[fault.spoil](parsed)
         await _stream(writer, parsed)
     await writer.drain()
@@ -161,6 +160,14 @@ async def _stream(writer: asyncio.StreamWriter, answer: Answer) -> None:
         writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         await writer.drain()
     writer.write(b"0\r\n\r\n")
+
+
+def _parse(head: bytes, body: bytes) -> Answer:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    # A spoiled answer has a length of its own, and only JSON, in these words, can be told otherwise.
+    headers.pop("Content-Length", None)
+    return Answer(int(first.split(" ", 2)[1]), headers, body)
 
 
 def _render(answer: Answer) -> bytes:

@@ -190,4 +190,4 @@ async def _wait(run: Record, job: cmsapi.Job[Any]) -> Any:
         call = await run.make(f"wait {job.kind.value}", lambda: job.wait(PATIENCE), job.target, patience=PATIENCE)
         if not isinstance(call.error, errors.UnauthorizedError):
             return call.result
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(PAUSE / run.hurry)

@@ -19,8 +19,6 @@ from cmsapi import errors
 from cmsapi.operations import OPERATIONS, Replay
 from tests.chaos.record import Call, Record
 
-# For a timer that rings in a busy turn of the loop.
-SLACK = 0.01
 # The sandbox notes no effect of what only computes.
 WITHOUT_EFFECT = {"score_keyword", "score_prompt"}
 LAUNCHES = {name for name, row in OPERATIONS.items() if row.replay is Replay.COSTS_CREDIT}
@@ -31,7 +29,7 @@ CHANGES = {name for name, row in OPERATIONS.items() if row.replay is not Replay.
 def violations(run: Record) -> Iterator[str]:
     """Name what does not hold of a run."""
     for call in run.calls:
-        yield from _of_call(call, run.box.api_key)
+        yield from _of_call(call, run)
         if call.operation.startswith("wait "):
             yield from _of_job(run, call.operation, call.target, call.error)
         for outcome in call.taken:
@@ -45,11 +43,11 @@ def violations(run: Record) -> Iterator[str]:
         yield from _of_decisions(run, name, wish)
 
 
-def _of_call(call: Call, key: str) -> Iterator[str]:
+def _of_call(call: Call, run: Record) -> Iterator[str]:
     name, error = call.operation, call.error
     if call.ended is None:
         yield f"{name} did not end"
-    elif call.ended - call.began > call.patience + SLACK:
+    elif call.ended - call.began > call.patience + run.slack:
         yield f"{name} took {call.ended - call.began:.2f} s and not {call.patience:g} s: {error!r}"
     if error is None:
         if name.startswith("get_") and call.target not in (None, call.result.id):
@@ -60,7 +58,10 @@ def _of_call(call: Call, key: str) -> Iterator[str]:
         twin = pickle.loads(pickle.dumps(error))  # noqa: S301  our own
         if (type(twin), str(twin)) != (type(error), str(error)):
             yield f"{name}: {error!r} does not survive pickle"
-        if key in f"{error} {error!r} {error.__cause__!r} {error.__context__!r} {getattr(error, '__notes__', '')}":
+        if (
+            run.box.api_key
+            in f"{error} {error!r} {error.__cause__!r} {error.__context__!r} {getattr(error, '__notes__', '')}"
+        ):
             yield f"{name} shows the key"
 
 
@@ -109,7 +110,7 @@ def _of_job(run: Record, where: str, target: str | None, error: Any) -> Iterator
 
 
 def _justified(run: Record, where: str, outcomes: set[str], error: Any) -> bool:
-    struck = run.box.faults_struck
+    struck = run.weather.faults_struck
     match error:
         case errors.JobFailedError():
             return "failed" in outcomes

@@ -11,7 +11,7 @@ import attrs
 
 import cmsapi
 from cmsapi import errors
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import FaultProxy, Sandbox
 
 # Whoever asks is cancelled as often as this, at a moment of chance.
 CANCELLED = 0.06
@@ -72,6 +72,9 @@ class Record:
         client: The client.
         rng: Chance.
         deadline: The client's deadline of one call in seconds.
+        weather: What counts the faults, the sandbox or the proxy before it.
+        slack: Seconds by which a call may end late, in a busy turn of the loop.
+        hurry: How many times faster the callers are than the service's users.
         calls: All calls so far.
     """
 
@@ -79,6 +82,9 @@ class Record:
     client: cmsapi.Client
     rng: random.Random
     deadline: float
+    weather: Sandbox | FaultProxy
+    slack: float = 0.01
+    hurry: float = 1.0
     calls: list[Call] = attrs.field(factory=list)
 
     async def make(
@@ -108,7 +114,7 @@ class Record:
         self.calls.append(call)
         asking = loop.create_task(_of(ask))
         if self.rng.random() < CANCELLED:
-            loop.call_later(self.rng.uniform(0.0, LONGEST_BEFORE_CANCELLING), asking.cancel)
+            loop.call_later(self.rng.uniform(0.0, LONGEST_BEFORE_CANCELLING) / self.hurry, asking.cancel)
         await asyncio.wait([asking])
         call.ended = loop.time()
         if asking.cancelled():

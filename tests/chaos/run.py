@@ -1,4 +1,8 @@
-"""One run: a storm from the seed, callers that do everything at once, and what is left when all is over."""
+"""One run: a storm from the seed, callers that do everything at once, and what is left when all is over.
+
+Most runs are in virtual time, with the sandbox in the same process. Some are in real time over loopback, where a proxy
+does the faults to bytes.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +12,25 @@ import logging
 import random
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import attrs
 
 import cmsapi
 from benchmarks.virtual import in_virtual_time
-from cmsapi.sandbox import Lognormal, Sandbox, storm
+from cmsapi.sandbox import FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.chaos.acts import ACTS, Act
 from tests.chaos.invariants import violations
 from tests.chaos.record import Record
 
 Carrier = Callable[[Any], Any]
+Run = Coroutine[Any, Any, "Report"]
 
-STORM = 300.0
-BEGINNING = 120.0
 CALLERS = 10
-# The in-flight cap and the service's second are over by then.
-REST = 10.0
 CLOSED_EARLY = 0.15
+# The in-flight cap and the service's second are over by then.
+REST = 3.0
 
 
 @attrs.frozen
@@ -40,9 +43,9 @@ class Report:
         struck: Faults by kind.
         calls: Calls by operation.
         ends: Calls by how they ended.
-        requests: Requests that reached the service or a fault.
+        requests: Requests that reached the service, or a fault before it.
         refused: Requests that the service itself refused for their rate.
-        simulated: Virtual seconds.
+        seconds: Seconds on the loop's clock.
     """
 
     seed: object
@@ -52,12 +55,10 @@ class Report:
     ends: Mapping[str, int]
     requests: int
     refused: int
-    simulated: float
+    seconds: float
 
 
-def chaos(
-    seed: object, *, state: str = "memory:", carrier: Callable[[Any], Any] = lambda transport: transport
-) -> Report:
+def chaos(seed: object, *, state: str = "memory:", carrier: Carrier = lambda transport: transport) -> Report:
     """Make one run in virtual time.
 
     Args:
@@ -65,45 +66,26 @@ def chaos(
         state: Where the client keeps what must be agreed on.
         carrier: Makes the client's transport of the sandbox's, to see that a client that cheats is found out.
     """
-    log = _Heard()
-    logger = logging.getLogger("cmsapi")
-    logger.addHandler(log)
-    propagate, logger.propagate = logger.propagate, False
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            report = in_virtual_time(_run(seed, state, carrier, log))
-            # Of the young ones only: what the run has left in cycles complains now.
-            gc.collect(0)
-    finally:
-        logger.removeHandler(log)
-        logger.propagate = propagate
-    return attrs.evolve(report, violated=(*report.violated, *(f"warning: {each.message}" for each in warned)))
+    return _heard(in_virtual_time, _alone(_in_process(seed, state, carrier)))
 
 
-class _Heard(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
+def chaos_on_loopback(seed: object) -> Report:
+    """Make one run in real time, over a socket and through a proxy; it takes some seconds."""
+    return _heard(asyncio.run, _alone(_on_loopback(seed)))
 
 
-async def _run(seed: object, state: str, carrier: Carrier, log: _Heard) -> Report:
-    loop = asyncio.get_running_loop()
-    unheard: list[Any] = []
-    loop.set_exception_handler(lambda _, context: unheard.append(context))
-    began = loop.time()
+async def _alone(main: Run) -> Report:
+    """Await a run on a loop of its own, where nothing may be left and no error unheard."""
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(f"unheard: {context}"))
+    report = await main
+    left = [f"left behind: {task!r}" for task in asyncio.all_tasks() - {asyncio.current_task()}]
+    return attrs.evolve(report, violated=(*report.violated, *left, *unheard))
+
+
+async def _in_process(seed: object, state: str, carrier: Carrier) -> Report:
     rng = random.Random(f"{seed}:callers")
-    box = Sandbox(
-        seed=seed,
-        keywords=8,
-        contents=6,
-        durations=Lognormal(30.0, 0.8),
-        failures=0.15,
-        faults=storm(seed, lasts=STORM),
-    )
+    box = _box(seed, Lognormal(30.0, 0.8), storm(seed, lasts=300.0))
     deadline = rng.choice((40.0, 120.0, 900.0))
     client = cmsapi.Client(
         box.api_key,
@@ -115,34 +97,58 @@ async def _run(seed: object, state: str, carrier: Carrier, log: _Heard) -> Repor
     )
     # No public name does this: its jitter is what the seed does not reach otherwise.
     client._trunk.rng.seed(f"{seed}:jitter")
-    record = Record(box, client, rng, deadline)
+    return await _perform(seed, Record(box, client, rng, deadline, box), beginning=120.0, lasts=300.0)
+
+
+async def _on_loopback(seed: object) -> Report:
+    rng = random.Random(f"{seed}:callers")
+    async with (
+        _box(seed, Lognormal(0.3, 0.5), Faults(), Limits.unlimited()) as box,
+        # Latency outlasts a storm, and timeouts are short here.
+        FaultProxy(box.base_url, attrs.evolve(storm(seed, lasts=1.5), latency=(0.0, 0.02)), seed) as proxy,
+    ):
+        client = cmsapi.Client(
+            box.api_key,
+            base_url=proxy.base_url,
+            limits=cmsapi.RateLimits.unlimited(),
+            polling=cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2, give_up_after=3.0),
+            timeouts=cmsapi.Timeouts(request=0.5, deadline=1.5),
+            retry=cmsapi.RetryPolicy(base=0.05),
+        )
+        # A busy machine is late.
+        record = Record(box, client, rng, 1.5, proxy, slack=0.5, hurry=100.0)
+        return await _perform(seed, record, beginning=1.0, lasts=1.5)
+
+
+def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | None = None) -> Sandbox:
+    return Sandbox(seed=seed, keywords=8, contents=6, durations=durations, failures=0.15, faults=faults, limits=limits)
+
+
+async def _perform(seed: object, record: Record, *, beginning: float, lasts: float) -> Report:
+    """Let callers come within some seconds, and close the client, sometimes in their midst; then look what is left."""
+    loop, rng, client = asyncio.get_running_loop(), record.rng, record.client
+    began = loop.time()
     held: list[str] = []
     async with client:
         async with asyncio.TaskGroup() as callers:
             for _ in range(CALLERS):
-                callers.create_task(_caller(record, rng.choice(ACTS), rng.uniform(0, BEGINNING)))
+                callers.create_task(_caller(record, rng.choice(ACTS), rng.uniform(0, beginning)))
             if closed_early := rng.random() < CLOSED_EARLY:
-                await asyncio.sleep(rng.uniform(0, BEGINNING))
+                await asyncio.sleep(rng.uniform(0, beginning))
                 await client.aclose()
         if not closed_early:
-            held = await _held(record)
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    found = (
-        *violations(record),
-        *held,
-        *(f"left behind: {task!r}" for task in left),
-        *(f"unheard: {context}" for context in unheard),
-        *("the log shows the key" for line in log.lines if box.api_key in line),
-    )
+            # A storm begins with the first request.
+            await asyncio.sleep(max(0.0, began + beginning + lasts - loop.time()))
+            held = await _held(client)
     return Report(
         seed=seed,
-        violated=found,
-        struck=box.faults_struck,
+        violated=(*violations(record), *held),
+        struck=record.weather.faults_struck,
         calls=Counter(call.operation for call in record.calls),
         ends=Counter(type(call.error).__name__ if call.error else "result" for call in record.calls),
-        requests=len(box.ledger),
-        refused=box.statistics.rate_limited,
-        simulated=loop.time() - began,
+        requests=len(record.box.ledger),
+        refused=record.box.statistics.rate_limited,
+        seconds=loop.time() - began,
     )
 
 
@@ -151,10 +157,9 @@ async def _caller(record: Record, act: Act, after: float) -> None:
     await act(record)
 
 
-async def _held(record: Record) -> list[str]:
+async def _held(client: cmsapi.Client) -> list[str]:
     """When the storm is over a client works as on its first day, and when it has nothing to do it holds nothing."""
-    client, found = record.client, []
-    await asyncio.sleep(STORM)
+    found = []
     try:
         await client.me()
     except Exception as error:
@@ -169,3 +174,31 @@ async def _held(record: Record) -> list[str]:
     if trunk.under_way._scopes:
         found.append("the client holds calls")
     return found
+
+
+class _Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+def _heard(run: Callable[[Run], Report], main: Run) -> Report:
+    """Run to the end and hear what is warned of and logged meanwhile."""
+    log, logger = _Lines(), logging.getLogger("cmsapi")
+    logger.addHandler(log)
+    propagate, logger.propagate = logger.propagate, False
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            report = run(main)
+            # Of the young ones only: what the run has left in cycles complains now.
+            gc.collect(0)
+    finally:
+        logger.removeHandler(log)
+        logger.propagate = propagate
+    complaints = [f"warning: {each.message}" for each in warned]
+    shown = ["the log shows a key" for line in log.lines if "sk_" in line.replace("sk_***", "")]
+    return attrs.evolve(report, violated=(*report.violated, *complaints, *shown))

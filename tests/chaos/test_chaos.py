@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from cmsapi import OPERATIONS, Request, Response
-from tests.chaos.run import chaos
+from tests.chaos.run import chaos, chaos_on_loopback
 from tests.chaos.seeds import FIRST, seeds
 
 BATCH = 5
@@ -21,6 +21,14 @@ def test_promises_are_kept_in_any_weather(first: int) -> None:
         report = chaos(seed)
         assert report.violated == (), f"CHAOS_SEED={seed} tells it again"
         assert report.calls
+
+
+@pytest.mark.enable_socket
+def test_promises_are_kept_byte_by_byte() -> None:
+    """The same over a socket, in real time, where a proxy breaks the bytes."""
+    report = chaos_on_loopback(FIRST + 1)
+    assert report.violated == ()
+    assert report.calls
 
 
 def test_a_run_is_told_again_by_its_seed() -> None:

@@ -55,7 +55,7 @@ async def test_without_a_fault_the_bytes_are_the_sandboxs() -> None:
         (Fault(status=503, retry_after=2), b"HTTP/1.1 503 Service Unavailable\r\n", 0),
         (Fault(status=502, when="after"), b"HTTP/1.1 502 Bad Gateway\r\n", 1),
         (Fault(spoil="garbage"), b"\x16\x03\x01", 1),
-        (Fault(spoil="html"), b"HTTP/1.1 201 Created\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked", 1),
+        (Fault(spoil="html"), b"HTTP/1.1 201 Created\r\nContent-Type: text/html\r\n", 1),
         (Fault(spoil="empty"), b"HTTP/1.1 201 Created\r\n", 1),
         (Fault(slow=0.1), b"HTTP/1.1 201 Created\r\n", 1),
     ],
@@ -79,7 +79,7 @@ async def test_half_an_answer(fault: Fault) -> None:
 async def test_an_oversized_answer_does_not_tell_its_length() -> None:
     """It comes in chunks, 40 MiB of them."""
     answer, _ = await through(Fault(spoil="oversized"), "GET")
-    assert b"Transfer-Encoding: chunked" in answer[:200]
+    assert b"Transfer-Encoding: chunked" in answer[:400]
     assert len(answer) > 40 * 1024 * 1024
 
 

@@ -1,0 +1,74 @@
+"""Make many runs and print what they were: `python -m tests.chaos [--runs 2000] [--update PAGE]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.tables import replace_section, table
+from cmsapi import OPERATIONS
+from tests.chaos.run import Report, chaos, chaos_on_loopback
+from tests.chaos.seeds import FIRST, seeds
+
+
+def main() -> None:
+    """Run, print or write down, and fail when something did not hold."""
+    parser = argparse.ArgumentParser(prog="tests.chaos", description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000, help="how many storms; CHAOS_SEED says which")
+    parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `chaos` of a Markdown page")
+    parser.add_argument("--loopback", type=int, default=20, help="how many more in real time over a socket")
+    options = parser.parse_args()
+    reports = [chaos(seed) for seed in seeds(options.runs)]
+    real = [chaos_on_loopback(seed) for seed in seeds(options.loopback)]
+    text = markdown(reports, real)
+    reports += real
+    if options.update is not None:
+        replace_section(options.update, "chaos", text)
+    print(text)  # noqa: T201
+    for report in reports:
+        for line in report.violated:
+            print(f"CHAOS_SEED={report.seed}: {line}", file=sys.stderr)  # noqa: T201
+    if any(report.violated for report in reports):
+        sys.exit(1)
+
+
+def markdown(reports: Sequence[Report], real: Sequence[Report]) -> str:
+    """Show what the runs were and what did not hold."""
+    together = [*reports, *real]
+    called = {name for report in together for name in report.calls} & set(OPERATIONS)
+    parts = [
+        f"Seeds from {FIRST} on, the state in memory.",
+        table(
+            ["", "virtual time, in process", "real time, through a proxy"],
+            [(name, f"{count(reports):,}", f"{count(real):,}") for name, count in _COUNTS.items()],
+        ),
+        f"{len(called)} of {len(OPERATIONS)} operations were called by name; the waits called those that look at jobs.",
+        _counted("fault", [report.struck for report in together]),
+        _counted("how a call or a wait ended", [report.ends for report in together]),
+    ]
+    return "\n\n".join(parts)
+
+
+_COUNTS: Mapping[str, Callable[[Sequence[Report]], int]] = {
+    "runs, each with a storm, a service and callers of its own": len,
+    "runs in which an invariant was violated": lambda reports: sum(bool(report.violated) for report in reports),
+    "hours on the clock": lambda reports: round(sum(report.seconds for report in reports) / 3600),
+    "calls and waits": lambda reports: sum(sum(report.calls.values()) for report in reports),
+    "requests that arrived": lambda reports: sum(report.requests for report in reports),
+    "faults that struck": lambda reports: sum(sum(report.struck.values()) for report in reports),
+    "requests that the service refused for their rate": lambda reports: sum(report.refused for report in reports),
+}
+
+
+def _counted(head: str, counters: Iterable[Mapping[str, int]]) -> str:
+    counts = Counter[str]()
+    for each in counters:
+        counts.update(each)
+    return table([head, "times"], [(name, f"{count:,}") for name, count in counts.most_common()])
+
+
+if __name__ == "__main__":
+    main()
