@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import random
-import re
 from typing import Any
+
+from cmsapi.sandbox.markup import tokens
 
 PUBLISHERS = ("northpost", "daily-stride", "fieldnotes", "open-shelf", "the-bench", "weekend-lab", "quiet-press")
 _OPENINGS = (
@@ -25,7 +26,6 @@ _CLOSINGS = (
 _SECTIONS = ("What it is", "How to choose", "What it costs", "Mistakes to avoid", "Where to go from here")
 _QUALIFIERS = ("best", "cheap", "beginner", "how to choose", "reviews of", "alternatives to", "care for", "repair of")
 _ENDINGS = ("", " at home", " in winter", " for women", " for men", " on a budget", " near me", " explained")
-_TAG = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
 _ENOUGH_WORDS = 600
 
 
@@ -74,7 +74,7 @@ def recommendations(phrase: str, markup: str) -> list[dict[str, Any]]:
 
 
 def _text(markup: str) -> str:
-    return html.unescape(_TAG.sub(" ", markup))
+    return "".join(token if isinstance(token, str) else " " for token in tokens(markup))
 
 
 def _sentence(rng: random.Random, subject: str) -> str:

@@ -8,8 +8,10 @@ through, however the markup is broken.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from html import escape
-from html.parser import HTMLParser
+
+from cmsapi.sandbox.markup import End, Start, tokens
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,50 +45,54 @@ def sanitized(html: str) -> str:
         html: Body as authored in the editor.
     """
     writer = _Writer()
-    # Python's parser raises on unknown marked sections; browsers read them as comments.
-    writer.feed(html.replace("\0", "").replace("<![", "<!x"))
-    writer.close()
+    for token in tokens(html.replace("\0", "")):
+        match token:
+            case str():
+                writer.text(token)
+            case Start():
+                writer.start(token)
+            case End():
+                writer.end(token.name)
     return writer.result()
 
 
-class _Writer(HTMLParser):
+class _Writer:
     """Write the harmless part of what is read."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._out: list[str] = []
         self._open: list[tuple[str, bool]] = []
         self._hidden: list[str] = []
+        # How often each is open, so that the end of what is not open costs nothing.
+        self._opened: Counter[str] = Counter()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _WITH_CONTENT:
-            self._hidden.append(tag)
-        if self._hidden or tag not in _ELEMENTS:
+    def start(self, tag: Start) -> None:
+        name = tag.name
+        if name in _WITH_CONTENT:
+            if tag.slashed:
+                return
+            self._hidden.append(name)
+            self._opened[name] += 1
+        if self._hidden or name not in _ELEMENTS:
             return
-        marker = _MARKERS.get(tag)
-        kept = marker is None or all(name != marker for name, _ in attrs)
+        marker = _MARKERS.get(name)
+        kept = marker is None or all(attribute != marker for attribute, _ in tag.attributes)
         if kept:
-            self._out.append(f"<{tag}{_attributes(attrs)}>")
-        if tag not in _VOID:
-            self._open.append((tag, kept))
+            self._out.append(f"<{name}{_attributes(tag.attributes)}>")
+        if name not in _VOID:
+            self._open.append((name, kept))
+            self._opened[name] += 1
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # In HTML a slash closes nothing but what is void anyway.
-        if tag not in _WITH_CONTENT:
-            self.handle_starttag(tag, attrs)
+    def end(self, name: str) -> None:
+        if not self._opened[name] or bool(self._hidden) != (name in _WITH_CONTENT):
+            return
+        close = self._show_last if self._hidden else self._close_last
+        while close() != name:
+            pass
 
-    def handle_endtag(self, tag: str) -> None:
-        if self._hidden:
-            if tag in self._hidden:
-                while self._hidden.pop() != tag:
-                    pass
-        elif any(tag == open_tag for open_tag, _ in self._open):
-            while self._close_last() != tag:
-                pass
-
-    def handle_data(self, data: str) -> None:
+    def text(self, text: str) -> None:
         if not self._hidden:
-            self._out.append(escape(data, quote=False))
+            self._out.append(escape(text, quote=False))
 
     def result(self) -> str:
         """Close what is still open and return what was written."""
@@ -94,15 +100,22 @@ class _Writer(HTMLParser):
             self._close_last()
         return "".join(self._out)
 
+    def _show_last(self) -> str:
+        name = self._hidden.pop()
+        self._opened[name] -= 1
+        return name
+
     def _close_last(self) -> str:
-        tag, kept = self._open.pop()
+        name, kept = self._open.pop()
+        self._opened[name] -= 1
         if kept:
-            self._out.append(f"</{tag}>")
-        return tag
+            self._out.append(f"</{name}>")
+        return name
 
 
-def _attributes(attrs: list[tuple[str, str | None]]) -> str:
-    kept = {name: value or "" for name, value in reversed(attrs) if name in _ATTRIBUTES}
+def _attributes(attributes: list[tuple[str, str]]) -> str:
+    # Of a repeated attribute the first one counts.
+    kept = {name: value for name, value in reversed(attributes) if name in _ATTRIBUTES}
     return "".join(
         f' {name}="{escape(value)}"'
         for name, value in reversed(kept.items())

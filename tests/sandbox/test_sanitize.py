@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
+from cmsapi.sandbox.article import words
+from cmsapi.sandbox.markup import Comment, End, Start, Token, tokens
 from cmsapi.sandbox.sanitize import sanitized
 
 PIECES = (
@@ -135,3 +137,35 @@ def test_plain_text_is_kept(text: str) -> None:
 def test_markup_by_example(dirty: str, clean: str) -> None:
     """Each kind of markup has one outcome."""
     assert clean == sanitized(dirty)
+
+
+@pytest.mark.parametrize(
+    "piece", ["<a ", "<a b='", '<a b="', "<a/", "<x y=z ", "<!--", "<b></i>", "<svg></p>", "<", "</a "]
+)
+def test_hostile_markup_is_read_in_one_go(piece: str) -> None:
+    """Half a megabyte of what never ends takes a moment, not the square of its length, to clean and to count."""
+    hostile = piece * (500_000 // len(piece))
+    assert "<a" not in sanitized(hostile)
+    assert words(hostile) >= 0
+
+
+@pytest.mark.parametrize(
+    ("markup", "read"),
+    [
+        ("a<b>c</b>", ["a", Start("b", [], False), "c", End("b")]),
+        ("<A HREF='x&amp;y' b c=d/>", [Start("a", [("href", "x&y"), ("b", ""), ("c", "d/")], False)]),
+        ("<br/><br / >", [Start("br", [], True), Start("br", [], False)]),
+        ("<p =x>", [Start("p", [("=x", "")], False)]),
+        ("<title><b>&amp;</title >", [Start("title", [], False), "<b>&amp;", End("title")]),
+        ("<script>1</scripty></SCRIPT>2", [Start("script", [], False), "1</scripty>", End("script"), "2"]),
+        ("<!-- > --><!doctype x><?php x ?></ x>!", [Comment(), Comment(), Comment(), Comment(), "!"]),
+        ("<plaintext>a</plaintext>", [Start("plaintext", [], False), "a</plaintext>"]),
+        ("1 < 2 <3 &lt;b> <", ["1 < 2 <3 <b> <"]),
+        ("a<b", ["a"]),
+        ("a<!-- b", ["a", Comment()]),
+        ("<a b='c>", []),
+    ],
+)
+def test_tokens_by_example(markup: str, read: list[Token]) -> None:
+    """Markup is read as browsers read it; what is unfinished ends it."""
+    assert read == list(tokens(markup))
