@@ -77,6 +77,7 @@ class Client:
         proxy: Proxy URL.
         ssl: TLS context for private authorities or client certificates.
         trust_env: Read proxies from the environment; makes every request several times as expensive.
+        largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
         allow_http: Allow `http://` to another host than this one, which shows the key to the network.
 
     Raises:
@@ -101,6 +102,7 @@ class Client:
         proxy: str | None = None,
         ssl: ssl_module.SSLContext | None = None,
         trust_env: bool = False,
+        largest_answer: int | None = None,
         allow_http: bool = False,
     ) -> None:
         settings = Settings.of(
@@ -112,13 +114,16 @@ class Client:
             raise ConfigError("trust_env is for an own session; make yours with aiohttp.ClientSession(trust_env=True).")
         if transport is None:
             transport = (
-                AiohttpTransport(settings.timeouts, proxy=proxy, ssl=ssl, trust_env=trust_env)
+                AiohttpTransport(
+                    settings.timeouts, proxy=proxy, ssl=ssl, trust_env=trust_env, largest_answer=largest_answer
+                )
                 if session is None
-                else SessionTransport(session, settings.timeouts, proxy=proxy, ssl=ssl)
+                else SessionTransport(session, settings.timeouts, proxy=proxy, ssl=ssl, largest_answer=largest_answer)
             )
-        elif session is not None or proxy is not None or ssl is not None or trust_env:
+        elif session is not None or proxy is not None or ssl is not None or trust_env or largest_answer is not None:
             raise ConfigError(
-                "session, proxy, ssl and trust_env are for the own transport; give them to yours instead."
+                "session, proxy, ssl, trust_env and largest_answer are for the own transport; give them to yours "
+                "instead."
             )
         elif not callable(getattr(transport, "send", None)):
             raise ConfigError("transport is an object with `async def send(request) -> Response`.")

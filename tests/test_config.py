@@ -233,6 +233,8 @@ def test_accounts_differ_by_key_and_by_service() -> None:
         ({"ssl": False}, "ssl is an ssl.SSLContext"),
         ({"proxy": "proxy.example.com"}, "proxy is the URL"),
         ({"proxy": 7}, "proxy is the URL"),
+        ({"largest_answer": 0}, "largest_answer is a whole number"),
+        ({"largest_answer": True}, "largest_answer is a whole number"),
         ({"session": object(), "trust_env": True}, "trust_env"),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else "",
@@ -249,7 +251,8 @@ async def send(_: cmsapi.Request) -> cmsapi.Response:
 
 
 @pytest.mark.parametrize(
-    "option", [{"session": object()}, {"proxy": "http://p"}, {"ssl": object()}, {"trust_env": True}]
+    "option",
+    [{"session": object()}, {"proxy": "http://p"}, {"ssl": object()}, {"trust_env": True}, {"largest_answer": 1}],
 )
 def test_options_of_the_own_transport_do_not_go_with_another(option: dict[str, Any]) -> None:
     """What a given transport would ignore is refused instead."""

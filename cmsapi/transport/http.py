@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
 
 from cmsapi.config import Timeouts
-from cmsapi.errors import ClientClosedError, ConfigError, NotSentError, OutcomeUnknownError, TransportError
+from cmsapi.errors import ClientClosedError, ConfigError, DecodeError, NotSentError, OutcomeUnknownError, TransportError
 from cmsapi.transport.message import Headers, Request, Response
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # A connection that idled longer may be closed at the other end, and a request on it would get no answer:
 # for a paid launch that is the commonest way not to know whether it happened.
 KEEP_ALIVE = 5.0
+# A page of a hundred drafts is a few megabytes; what is larger is a mistake or an attack.
+LARGEST_ANSWER = 32 * 1024 * 1024
 
 
 class Transport(Protocol):
@@ -59,9 +61,11 @@ class SessionTransport:
         timeouts: How long to wait for a connection; the request timeout is kept by the caller.
         proxy: Proxy URL.
         ssl: TLS context, for private certificate authorities or client certificates.
+        largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
 
     Raises:
-        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), or `proxy` is not a URL.
+        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), `proxy` is not a URL, or
+            `largest_answer` is not a number of bytes.
     """
 
     def __init__(
@@ -71,12 +75,19 @@ class SessionTransport:
         *,
         proxy: str | None = None,
         ssl: ssl_module.SSLContext | None = None,
+        largest_answer: int | None = None,
     ) -> None:
         self._pool = _Pool(session)
-        self._set_options(timeouts, proxy, ssl)
+        self._set_options(timeouts, proxy, ssl, largest_answer)
 
-    def _set_options(self, timeouts: Timeouts, proxy: str | None, ssl: ssl_module.SSLContext | None) -> None:
+    def _set_options(
+        self, timeouts: Timeouts, proxy: str | None, ssl: ssl_module.SSLContext | None, largest_answer: int | None
+    ) -> None:
         import aiohttp
+
+        self._largest = LARGEST_ANSWER if largest_answer is None else largest_answer
+        if not isinstance(self._largest, int) or isinstance(self._largest, bool) or self._largest < 1:
+            raise ConfigError(f"largest_answer is a whole number of bytes from 1 on, not {largest_answer!r}.")
 
         if ssl is not None and not isinstance(ssl, ssl_module.SSLContext):
             raise ConfigError("ssl is an ssl.SSLContext; to trust a private authority, load it into a context.")
@@ -106,6 +117,7 @@ class SessionTransport:
         Raises:
             NotSentError: Nothing has left this machine.
             OutcomeUnknownError: The request may have reached the service, and no whole answer came.
+            DecodeError: The service said 2xx, and the body is larger than an answer may be.
             ClientClosedError: The connections are closed.
             ConfigError: The session's or the environment's settings cannot go with the request.
         """
@@ -132,15 +144,34 @@ class SessionTransport:
                 trace_request_ctx=depart,
                 **self._options,
             ) as answer:
-                body = await answer.read()
+                body = await self._body(answer)
                 return Response(answer.status, Headers(iter(answer.headers.items())), body)
         except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
             failure = self._failure(error, request, flight.departed)
+        except DecodeError:
+            raise
         except ValueError as error:
             # A session or a .netrc brings credentials of its own.
             raise ConfigError(f"aiohttp refuses the request: {error}") from None
         # Outside the handler, so that the failure holds nothing that holds the request and its key.
         raise failure
+
+    async def _body(self, answer: aiohttp.ClientResponse) -> bytes:
+        """Read a body while it stays within bounds; of an error that does not the status is news enough."""
+        if (answer.content_length or 0) <= self._largest:
+            pieces, left = [], self._largest
+            # Counted as it comes: there may be no length, or that of what unpacks to a thousand times as much.
+            async for piece in answer.content.iter_any():
+                left -= len(piece)
+                if left < 0:
+                    break
+                pieces.append(piece)
+            else:
+                return b"".join(pieces)
+        answer.close()
+        if not 200 <= answer.status < 300:
+            return b""
+        raise DecodeError(f"Expected an answer of at most {self._largest:,} bytes, and it goes on")
 
     def _failure(self, error: Exception, request: Request, departed: bool) -> TransportError:
         # By type and by what has left, never by a status: aiohttp calls a garbage status line a 400.
@@ -169,9 +200,11 @@ class AiohttpTransport(SessionTransport):
         proxy: Proxy URL.
         ssl: TLS context, for private certificate authorities or client certificates.
         trust_env: Read proxies from the environment; makes every request several times as expensive.
+        largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
 
     Raises:
-        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), or `proxy` is not a URL.
+        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), `proxy` is not a URL, or
+            `largest_answer` is not a number of bytes.
     """
 
     def __init__(
@@ -181,9 +214,10 @@ class AiohttpTransport(SessionTransport):
         proxy: str | None = None,
         ssl: ssl_module.SSLContext | None = None,
         trust_env: bool = False,
+        largest_answer: int | None = None,
     ) -> None:
         self._pool = _Pool(None, trust_env)
-        self._set_options(timeouts, proxy, ssl)
+        self._set_options(timeouts, proxy, ssl, largest_answer)
 
     async def send(self, request: Request) -> Response:
         """Send a request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import cmsapi
 from cmsapi import errors
+from cmsapi.sandbox import Fault, FaultProxy, Sandbox
 from cmsapi.transport.http import AiohttpTransport, SessionTransport
 from tests.support.raw import DROP, SILENCE, RawServer, Say, http
 from tests.support.script import KEY
@@ -286,3 +288,50 @@ async def test_a_plain_transport_may_be_given_its_session() -> None:
         assert not hasattr(transport, "send_telling")
         await transport.aclose()
         assert not session.closed
+
+
+def packed(size: int) -> Say:
+    """Answer with a bomb: few bytes that unpack to many."""
+    body = gzip.compress(b"[" + b" " * (size - 2) + b"]")
+    return http(body, "200 OK", "Content-Encoding: gzip")
+
+
+CHUNKED = b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n%s\r\n" % (b" " * 1024) * 100
+
+
+@pytest.mark.parametrize(
+    "say",
+    [http(b" " * 5000), packed(1_000_000), Say(CHUNKED % b"200 OK", "silent"), Say(CHUNKED % b"201 Created", "close")],
+    ids=["told", "packed", "endless", "cut"],
+)
+@pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])
+async def test_an_answer_beyond_the_bound_is_not_read_on(connect: Connect, say: Say, own: bool) -> None:
+    """A body that is too large is refused by its length, or while it comes, packed or not."""
+    async with RawServer(say) as server, aiohttp.ClientSession() as session:
+        client = connect(base_url=server.url, retry=ONCE, largest_answer=4096, session=None if own else session)
+        with pytest.raises(errors.DecodeError, match=r"at most 4,096 bytes") as caught:
+            await client.me()
+        assert (caught.value.operation, caught.value.attempts) == ("get_me", 1)
+        with pytest.raises(errors.OutcomeUnknownError):
+            await client.folders.create("wsp_1", "New")
+
+
+async def test_an_error_beyond_the_bound_is_known_by_its_status(connect: Connect) -> None:
+    """Of an error page that does not end the status is enough."""
+    async with RawServer(Say(CHUNKED % b"403 Forbidden", "silent")) as server:
+        with pytest.raises(errors.ForbiddenError):
+            await connect(base_url=server.url, largest_answer=4096).me()
+
+
+async def test_the_bound_is_32_mib_by_default(connect: Connect) -> None:
+    """What the sandbox calls oversized is refused without any setting; what is large is not."""
+    async with (
+        Sandbox() as box,
+        FaultProxy(box.base_url, Fault(spoil="oversized")) as proxy,
+        cmsapi.Client(box.api_key, base_url=proxy.base_url, retry=ONCE) as client,
+    ):
+        with pytest.raises(errors.DecodeError, match="33,554,432"):
+            await client.me()
+        await client.me()
+    async with RawServer(http(b'{"id": "usr_1"}' + b" " * 8_000_000)) as server:
+        assert (await connect(base_url=server.url).me()).id == "usr_1"
