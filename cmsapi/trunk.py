@@ -115,6 +115,8 @@ class Trunk:
         self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
         self._life = Life.UNBOUND
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing = asyncio.Lock()
+        self._ended = False
 
     def ensure_open(self) -> None:
         """Bind to the running loop on first use; raise when closed or on another loop."""
@@ -155,15 +157,22 @@ class Trunk:
         Raises:
             ClientClosedError: The client belongs to another event loop that still runs.
         """
-        if self._life is Life.CLOSED:
+        if self._ended:
             return
         if self._loop is not None and self._loop is not asyncio.get_running_loop():
             if not self._loop.is_closed():
                 raise ClientClosedError("The client belongs to another event loop; close it there.")
             # Its tasks and connections have died with the loop.
-            self._life = Life.CLOSED
+            self._life, self._ended = Life.CLOSED, True
             return
         self._life = Life.CLOSED
+        # One at a time; when it is cancelled on its way, the next one does the rest.
+        async with self._closing:
+            if not self._ended:
+                await self._close()
+                self._ended = True
+
+    async def _close(self) -> None:
         try:
             await self.under_way.end()
             for desk in tuple(self.desks):
