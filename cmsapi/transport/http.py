@@ -176,7 +176,7 @@ class SessionTransport:
     def _failure(self, error: Exception, request: Request, departed: bool) -> TransportError:
         # By type and by what has left, never by a status: aiohttp calls a garbage status line a 400.
         aiohttp = self._aiohttp
-        cause = error.__cause__ if isinstance(error, _DroppedError) else error
+        cause = (error.__cause__ if isinstance(error, _DroppedError) else None) or error
         said = type(cause).__name__
         failure: TransportError
         if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -188,7 +188,7 @@ class SessionTransport:
             failure = OutcomeUnknownError(f"The request was sent, but no whole answer came back ({said}).")
         # An error about an answer holds the request's headers.
         if not isinstance(cause, aiohttp.ClientResponseError):
-            failure.__cause__ = cause
+            failure.__cause__ = without_frames(cause)
         return failure
 
 
@@ -258,6 +258,17 @@ class _Pool:
         self._closed = True
         if self._own and self._session is not None:
             await self._session.close()
+
+
+def without_frames(error: BaseException) -> BaseException:
+    """Take the tracebacks from an error and all that led to it: the frames of a network library hold the key."""
+    known: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in known:
+        known.add(id(link))
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+    return error
 
 
 class _DroppedError(Exception):

@@ -28,7 +28,7 @@ from cmsapi.instrumentation import Hooks, QuotaWait, RateLimitPaused, RequestFin
 from cmsapi.operations import Operation, Replay
 from cmsapi.transport import protocol
 from cmsapi.transport.clock import ServerClock
-from cmsapi.transport.http import TellingTransport, Transport
+from cmsapi.transport.http import TellingTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter
 from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
@@ -121,7 +121,7 @@ class Pipeline:
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            raise call.cut_short() from error
+            raise call.cut_short() from without_frames(error)
         finally:
             self.under_way.leave(scope)
 
@@ -143,7 +143,7 @@ class Pipeline:
             unsent = self._tells and permit.stage == "taken"
             permit.unsent() if unsent else permit.lost()
             if isinstance(error, TimeoutError) and scope.expired():
-                raise self._timed_out(unsent) from error
+                raise self._timed_out(unsent) from without_frames(error)
             if isinstance(error, OSError):
                 raise OutcomeUnknownError(
                     f"The request was sent, but no whole answer came back ({type(error).__name__})."

@@ -1,0 +1,212 @@
+"""The key is nowhere: a day of successes and failures, with everything switched on that shows something."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import pickle
+import traceback
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.instrumentation import log_event
+from cmsapi.sandbox import Fault, FaultProxy, Fixed, Limits, Sandbox
+from tests.support.raw import DROP, SILENCE, RawServer, Say, http
+
+pytestmark = pytest.mark.enable_socket
+
+FAST = cmsapi.RetryPolicy(max_attempts=2, base=0.001, cap=0.001)
+
+
+@attrs.define
+class Witness:
+    """Collect everything that anybody may be shown."""
+
+    shown: list[str] = attrs.field(factory=list)
+    locals: bool = True
+
+    def note(self, *things: object) -> None:
+        """Take the representations of some things."""
+        for thing in things:
+            self.shown += (repr(thing), str(thing))
+
+    def caught(self, error: BaseException) -> None:
+        """Take all of an error: words, attributes, pickle, copy, and its traceback with the locals of each frame."""
+        told = traceback.TracebackException.from_exception(error, capture_locals=self.locals)
+        self.shown.append("".join(told.format()))
+        self.note(error, vars(error), getattr(error, "__notes__", ()))
+        if isinstance(error, cmsapi.CMSError):
+            self.shown.append(pickle.dumps(error).decode("latin-1"))
+            self.note(copy.copy(error), pickle.loads(pickle.dumps(error)))  # noqa: S301  our own
+
+    async def see(self, ask: Callable[[], Awaitable[Any]]) -> None:
+        """Take what a call gives or raises."""
+        try:
+            self.note(await ask())
+        except Exception as error:
+            self.caught(error)
+
+
+class Lines(logging.Handler):
+    """Take log records with all that they carry."""
+
+    def __init__(self, witness: Witness) -> None:
+        super().__init__(logging.DEBUG)
+        self.witness = witness
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one."""
+        self.witness.note(record.getMessage(), record.args)
+        self.witness.shown.append(self.format(record))
+        if record.exc_info and record.exc_info[1] is not None:
+            self.witness.caught(record.exc_info[1])
+
+
+@pytest.fixture
+def witness() -> Iterator[Witness]:
+    """Listen to all loggers at DEBUG, and to warnings."""
+    witness = Witness()
+    root, handler = logging.getLogger(), Lines(witness)
+    levels = {name: logging.getLogger(name).level for name in ("", "cmsapi", "asyncio", "aiohttp")}
+    root.addHandler(handler)
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        yield witness
+        witness.note(*warned)
+    root.removeHandler(handler)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def client_of(key: str, url: str, witness: Witness, **options: Any) -> cmsapi.Client:
+    """Make a client that tells everything it can."""
+    options.setdefault("retry", FAST)
+    options.setdefault("limits", cmsapi.RateLimits.unlimited())
+    return cmsapi.Client(key, base_url=url, hooks=[log_event, witness.note], **options)
+
+
+async def test_a_day_at_the_service(witness: Witness) -> None:
+    """Successes, refusals, jobs that end well and badly, and a key that is revoked."""
+    async with (
+        Sandbox(durations=Fixed(0.2), limits=Limits.unlimited()) as box,
+        client_of(
+            box.api_key, box.base_url, witness, polling=cmsapi.PollPolicy(min_interval=0.1, max_interval=0.1)
+        ) as client,
+    ):
+        box.set_outcome(box.keyword_ids[1], "failed")
+        job = await client.keywords.analyze(box.keyword_ids[0])
+        for ask in (
+            client.me,
+            lambda: client.contents.get("cnt_unknown"),
+            lambda: client.contents.get("../me"),
+            lambda: client.contents.create(box.workspace_id, ""),
+            lambda: client.contents.create(box.workspace_id, "T", folder_id="fld_unknown"),
+            lambda: client.request("POST", "https://elsewhere.example/"),
+            lambda: job.wait(),
+            lambda: _ended(client, box.keyword_ids[1]),
+            lambda: client.jobs.watch("generation", box.content_ids[0]).refresh(),
+        ):
+            await witness.see(ask)
+        witness.note(client, client.statistics, client.rate_limit, job, job.token, job.status, box, box.ledger[:])
+        box.revoke(box.api_key)
+        await witness.see(client.me)
+    await witness.see(client.me)
+    _nowhere(box.api_key, witness)
+
+
+async def _ended(client: cmsapi.Client, keyword_id: str) -> Any:
+    return await (await client.keywords.analyze(keyword_id))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(drop=True, times=None),
+        Fault(drop=True, when="within", times=None),
+        Fault(status=500, when="after", times=None),
+        Fault(status=429, times=None),
+        Fault(spoil="garbage", times=None),
+        Fault(spoil="truncated", times=None),
+        Fault(spoil="html", times=None),
+        Fault(spoil="nested", times=None),
+        Fault(slow=60.0, times=None),
+    ],
+    ids=lambda fault: fault.kind,
+)
+@pytest.mark.parametrize(
+    "timeouts", [cmsapi.Timeouts(request=0.1), cmsapi.Timeouts(deadline=0.1)], ids=["", "deadline"]
+)
+async def test_a_bad_day(witness: Witness, fault: Fault, timeouts: cmsapi.Timeouts) -> None:
+    """Every way in which an answer can fail, of a read, a change and a launch."""
+    async with (
+        Sandbox() as box,
+        FaultProxy(box.base_url, fault) as proxy,
+        client_of(box.api_key, proxy.base_url, witness, timeouts=cmsapi.Timeouts(request=0.1, deadline=0.3)) as client,
+    ):
+        for ask in (
+            client.me,
+            lambda: client.folders.create(box.workspace_id, "New"),
+            lambda: client.keywords.analyze(box.keyword_ids[0]),
+        ):
+            await witness.see(ask)
+    _nowhere(box.api_key, witness)
+
+
+@pytest.mark.parametrize("status", ["200 OK", "302 Found", "401 Unauthorized", "500 Oops"])
+async def test_a_service_that_repeats_the_key(witness: Witness, status: str) -> None:
+    """What is repeated in an answer, as by debugging servers and pages of proxies, is masked."""
+    # The frames that read an answer hold the answer.
+    witness.locals = False
+    key = "sk_repeated_0123456789abcdef"
+    echo = http(f'{{"id": 7, "said": "Bearer {key}", "{key}": "{key}"}}'.encode(), status, "Location: http://x/")
+    async with RawServer(echo) as server, client_of(key, server.url, witness) as client:
+        await witness.see(client.me)
+        await witness.see(lambda: client.keywords.analyze("kw_1"))
+    _nowhere(key, witness)
+
+
+@pytest.mark.parametrize("say", [DROP, SILENCE, Say(b"HTTP/1.1 abc\r\n\r\n", "close")], ids=["drop", "silence", "junk"])
+async def test_closing_and_cancelling(witness: Witness, say: Say) -> None:
+    """Calls that are cancelled, and calls that closing ends."""
+    key = "sk_closing_0123456789abcdef"
+    async with RawServer(say) as server:
+        client = client_of(key, server.url, witness)
+        calls = [asyncio.create_task(client.me()) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        calls[0].cancel()
+        await client.aclose()
+        for error in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(error, BaseException)
+            witness.caught(error)
+    _nowhere(key, witness)
+
+
+async def test_nobody_listens(witness: Witness) -> None:
+    """A connection that is refused, and settings that are wrong."""
+    key = "sk_refused_0123456789abcdef"
+    async with RawServer() as server:
+        url = server.url
+    async with client_of(key, url, witness) as client:
+        await witness.see(client.me)
+    for options in ({"base_url": "http://elsewhere.example"}, {"base_url": url, "ssl": False}, {"base_url": "ftp://x"}):
+        with pytest.raises(cmsapi.ConfigError) as caught:
+            cmsapi.Client(key, **options)
+        witness.note(caught.value)
+    _nowhere(key, witness)
+
+
+def _nowhere(key: str, witness: Witness) -> None:
+    assert len(witness.shown) > 10
+    places = [text for text in witness.shown if key in text or key[3:15] in text]
+    for place in places[:1]:
+        at = place.find(key[3:15])
+        # Cut, so that a test that fails shows where and not what.
+        pytest.fail(f"the key is shown after: {place[max(0, at - 400) : at]}")
