@@ -160,8 +160,10 @@ async def _caller(record: Record, act: Act, after: float) -> None:
 async def _held(client: cmsapi.Client) -> list[str]:
     """When the storm is over a client works as on its first day, and when it has nothing to do it holds nothing."""
     found = []
+    # What was lost in the storm may hold the limiter for longer than an impatient client's deadline.
+    patient = client.with_options(timeouts=cmsapi.Timeouts(deadline=60.0))
     try:
-        await client.me()
+        await patient.me()
     except Exception as error:
         found.append(f"after the storm: {error!r}")
     await asyncio.sleep(REST)
