@@ -32,7 +32,7 @@ class Lost:
         self.unvouched: list[float] = []
         self.vouched: list[float] = []
         # When there is silence, unless an answer comes before.
-        self.silent_from = math.inf
+        self.silent_from: float = math.inf
 
     def vouch(self, left: float, now: float) -> None:
         """Note an answer to a request that left at a time or later."""

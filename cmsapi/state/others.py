@@ -18,7 +18,8 @@ class Others:
     def __init__(self) -> None:
         self.count: int = 0
         # When the oldest of them leaves the hour, infinity when nobody knows; when the last of them has left.
-        self.oldest_leaves = self.last_leaves = math.inf
+        self.oldest_leaves: float = math.inf
+        self.last_leaves: float = math.inf
 
     def correct(self, now: float, at_least: int, at_most: int, oldest_leaves: float) -> None:
         """Move the estimate between two bounds, and no further than that takes."""

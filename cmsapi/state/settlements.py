@@ -20,7 +20,9 @@ class Settlements:
 
     def __init__(self, size: int) -> None:
         # How many have settled, how many of them have left the second, how many the hour.
-        self.total = self.left_second = self.left_hour = 0
+        self.total: int = 0
+        self.left_second: int = 0
+        self.left_hour: int = 0
         self._size = size
         self._ring = array("d", bytes(8 * size))
 

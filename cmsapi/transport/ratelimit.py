@@ -111,7 +111,7 @@ class RateLimiter:
     def __init__(self, windows: Windows | SharedWindows) -> None:
         self.windows = windows
         self._loop = asyncio.get_running_loop()
-        self.time = self._loop.time
+        self.time: Callable[[], float] = self._loop.time
         # How many calls wait in all lanes.
         self.queued: int = 0
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
