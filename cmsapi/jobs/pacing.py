@@ -34,7 +34,7 @@ _PRICES = 72
 # A job that needs fewer looks than this cannot be made cheaper: it has to be seen to be over once.
 _FEWEST_LOOKS = 1.06
 # Looks are a matter of chance; so many deviations of their number are kept back.
-_CHANCE = 0.7
+_CHANCE = 1.0
 # What comes back later is not quite certain to be ours.
 _COMING = 0.9
 _HOUR = 3600.0
