@@ -104,8 +104,10 @@ class Curve:
         running = self.running(step)
         if running < _NOTHING:
             return min(AGES[step] * 0.5, within)
-        end = max(step_before(AGES[step] + within), step)
-        return min((AGES[end] - AGES[step] - self.area[end] + self.area[step]) / running, within)
+        until = min(AGES[step] + within, AGES[-1])
+        end = max(step_before(until), step)
+        whole = AGES[end] - AGES[step] - self.area[end] + self.area[step]
+        return min((whole + (until - AGES[end]) * self.running(end)) / running, within)
 
     def quantile(self, share: float, step: int = 0) -> float:
         """Return the age at which a share of the jobs that ran at a step is over."""
