@@ -46,8 +46,9 @@ _GUESS = 0.3
 # The mixture has to foretell so much better, in nats, before it is believed: it has more to fit with.
 _DOUBT = 20.0
 _LARGEST_LEAD = 30.0
-# Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
-_MEMORY = 2000.0
+# No weight falls below this, and of more ends than this the mixture forgets half, so that a service that changes is
+# followed.
+_FAINTEST, _MEMORY = 1e-60, 2000.0
 _SWEEPS = 3
 _NOTHING = 1e-9
 
@@ -177,14 +178,12 @@ class Durations:
             low, high = (-now, NEVER) if now < 0 else (before, now)
             self._lead += count * math.log(_given(self._parts, parts, before, low, high))
             single = _share(shapes, before, low, high)
-            while count:
-                # Powers larger than this could leave nothing of all weights.
-                power = min(count, 64)
-                weights = [weight * share**power for weight, share in zip(self._shapes, single, strict=True)]
-                foretold = sum(weights)
-                self._lead -= math.log(foretold)
-                self._shapes = [weight / foretold for weight in weights]
-                count -= power
+            # In proportion to the best, so that a high power cannot leave nothing of all weights.
+            best = max(single)
+            weights = [weight * (share / best) ** count for weight, share in zip(self._shapes, single, strict=True)]
+            foretold = sum(weights)
+            self._lead -= math.log(foretold) + count * math.log(best)
+            self._shapes = [max(_FAINTEST, weight / foretold) for weight in weights]
         self._lead = max(-_LARGEST_LEAD, min(_LARGEST_LEAD, self._lead))
         for _ in range(_SWEEPS):
             self._sweep(parts)
@@ -209,7 +208,7 @@ class Durations:
     def _halve(self) -> None:
         self.ends /= 2
         self._between = Counter({seen: count / 2 for seen, count in self._between.items()})
-        self._shapes = _normal([math.sqrt(weight) for weight in self._shapes])
+        self._running = Counter({step: count / 2 for step, count in self._running.items()})
 
     def _foretell(self) -> list[float]:
         exponent = 1.0 + (_SHARPNESS - 1.0) * _FADES / (_FADES + self.ends)
@@ -221,7 +220,8 @@ class Durations:
         for shape_row, part_row in zip(_shapes()[:NEVER], _parts()[:NEVER], strict=True):
             share = sum(weight * shape_row[cell] for cell, weight in likely)
             if trust > 1e-3:
-                share += trust * (sum(map(float.__mul__, self._parts, part_row)) - share)
+                # Written so that rounding cannot make it fall from one age to the next.
+                share = (1.0 - trust) * share + trust * sum(map(float.__mul__, self._parts, part_row))
             ended.append(min(1.0, share))
         return ended
 

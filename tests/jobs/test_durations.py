@@ -1,0 +1,238 @@
+"""What is believed of how long jobs take, and how looks at them change it."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after, step_before
+
+steps = st.integers(0, NEVER - 1)
+ages = st.floats(0.0, 2.0 * AGES[-1])
+thorough = settings(max_examples=40, deadline=None, derandomize=True)
+# What looks tell: the age at which a job was last seen running, that of the look, and whether it was over by then.
+sightings = st.lists(st.tuples(steps, steps, st.booleans(), st.sampled_from([1, 1, 1, 5, 200])), max_size=12)
+
+
+def learned(seen: Iterable[tuple[int, int, bool, int]], guess: float = 60.0) -> Durations:
+    """Learn from what looks told."""
+    durations = Durations(guess)
+    for number, (before, now, over, times) in enumerate(seen):
+        for _ in range(times):
+            (durations.saw_end if over else durations.saw_running)(before, now)
+        if number % 3 == 0:
+            durations.curve()
+    return durations
+
+
+def observe(durations: Durations, lifetimes: Iterable[float], rng: random.Random) -> None:
+    """Look at one job after the other, sooner or later, until it is over; plans are made on the way."""
+    for number, lifetime in enumerate(lifetimes):
+        known, age = 0, rng.uniform(5.0, 15.0)
+        while age < lifetime:
+            if (now := step_before(age)) > known:
+                durations.saw_running(known, now)
+                known = now
+            age += rng.uniform(5.0, 10.0) + 0.1 * age
+        durations.saw_end(known, max(step_after(age), known + 1))
+        if number % 25 == 0:
+            durations.curve()
+
+
+def lognormal(rng: random.Random, median: float, spread: float) -> float:
+    """Draw a duration."""
+    return median * rng.lognormvariate(0.0, spread)
+
+
+POPULATIONS: dict[str, Callable[[random.Random], float]] = {
+    "lognormal, short": lambda rng: lognormal(rng, 20.0, 0.4),
+    "lognormal": lambda rng: lognormal(rng, 60.0, 0.6),
+    "lognormal, long": lambda rng: lognormal(rng, 1800.0, 0.3),
+    "weibull, ageing": lambda rng: rng.weibullvariate(100.0, 2.5),
+    "weibull, heavy tail": lambda rng: rng.weibullvariate(200.0, 0.8),
+    "always the same": lambda rng: 45.0,
+}
+populations = pytest.mark.parametrize("draw", POPULATIONS.values(), ids=POPULATIONS)
+
+
+@given(ages)
+def test_ages_lie_between_their_steps(age: float) -> None:
+    """Every age is rounded down to one step of the scale and up to that or the next."""
+    below, above = step_before(age), step_after(age)
+    assert AGES[below] <= age
+    assert above in (below, min(below + 1, NEVER - 1))
+    assert AGES[above] >= min(age, AGES[-1])
+
+
+@thorough
+@given(sightings)
+def test_a_curve_is_a_distribution(seen: list[tuple[int, int, bool, int]]) -> None:
+    """Whatever is seen, in whatever order, the share that is over begins with nothing, grows, and stays below all."""
+    ended = learned(seen).curve().ended
+    assert len(ended) == NEVER
+    assert ended[0] == 0.0
+    assert all(earlier <= later for earlier, later in pairwise(ended))
+    assert ended[-1] <= 1.0
+
+
+@thorough
+@given(sightings, steps, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_quantiles_undo_the_curve(
+    seen: list[tuple[int, int, bool, int]], step: int, share: float, other: float
+) -> None:
+    """At a quantile that share of the jobs is over, one step before it is not; a larger share takes longer."""
+    curve = learned(seen).curve()
+    at = curve.quantile(share, step)
+    index = AGES.index(at)
+    wanted = curve.ended[step] + share * curve.running(step)
+    assert at >= AGES[step]
+    assert curve.ended[index] >= wanted or at == AGES[-1]
+    assert index == step or curve.ended[index - 1] <= wanted
+    assert (curve.quantile(other, step) <= at) == (other <= share) or curve.quantile(other, step) == at
+
+
+@thorough
+@given(sightings, steps, ages, ages)
+def test_lateness_and_remaining_time_are_times(
+    seen: list[tuple[int, int, bool, int]], step: int, first: float, second: float
+) -> None:
+    """A job is late by no more than the time since it ran, and goes on for no more than the time that is asked about;
+    both grow with that time."""
+    curve = learned(seen).curve()
+    shorter, longer = sorted((first, second))
+    late = [curve.lateness(step, AGES[step] + span) for span in (0.0, shorter, longer)]
+    goes_on = [curve.remaining(step, span) for span in (0.0, shorter, longer)]
+    assert late[0] == goes_on[0] == 0.0
+    for earlier, later in ((0, 1), (1, 2)):
+        assert late[earlier] <= late[later] + 1e-6 * longer
+        assert goes_on[earlier] <= goes_on[later] + 1e-6 * longer
+    assert late[1] <= shorter * (1 + 1e-6)
+    assert goes_on[1] <= shorter * (1 + 1e-6)
+    assert goes_on[2] <= curve.remaining(step) + 1e-6 * longer
+
+
+@pytest.mark.parametrize("age", [100.0, 1000.0, 20_000.0])
+def test_a_job_that_hardly_ends_goes_on_for_the_time_asked_about(age: float) -> None:
+    """Of a job that goes on for a day a minute more is foretold, however coarse the scale is at its age."""
+    curve = Curve.of([0.0] * NEVER)
+    assert curve.remaining(step_before(age), 60.0) == pytest.approx(60.0)
+
+
+def test_nothing_seen_is_the_guess() -> None:
+    """Before anything is seen the median is about the one that was guessed."""
+    for guess in (20.0, 60.0, 600.0):
+        assert Durations(guess).curve().quantile(0.5) == pytest.approx(guess, rel=0.2)
+
+
+@populations
+def test_a_hundred_ends_show_the_median(draw: Callable[[random.Random], float]) -> None:
+    """After a hundred jobs, looked at now and then, the median is known to a quarter."""
+    rng = random.Random(3)
+    durations = Durations(60.0)
+    observe(durations, (draw(rng) for _ in range(100)), rng)
+    truth = statistics.median(draw(rng) for _ in range(10_000))
+    assert durations.curve().quantile(0.5) == pytest.approx(truth, rel=0.25)
+    assert durations.ends == 100
+
+
+@populations
+def test_what_is_seen_brings_belief_closer_to_the_truth(draw: Callable[[random.Random], float]) -> None:
+    """The largest gap between the curve and the truth is smaller after 150 jobs than before the first, and small."""
+    rng = random.Random(4)
+    drawn = sorted(draw(rng) for _ in range(5000))
+
+    def error(curve: Curve) -> float:
+        truth = (sum(lifetime <= age for lifetime in drawn) / len(drawn) for age in AGES)
+        # Of what always takes the same time a look tells no more than between which steps it ended.
+        return statistics.fmean(abs(have - want) for have, want in zip(curve.ended, truth, strict=True))
+
+    durations = Durations(60.0)
+    before = error(durations.curve())
+    observe(durations, (draw(rng) for _ in range(150)), rng)
+    assert error(durations.curve()) < min(0.02, before)
+
+
+def test_two_sorts_of_jobs_are_told_apart() -> None:
+    """Where half of the jobs take 20 s and half 300 s, it comes to be known that hardly any end in between."""
+    rng = random.Random(5)
+    durations = Durations(60.0)
+    observe(durations, (lognormal(rng, rng.choice((20.0, 300.0)), 0.25) for _ in range(300)), rng)
+    curve = durations.curve()
+    assert curve.ended[step_after(45.0)] == pytest.approx(0.5, abs=0.1)
+    assert curve.ended[step_after(150.0)] - curve.ended[step_after(45.0)] < 0.1
+    # Of a job that still runs after 60 s it is known that it is one of the long ones.
+    assert curve.quantile(0.5, step_after(60.0)) == pytest.approx(300.0, rel=0.2)
+
+
+@populations
+@pytest.mark.parametrize("jobs", [0, 20])
+def test_a_job_that_still_runs_moves_ends_later(jobs: int, draw: Callable[[random.Random], float]) -> None:
+    """A look that finds a job running makes it less likely that the next one is over by then, and no end sooner."""
+    rng = random.Random(8)
+    durations = Durations(60.0)
+    observe(durations, (draw(rng) for _ in range(jobs)), rng)
+    before = durations.curve()
+    now = step_before(before.quantile(0.6))
+    durations.saw_running(0, now)
+    after = durations.curve()
+    assert after.ended[now] < before.ended[now]
+    assert all(after.quantile(share) >= before.quantile(share) for share in (0.1, 0.5, 0.9))
+    assert durations.ends == jobs
+
+
+def test_jobs_that_run_on_and_on_are_learned_from() -> None:
+    """Without a single end, jobs found running after ten minutes push the expected end beyond that."""
+    durations = Durations(60.0)
+    for _ in range(5):
+        durations.saw_running(0, step_before(60.0))
+        durations.saw_running(step_before(60.0), step_before(600.0))
+    assert durations.curve().quantile(0.5) > 600.0
+
+
+@pytest.mark.parametrize(("old", "new"), [(60.0, 400.0), (400.0, 60.0)])
+def test_a_service_that_changes_is_followed(old: float, new: float) -> None:
+    """However much was seen of the old durations, sixty jobs are enough to believe the new ones."""
+    rng = random.Random(6)
+    durations = Durations(60.0)
+    observe(durations, (lognormal(rng, old, 0.4) for _ in range(600)), rng)
+    assert durations.curve().quantile(0.5) == pytest.approx(old, rel=0.25)
+    observe(durations, (lognormal(rng, new, 0.4) for _ in range(60)), rng)
+    assert durations.curve().quantile(0.5) == pytest.approx(new, rel=0.4)
+
+
+def test_what_nobody_had_thought_possible_is_learned() -> None:
+    """A hundred jobs that all run on for hours, after hundreds that took a minute, are no contradiction."""
+    durations = learned([(step_before(55.0), step_after(60.0), True, 500)])
+    durations.curve()
+    for _ in range(100):
+        durations.saw_running(0, step_before(7200.0))
+    assert durations.curve().quantile(0.5) > 7200.0
+
+
+def test_jobs_that_were_given_up_are_forgotten_with_the_rest() -> None:
+    """Thousands of jobs that nobody waited for to the end do not outweigh later ones that were seen to end."""
+    alive = step_before(270.0)
+    durations = Durations(60.0)
+    for _ in range(3000):
+        durations.saw_running(0, step_before(30.0))
+    for _ in range(40):
+        for _ in range(75):
+            durations.saw_end(0, step_after(20.0))
+            durations.saw_running(0, alive)
+            durations.saw_end(alive, step_after(330.0))
+        durations.curve()
+    assert durations.curve().ended[step_after(45.0)] == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_same_sightings_teach_the_same() -> None:
+    """What is learned depends on nothing but what was seen."""
+    seen: list[Any] = [(0, 20, False, 5), (20, 30, True, 3), (0, 12, True, 9)]
+    assert learned(seen).curve().ended == learned(seen).curve().ended
+    assert math.isclose(learned(seen).ends, 12)
