@@ -166,7 +166,7 @@ class Stretched:
     def gap(self, step: int, group: int) -> float:
         """Return how many seconds after a look at a step the next one comes."""
         schedule = self.cheaper if (group + 0.5) / GROUPS < self.share else self.dearer
-        return max(self.load.min_interval, schedule.gap(step))
+        return schedule.gap(step)
 
     @property
     def life(self) -> float:

@@ -18,7 +18,7 @@ import attrs
 
 from cmsapi.jobs.durations import AGES, NEVER, Curve
 
-# Beyond this share of jobs that are over, ages are guessed from the age itself.
+# Beyond this share of jobs that are over, and beyond the scale, ages are guessed from the age itself.
 _TAIL = 0.9
 _PATIENCE = 1.6
 
@@ -33,6 +33,7 @@ class Schedule:
         looks: Looks that a job still needs, weighted with the share that still runs.
         cost: Price of those looks and lateness together, weighted likewise.
         price: What a look costs, in seconds of lateness.
+        min_gap: Seconds between two looks at the least.
     """
 
     curve: Curve
@@ -40,15 +41,16 @@ class Schedule:
     looks: Sequence[float]
     cost: Sequence[float]
     price: float
+    min_gap: float
 
     def gap(self, step: int) -> float:
         """Return how many seconds after a look at a step the next one comes."""
-        age = AGES[step]
-        following = AGES[self.following[step]]
-        if age > 0 and self.curve.ended[step] > _TAIL:
+        age, last = AGES[step], step == NEVER - 1
+        following = _PATIENCE * age if last else AGES[self.following[step]]
+        if age > 0 and not last and self.curve.ended[step] > _TAIL:
             # What is longer than nearly all others is not foretold by them.
-            following = min(following, max(_PATIENCE * age, AGES[min(step + 1, NEVER - 1)]))
-        return following - age
+            following = min(following, max(_PATIENCE * age, AGES[step + 1]))
+        return max(self.min_gap, following - age)
 
     def expected_looks(self, step: int) -> float:
         """Return how many looks a job that ran at a step still needs."""
@@ -83,8 +85,12 @@ def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
     last = NEVER - 1
     ended, area = curve.ended, curve.area
     cost, looks, following = [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
+    # What still runs at the end of the scale needs one more look.
+    looks[last] = curve.running(last)
+    cost[last] = price * looks[last]
     # Cost at t and what is later than it, without what depends on the look before.
     later = list(area)
+    later[last] += cost[last]
     nearest = furthest = last
     for step in range(last - 1, -1, -1):
         age, over = AGES[step], ended[step]
@@ -100,4 +106,4 @@ def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
         cost[step] = price * running + best - area[step] + over * age
         looks[step] = running + looks[chosen]
         later[step] = area[step] + cost[step]
-    return Schedule(curve, following, looks, cost, price)
+    return Schedule(curve, following, looks, cost, price, min_gap)

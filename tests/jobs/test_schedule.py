@@ -1,0 +1,149 @@
+"""The cheapest ages at which to look at a job, next to all others."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after
+from cmsapi.jobs.schedule import Schedule, solve
+
+LAST = NEVER - 1
+thorough = settings(max_examples=25, deadline=None, derandomize=True)
+prices = st.sampled_from([0.01, 1.0, 7.0, 60.0, 1000.0, 100_000.0])
+gaps = st.sampled_from([0.5, 5.0, 30.0, 400.0])
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> Curve:
+    """Draw a distribution of durations: jobs end in a few bursts, or evenly in between, and some may never end."""
+    bursts = draw(
+        st.lists(st.tuples(st.integers(1, LAST), st.integers(0, 8), st.integers(1, 9)), min_size=1, max_size=6)
+    )
+    never = draw(st.sampled_from([0, 0, 1, 5]))
+    ends = [0.0] * (NEVER + 8)
+    for step, width, weight in bursts:
+        for offset in range(width + 1):
+            ends[step + offset] += weight / (width + 1)
+    whole = sum(ends) + never
+    ended, share = [], 0.0
+    for step in range(NEVER):
+        share += ends[step] / whole
+        ended.append(min(1.0, share))
+    return Curve.of(ended)
+
+
+def believed(median: float = 60.0) -> Curve:
+    """Return what is believed before anything was seen."""
+    return Durations(median).curve()
+
+
+def unseen(curve: Curve, step: int, age_step: int) -> float:
+    """Integrate the share of jobs that ended between two looks over the time between, step by step."""
+    begun = curve.ended[step]
+    return sum(
+        0.5 * ((curve.ended[at] - begun) + (curve.ended[at + 1] - begun)) * (AGES[at + 1] - AGES[at])
+        for at in range(step, age_step)
+    )
+
+
+def cheapest(curve: Curve, price: float, min_gap: float) -> list[float]:
+    """Try every age for every next look, and return the least cost by the step of the last look."""
+    cost = [math.inf] * NEVER
+    cost[LAST] = price * curve.running(LAST)
+    for step in reversed(range(LAST)):
+        late = 0.0
+        for following in range(step + 1, NEVER):
+            at = following - 1
+            rise = curve.ended[at] + curve.ended[following] - 2.0 * curve.ended[step]
+            late += 0.5 * rise * (AGES[following] - AGES[at])
+            if AGES[following] - AGES[step] >= min_gap or following == LAST:
+                cost[step] = min(cost[step], price * curve.running(step) + late + cost[following])
+    return cost
+
+
+def walk(schedule: Schedule, step: int = 0) -> list[int]:
+    """Return the steps of the looks at a job that never ends."""
+    steps = [step]
+    while steps[-1] < LAST:
+        steps.append(schedule.following[steps[-1]])
+    return steps
+
+
+@thorough
+@given(curves(), prices, gaps)
+def test_no_schedule_is_cheaper(curve: Curve, price: float, min_gap: float) -> None:
+    """From every age the schedule costs what the best of all schedules costs."""
+    schedule, best = solve(curve, price, min_gap), cheapest(curve, price, min_gap)
+    # Areas of hours are subtracted from each other, so that rounding grows with them.
+    assert list(schedule.cost) == pytest.approx(best, rel=1e-6, abs=1e-6 * AGES[LAST])
+
+
+@thorough
+@given(curves(), prices, gaps)
+def test_a_schedule_costs_what_it_says(curve: Curve, price: float, min_gap: float) -> None:
+    """Followed look by look, it takes as many looks and as much lateness as it foretells."""
+    schedule = solve(curve, price, min_gap)
+    steps = walk(schedule)
+    late = sum(unseen(curve, before, after) for before, after in pairwise(steps))
+    looks = sum(curve.running(step) for step in steps)
+    assert schedule.expected_looks(0) == pytest.approx(looks, rel=1e-6)
+    assert schedule.lateness == pytest.approx(late, rel=1e-3, abs=1e-6 * AGES[LAST])
+    assert schedule.looks_within(0, AGES[LAST]) <= looks * (1 + 1e-6)
+
+
+@thorough
+@given(curves(), st.tuples(prices, prices), gaps)
+def test_a_dearer_look_is_not_taken_more_often(curve: Curve, two: tuple[float, float], min_gap: float) -> None:
+    """When the price of a look rises, there are no more of them, and no less lateness."""
+    cheap, dear = (solve(curve, price, min_gap) for price in sorted(two))
+    for step in range(0, LAST, 7):
+        assert dear.looks[step] <= cheap.looks[step] + 1e-6
+    assert dear.lateness >= cheap.lateness - 1e-6 * AGES[LAST]
+
+
+@thorough
+@given(curves(), prices, gaps)
+def test_looks_are_apart(curve: Curve, price: float, min_gap: float) -> None:
+    """Between two looks lies the least gap, up to the end of the scale and beyond it."""
+    schedule = solve(curve, price, min_gap)
+    for step in range(NEVER):
+        assert schedule.following[step] > step or step == LAST
+        assert schedule.gap(step) >= min_gap
+
+
+@thorough
+@given(curves(), prices, gaps, st.integers(0, LAST))
+def test_a_job_that_runs_needs_a_look(curve: Curve, price: float, min_gap: float, step: int) -> None:
+    """However old a job is, at least one more look at it is expected."""
+    assert solve(curve, price, min_gap).expected_looks(step) >= 1.0 - 1e-9
+
+
+@thorough
+@given(curves(), prices, st.integers(0, LAST), st.floats(0.0, 5000.0), st.floats(0.0, 5000.0))
+def test_a_longer_span_holds_more_looks(curve: Curve, price: float, step: int, first: float, second: float) -> None:
+    """Looks within a span grow with it, and never exceed all of them."""
+    schedule = solve(curve, price, 5.0)
+    shorter, longer = sorted((first, second))
+    assert schedule.looks_within(step, shorter) <= schedule.looks_within(step, longer)
+    assert schedule.looks_within(step, longer) <= schedule.expected_looks(step) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("price", [1.0, 20.0, 400.0])
+def test_what_outlives_nearly_all_is_still_looked_at(price: float) -> None:
+    """A job that is older than nearly all others is looked at before its age doubles, also beyond the scale."""
+    schedule = solve(believed(), price, 5.0)
+    for step in range(step_after(5000.0), NEVER):
+        assert 5.0 <= schedule.gap(step) <= AGES[step]
+
+
+def test_a_constant_hazard_is_looked_at_evenly() -> None:
+    """Where jobs end at any age alike, the best gap is about the square root of twice the price over the hazard."""
+    mean, price = 200.0, 4.0
+    curve = Curve.of([1.0 - math.exp(-age / mean) for age in AGES])
+    schedule = solve(curve, price, 1.0)
+    for age in (20.0, 60.0, 150.0):
+        assert schedule.gap(step_after(age)) == pytest.approx(math.sqrt(2.0 * price * mean), rel=0.3)
