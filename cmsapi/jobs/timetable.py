@@ -135,6 +135,14 @@ class Row:
         """When its first job is due."""
         return next(iter(self.watches)).looked_at + self.gap if self.watches else math.inf
 
+    def add(self, watch: Watch) -> None:
+        """Take up a job, as a rule the one that was looked at last."""
+        last = next(reversed(self.watches), watch)
+        self.watches[watch] = None
+        if watch.looked_at < last.looked_at:
+            # Nobody had waited for it for a while.
+            self.watches = OrderedDict.fromkeys(sorted(self.watches, key=lambda watch: watch.looked_at))
+
 
 class Timetable:
     """Keep the due times of all jobs of an account.
@@ -157,7 +165,7 @@ class Timetable:
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = Row(*key, gap=self._gap(*key))
-        row.watches[watch] = None
+        row.add(watch)
         watch.row = row
         self._apart.discard(watch)
 
