@@ -60,6 +60,8 @@ class Admission:
     def open(self, backlog: Backlog) -> None:
         """Announce jobs that will be launched."""
         self._backlogs.append(backlog)
+        # What an old plan had left may have been used since.
+        self._spare = -math.inf
 
     def close(self, backlog: Backlog) -> None:
         """Forget what will not be launched any more."""
@@ -99,7 +101,10 @@ class Admission:
             if entry in self._waiters:
                 self._waiters.remove(entry)
             elif not waiter.cancelled():
-                self.launched(backlog, None)
+                backlog.waiting += 1
+                backlog.launching -= 1
+            # Somebody else may fit now.
+            self._wake()
             raise
 
     def launched(self, backlog: Backlog, key: LoadKey | None) -> None:
@@ -110,8 +115,8 @@ class Admission:
             key: What kind of job it was, if it was one.
         """
         backlog.launching -= 1
-        if key is not None and backlog.key != key:
-            backlog.key = key
+        if key is None or backlog.key != key:
+            backlog.key = key or backlog.key
             self._wake()
 
     def serve(self, spare: float, lives: Mapping[LoadKey, float], *, running: bool) -> None:
