@@ -46,9 +46,8 @@ _GUESS = 0.3
 # The mixture has to foretell so much better, in nats, before it is believed: it has more to fit with.
 _DOUBT = 20.0
 _LARGEST_LEAD = 30.0
-# No weight falls below this, and of more ends than this the mixture forgets half, so that a service that changes is
-# followed.
-_FAINTEST, _MEMORY = 1e-60, 2000.0
+# Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
+_MEMORY = 400.0
 _SWEEPS = 3
 _NOTHING = 1e-9
 
@@ -125,7 +124,8 @@ class Durations:
 
     def __init__(self, guess: float) -> None:
         around = [math.exp(-0.5 * (math.log(median / guess) / _WIDTH) ** 2) for median in _MEDIANS]
-        self._shapes = _normal([near * trust for trust in (*_SPREADS.values(), *_SHAPES.values()) for near in around])
+        # Logarithms of weights: what has foretold badly for long would be nothing, and could never be believed again.
+        self._shapes = [math.log(near * trust) for trust in (*_SPREADS.values(), *_SHAPES.values()) for near in around]
         self._guess = [_GUESS * weight for weight in _normal(around * len(_PARTS))]
         self._parts = _normal([1.0] * len(self._guess))
         # How much better than the other the mixture has foretold what was seen, in nats.
@@ -178,12 +178,11 @@ class Durations:
             low, high = (-now, NEVER) if now < 0 else (before, now)
             self._lead += count * math.log(_given(self._parts, parts, before, low, high))
             single = _share(shapes, before, low, high)
-            # In proportion to the best, so that a high power cannot leave nothing of all weights.
-            best = max(single)
-            weights = [weight * (share / best) ** count for weight, share in zip(self._shapes, single, strict=True)]
-            foretold = sum(weights)
-            self._lead -= math.log(foretold) + count * math.log(best)
-            self._shapes = [max(_FAINTEST, weight / foretold) for weight in weights]
+            before_it = _log_sum(self._shapes)
+            self._shapes = [
+                weight + count * math.log(share) for weight, share in zip(self._shapes, single, strict=True)
+            ]
+            self._lead -= _log_sum(self._shapes) - before_it
         self._lead = max(-_LARGEST_LEAD, min(_LARGEST_LEAD, self._lead))
         for _ in range(_SWEEPS):
             self._sweep(parts)
@@ -209,10 +208,12 @@ class Durations:
         self.ends /= 2
         self._between = Counter({seen: count / 2 for seen, count in self._between.items()})
         self._running = Counter({step: count / 2 for step, count in self._running.items()})
+        self._shapes = [weight / 2 for weight in self._shapes]
 
     def _foretell(self) -> list[float]:
         exponent = 1.0 + (_SHARPNESS - 1.0) * _FADES / (_FADES + self.ends)
-        weights = _normal([weight**exponent for weight in self._shapes])
+        most = max(self._shapes)
+        weights = _normal([math.exp(exponent * (weight - most)) for weight in self._shapes])
         # Nearly all of them are next to nothing.
         likely = [(cell, weight) for cell, weight in enumerate(weights) if weight > 1e-4]
         trust = 1.0 / (1.0 + math.exp(_DOUBT - self._lead))
@@ -239,6 +240,11 @@ def _given(weights: Row, rows: Sequence[Row], before: int, low: int, high: int) 
     inside = sum(w * (upper - lower) for w, lower, upper in zip(weights, rows[low], rows[high], strict=True))
     running = sum(w * (1.0 - begun) for w, begun in zip(weights, rows[before], strict=True))
     return (inside + _NOTHING) / (running + _NOTHING)
+
+
+def _log_sum(logarithms: Sequence[float]) -> float:
+    most = max(logarithms)
+    return most + math.log(sum(math.exp(each - most) for each in logarithms))
 
 
 def _normal(weights: Sequence[float]) -> list[float]:
