@@ -128,9 +128,7 @@ class Admission:
             running: Whether any job runs.
         """
         self._lives = lives
-        # Of what kind these are is not known yet, so that they are not among what runs.
-        unknown = sum(backlog.launching for backlog in self._backlogs if backlog.key is None)
-        self._spare = spare - unknown * _UNKNOWN_LIFE
+        self._spare = spare
         alone = not running and not any(backlog.launching for backlog in self._backlogs)
         # When nothing runs there is nothing to wait for but the limits, which the launch waits for itself.
         while self._waiters and (alone or self._fits(self._waiters[0][1])):
@@ -144,6 +142,9 @@ class Admission:
         return self._lives.get(backlog.key, _UNKNOWN_LIFE) if backlog.key is not None else _UNKNOWN_LIFE
 
     def _fits(self, backlog: Backlog) -> bool:
+        if backlog.key is None and backlog.launching:
+            # The first one shows of what kind they are, and so what they take.
+            return False
         return self._spare >= self._life(backlog)
 
     def _take(self, backlog: Backlog) -> None:
