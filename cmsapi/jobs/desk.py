@@ -313,8 +313,11 @@ class Desk:
 
     def read_page(self, listing: Listing) -> None:
         """Begin to read a page of a list for all jobs that it shows."""
-        with contextlib.suppress(ClientClosedError):
+        try:
             self.start(self._read_page(listing))
+        except ClientClosedError:
+            # Another client may wait for jobs on it.
+            self.pacer.page_failed(listing)
 
     async def _read_page(self, listing: Listing) -> None:
         demand = Demand(priority=Priority.POLL, max_attempts=1)
@@ -323,10 +326,11 @@ class Desk:
             page = await self._core.page(
                 Keyword, "list_keywords", path, number=listing.number, limit=LARGEST_PAGE, demand=demand
             )
-        except CMSError:
-            # The jobs are none the wiser; the page is read again later.
+        except BaseException as error:
             self.pacer.page_failed(listing)
-            return
+            if isinstance(error, CMSError):
+                return
+            raise
         # What it shows was shown to the jobs when it was decoded.
         self.pacer.page_read(listing)
         if page.has_more and self.pacer.lost:

@@ -45,8 +45,12 @@ _GUESSES: Mapping[JobKind, float] = {
 _FRESH, _STALE = 1.0, 15.0
 # Where looks wait for permits, whether there is room for more is asked as often as this.
 _SOON = 0.1
-_SCOUT_FIRST, _SCOUT_GROWTH, _SCOUTS_AT_ONCE, _SCOUTED = 8.0, 1.4, 3, 15
+# Shortages that are not further apart than this are one.
+_ONE_SHORTAGE = 300.0
+_SCOUT_FIRST, _SCOUT_GROWTH, _SCOUTS_AT_ONCE, _SCOUTS, _SCOUTED = 8.0, 1.4, 3, 75, 15
 _LONGEST_RETRY = 120.0
+# A page of which nothing is expected is read once an hour all the same.
+_LONGEST_UNSEEN = 3600.0
 _EXPLORED_AT_ONCE = 8
 # Searches that are read early take so many requests for a look at the status now and then.
 _READ_LATE = 0.1
@@ -89,6 +93,8 @@ class Pacer:
         self._by_target: dict[tuple[JobKind, str], list[Watch]] = {}
         self._scouts: Counter[JobKind] = Counter()
         self._paces: dict[LoadKey, Pace] = {}
+        # When looks at jobs were last planned to be rare.
+        self._short: dict[LoadKey, float] = {}
         self._planned_at = -math.inf
         self._crowded_until = -math.inf
         self._changed = True
@@ -216,16 +222,24 @@ class Pacer:
         """Note that a page was read; jobs that it did not show are looked at by themselves."""
         page = self.pages.page(listing)
         if page is not None:
-            for watch in tuple(page.watches):
-                if watch.looked_at < page.asked_at:
-                    self.pages.forget(watch)
-                    self._displace(watch)
-                    self._place(watch)
+            page.reading, page.failures = False, 0
+            self._part([watch for watch in page.watches if watch.looked_at < page.asked_at])
         self._retime(listing)
 
     def page_failed(self, listing: Listing) -> None:
-        """Note that a page could not be read."""
+        """Note that a page could not be read; its jobs are looked at by themselves when that happens again."""
+        page = self.pages.page(listing)
+        if page is not None:
+            page.reading, page.failures = False, page.failures + 1
+            if page.failures > 1:
+                self._part(list(page.watches))
         self._retime(listing)
+
+    def _part(self, watches: Sequence[Watch]) -> None:
+        for watch in watches:
+            self.pages.forget(watch)
+            self._displace(watch)
+            self._place(watch)
 
     @property
     def lost(self) -> bool:
@@ -248,7 +262,10 @@ class Pacer:
         if not self.pages.worth_finding:
             return
         lost = [watch for watch in self._lost() if watch not in self._looking and self.stretches(watch)]
-        for watch in self._rng.sample(lost, min(len(lost) // 2, _EXPLORED_AT_ONCE)):
+        # One look shows the page of a job, if any does.
+        new = [watch for watch in lost if not watch.explored and not watch.failures]
+        for watch in self._rng.sample(new, min(len(new) // 2, _EXPLORED_AT_ONCE)):
+            watch.explored = True
             self._displace(watch)
             due = max(now, watch.looked_at + watch.policy.min_interval)
             self._timetable.set(watch, due, "its page may have a list that shows many jobs at once")
@@ -394,7 +411,10 @@ class Pacer:
         for page in self.pages.shared():
             self._time_page(page, now)
         for key, pace in self._paces.items():
-            if pace.stretched and not (key in before and before[key].stretched):
+            if not pace.stretched:
+                continue
+            last, self._short[key] = self._short.get(key, -math.inf), now
+            if now - last > _ONE_SHORTAGE and not (key in before and before[key].stretched):
                 event = Throttled(kind=key[0].value, jobs=pace.load.count, interval=pace.gap(0, 0))
                 for hooks in {watch.subject.hooks for watch in self._watches if watch.key == key}:
                     hooks(event)
@@ -437,23 +457,24 @@ class Pacer:
                 return
             self._displace(watch)
             if watch.failures:
-                delay = min(watch.policy.max_interval * 2.0 ** (watch.failures - 1), _LONGEST_RETRY)
+                delay = min(watch.policy.max_interval * 2.0 ** min(watch.failures - 1, 10), _LONGEST_RETRY)
                 self._timetable.set(watch, watch.looked_at + delay, "the last look failed")
             else:
                 self._place(watch)
             self._wind()
 
     def _scout(self, watch: Watch) -> None:
-        if watch.launched and not watch.step and self.durations[watch.kind].ends < _SCOUTED:
-            number = self._scouts[watch.kind]
+        number = self._scouts[watch.kind]
+        if watch.launched and not watch.step and self.durations[watch.kind].ends < _SCOUTED and number < _SCOUTS:
             self._scouts[watch.kind] += 1
             age = _SCOUT_FIRST * _SCOUT_GROWTH ** (number // _SCOUTS_AT_ONCE)
-            self._timetable.set(watch, watch.since + age, "the first of a kind show how long they take")
+            due = max(watch.since + age, watch.looked_at + watch.policy.min_interval)
+            self._timetable.set(watch, due, "the first of a kind show how long they take")
 
     def _time_page(self, page: Page, now: float) -> None:
         policy = next(iter(page.watches)).policy
         pace = self._paces.get((JobKind.KEYWORD_ANALYSIS, policy))
-        longest = math.inf if pace is not None and pace.stretched else policy.max_interval
+        longest = _LONGEST_UNSEEN if pace is not None and pace.stretched else policy.max_interval
         page.time(now, self.durations[JobKind.KEYWORD_ANALYSIS].curve(), policy.min_interval, longest)
 
     def _retime(self, listing: Listing) -> None:
@@ -486,7 +507,8 @@ class Pacer:
     def _next_moment(self) -> float:
         if not self._watches and not self.admission.waiting:
             return math.inf
-        moments = [max(self._timetable.earliest(), self._crowded_until), *(page.due for page in self.pages.shared())]
+        earliest = min([self._timetable.earliest(), *(page.due for page in self.pages.shared())])
+        moments = [max(earliest, self._crowded_until)]
         if self._changed:
             moments.append(self._planned_at + _FRESH)
         elif self.admission.waiting or any(pace.stretched for pace in self._paces.values()):
@@ -501,10 +523,6 @@ class Pacer:
         if now >= self._planned_at + (_FRESH if self._changed else _STALE):
             self._replan(now)
         self._begin(now)
-        for page in tuple(self.pages.shared()):
-            if page.due <= now:
-                page.due, page.asked_at = math.inf, now
-                next(iter(page.watches)).subject.read_page(page.listing)
         self._wind()
 
     def _begin(self, now: float) -> None:
@@ -514,6 +532,11 @@ class Pacer:
         """
         limiter = self._find_limiter()
         room = max(0.0, limiter.windows.per_second - limiter.queue(Priority.POLL))
+        for page in [page for page in self.pages.shared() if page.due <= now]:
+            if room:
+                room -= 1
+                page.due, page.asked_at, page.reading = math.inf, now, True
+                next(iter(page.watches)).subject.read_page(page.listing)
         due = self._timetable.take(now, room)
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)

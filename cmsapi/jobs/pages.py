@@ -37,15 +37,19 @@ class Page:
         watches: The jobs.
         asked_at: When it was last asked for.
         due: When to ask next.
+        reading: Whether it is being asked for.
+        failures: How often in a row it could not be read.
     """
 
     listing: Listing
     watches: dict[Watch, None] = attrs.field(factory=dict)
     asked_at: float = -math.inf
     due: float = math.inf
+    reading: bool = False
+    failures: int = 0
 
     def time(self, now: float, curve: Curve, shortest: float, longest: float) -> None:
-        """Set when to read it next.
+        """Set when to read it next, unless it is being read.
 
         Args:
             now: Time of the loop.
@@ -53,6 +57,8 @@ class Page:
             shortest: Seconds between two reads at the least.
             longest: Seconds between two looks at a job at the most.
         """
+        if self.reading:
+            return
         # Jobs of nearly the same age count as one of several times the weight.
         alike = Counter((watch.known, round(watch.since)) for watch in self.watches)
 

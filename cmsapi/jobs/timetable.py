@@ -79,6 +79,7 @@ class Watch:
         known: Age at which it was last seen running, rounded down.
         failures: Looks that failed since one succeeded.
         refusals: Early reads that were refused.
+        explored: Whether it was looked at to learn on which page it is.
         due: A time of its own, if it has one.
         why: Why then.
         row: Where it stands, if it stands in a row.
@@ -96,6 +97,7 @@ class Watch:
     known: int = 0
     failures: int = 0
     refusals: int = 0
+    explored: bool = False
     due: float | None = None
     why: str = ""
     row: Row | None = None
