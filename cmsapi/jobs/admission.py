@@ -27,6 +27,7 @@ class Backlog:
         waiting: Jobs to be launched, as far as that is known.
         slots: Jobs that may run at a time; infinity when admission decides.
         gated: Whether admission decides.
+        strict: Whether looks at its jobs cannot become rarer, so that they may take much more than others.
         key: What kind they are of; None until the first one is launched.
         launching: Jobs that are being launched.
     """
@@ -34,6 +35,7 @@ class Backlog:
     waiting: int
     slots: float
     gated: bool
+    strict: bool = False
     key: LoadKey | None = None
     launching: int = 0
 
@@ -128,7 +130,9 @@ class Admission:
             running: Whether any job runs.
         """
         self._lives = lives
-        self._spare = spare
+        # Of what kind these are is not known yet, so that they are not among what runs.
+        unknown = sum(backlog.launching for backlog in self._backlogs if backlog.key is None)
+        self._spare = spare - unknown * _UNKNOWN_LIFE
         alone = not running and not any(backlog.launching for backlog in self._backlogs)
         # When nothing runs there is nothing to wait for but the limits, which the launch waits for itself.
         while self._waiters and (alone or self._fits(self._waiters[0][1])):
@@ -142,7 +146,7 @@ class Admission:
         return self._lives.get(backlog.key, _UNKNOWN_LIFE) if backlog.key is not None else _UNKNOWN_LIFE
 
     def _fits(self, backlog: Backlog) -> bool:
-        if backlog.key is None and backlog.launching:
+        if backlog.strict and backlog.key is None and backlog.launching:
             # The first one shows of what kind they are, and so what they take.
             return False
         return self._spare >= self._life(backlog)

@@ -87,10 +87,12 @@ class Fanout(Generic[I, R]):
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
         self._spending = Spending(max_credits, desk.read_credits)
         self._desk = desk
+        strict = desk.policy.budget == "strict"
         self._backlog = Backlog(
             waiting=operator.length_hint(items, 0),
             slots=math.inf if in_flight is None else in_flight,
-            gated=in_flight is None or desk.policy.budget == "strict",
+            gated=in_flight is None or strict,
+            strict=strict,
         )
         self._errors = errors
         self._ended: asyncio.Queue[Outcome[I, R] | _Over] = asyncio.Queue()
