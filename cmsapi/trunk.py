@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import hashlib
 import random
 import weakref
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.pacers import pacer_of
+from cmsapi.jobs.remembering import Remembering
 from cmsapi.operations import OPERATIONS, OperationTable
 from cmsapi.transport.accounts import Place, place_of
 from cmsapi.transport.clock import ServerClock
@@ -102,6 +104,7 @@ class Trunk:
         self.account = account
         self._state = state
         self._place: Place | None = None
+        self._remembering: Remembering | None = None
         self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()
@@ -149,7 +152,15 @@ class Trunk:
 
     def pacer(self, limits: RateLimits) -> Pacer:
         """Return what says when to look at the jobs of the account on this loop."""
-        return pacer_of((self._state, self.digest), lambda: self.limiter(limits), self.rng)
+        pacer = pacer_of((self._state, self.digest), lambda: self.limiter(limits), self.rng)
+        if self.place.shared:
+            if pacer.remembering is None:
+                # Durations are the service's, whatever the key.
+                service = hashlib.sha256(self.account.base_url.encode()).hexdigest()[:16]
+                pacer.remembering = Remembering(lambda: place_of(self._state).state, service, pacer.durations)
+            pacer.remembering.recall()
+            self._remembering = pacer.remembering
+        return pacer
 
     async def aclose(self) -> None:
         """Close everything, once.
@@ -183,8 +194,15 @@ class Trunk:
                 if close is not None:
                     await close()
             finally:
-                if self._place is not None:
-                    await self._place.leave()
+                await self._leave()
+
+    async def _leave(self) -> None:
+        if self._place is not None:
+            try:
+                if self._remembering is not None:
+                    await self._remembering.aclose()
+            finally:
+                await self._place.leave()
 
     def __repr__(self) -> str:
         return f"{self.account.base_url}, {self._life.value}"

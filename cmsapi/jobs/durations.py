@@ -31,6 +31,8 @@ AGES: tuple[float, ...] = (0.0, *(2.0 * 1.09**step for step in range(119)))
 NEVER = len(AGES)
 
 Row: TypeAlias = Sequence[float]
+#: How many jobs ended between two steps of the scale.
+Seen: TypeAlias = "Counter[tuple[int, int]]"
 
 _MEDIANS = tuple(2.0 * 1.3**step for step in range(35))
 # Deviations of the logarithm, and what is thought of each before anything is seen.
@@ -136,6 +138,8 @@ class Durations:
         self._curve: Curve | None = None
         #: Jobs whose end was seen.
         self.ends: float = 0.0
+        #: Between which steps jobs ended whose end was seen here and was not written down yet.
+        self.unwritten: Seen = Counter()
 
     def saw_running(self, before: int, now: int) -> None:
         """Learn that a job that ran at a step still ran at a later one."""
@@ -148,10 +152,22 @@ class Durations:
     def saw_end(self, before: int, now: int) -> None:
         """Learn that a job that ran at a step was over at a later one."""
         now = max(now, before + 1)
+        self.unwritten[before, now] += 1
         self._fresh[before, now] += 1
         self._forget(before)
         self._between[before, now] += 1
         self.ends += 1
+        self._curve = None
+
+    def learn(self, seen: Seen) -> None:
+        """Learn what others have seen: between which steps so many jobs ended."""
+        for (before, now), count in seen.items():
+            # It ran from its launch to the one step, and was over at the other.
+            if before:
+                self._fresh[0, -before] += count
+            self._fresh[before, now] += count
+            self._between[before, now] += count
+            self.ends += count
         self._curve = None
 
     def curve(self) -> Curve:

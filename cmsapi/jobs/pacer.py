@@ -30,6 +30,7 @@ from cmsapi.jobs.forecast import Forecast, forecast
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.pacing import GROUPS, Load, Pace, Supply, plan
 from cmsapi.jobs.pages import Page, Pages
+from cmsapi.jobs.remembering import Remembering
 from cmsapi.jobs.timetable import Listing, LoadKey, Subject, Timetable, Watch
 from cmsapi.transport.ratelimit import Priority, RateLimiter
 
@@ -85,6 +86,8 @@ class Pacer:
         self.habits: Habits = Habits()
         self.tallies: dict[JobKind, Tally] = {kind: Tally() for kind in JobKind}
         self.durations: dict[JobKind, Durations] = {kind: Durations(_GUESSES[kind]) for kind in JobKind}
+        #: Keeps what is learned where others find it; None where there are no others.
+        self.remembering: Remembering | None = None
         self.pages: Pages = Pages()
         self.admission: Admission = Admission(self._hurry)
         self._timetable = Timetable(self._gap)
@@ -183,6 +186,8 @@ class Pacer:
             self.tallies[watch.kind].end(age, min(late, age))
             durations.saw_end(watch.known, after)
             watch.launched = False
+            if self.remembering is not None:
+                self.remembering.note()
         self.drop(watch)
 
     def failed(self, watch: Watch, *, refused: bool) -> None:

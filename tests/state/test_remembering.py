@@ -1,0 +1,116 @@
+"""What was learned about durations outlives the process that has learned it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+from cmsapi.jobs.durations import Durations, step_after, step_before
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.remembering import Remembering
+from cmsapi.sandbox import Fixed, Sandbox
+from cmsapi.state.memory import Memory, MemoryState
+
+KIND = JobKind.KEYWORD_ANALYSIS
+
+
+def learned(*ages: float) -> Durations:
+    """Learn from jobs that ended at these ages, each seen running a little before."""
+    durations = Durations(60.0)
+    for age in ages:
+        durations.saw_running(0, step_before(age * 0.8))
+        durations.saw_end(step_before(age * 0.8), step_after(age))
+    return durations
+
+
+@pytest.mark.looptime
+async def test_another_process_believes_the_same() -> None:
+    """Who reads what was written believes what the writer does."""
+    memory = Memory()
+    writer = learned(*(200.0 + number for number in range(30)))
+    await Remembering(lambda: MemoryState(memory), "service", {KIND: writer}).write()
+    reader = Durations(60.0)
+    remembering = Remembering(lambda: MemoryState(memory), "service", {KIND: reader})
+    remembering.recall()
+    await remembering.aclose()
+    assert reader.curve().ended == pytest.approx(writer.curve().ended, abs=0.02)
+    assert reader.ends == 30
+    # What was read is not written again.
+    assert not reader.unwritten
+
+
+@pytest.mark.looptime
+async def test_writers_add_up() -> None:
+    """Of processes that write at the same time none overwrites what another has written."""
+    memory = Memory()
+    writers = [learned(*[50.0 + 10 * number] * 5) for number in range(6)]
+    await asyncio.gather(
+        *(Remembering(lambda: MemoryState(memory), "service", {KIND: each}).write() for each in writers)
+    )
+    reader = Durations(60.0)
+    remembering = Remembering(lambda: MemoryState(memory), "service", {KIND: reader})
+    remembering.recall()
+    await remembering.aclose()
+    assert reader.ends == 30
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    "nonsense", [3, "text", ["3 4"], {"3": 1}, {"4 3": 1}, {"3 4": "x"}, {"3 4": -1}, {"3 400": 1}]
+)
+async def test_nonsense_in_the_state_is_no_knowledge(nonsense: object) -> None:
+    """A document that is not one of these teaches nothing and does no harm."""
+    state = MemoryState()
+    await state.swap("service", "durations keyword_analysis", None, nonsense)
+    reader = Durations(60.0)
+    remembering = Remembering(lambda: state, "service", {KIND: reader})
+    remembering.recall()
+    await remembering.aclose()
+    assert reader.ends == 0
+
+
+@pytest.mark.looptime
+async def test_old_knowledge_fades() -> None:
+    """However much is written, what stands counts as four hundred ends at the most."""
+    state = MemoryState()
+    for age in (20.0, 200.0, 2000.0):
+        durations = Durations(60.0)
+        durations.unwritten = Counter({(step_before(age), step_after(age) + 1): 300})
+        await Remembering(lambda: state, "service", {KIND: durations}).write()
+    document = await state.recall("service", "durations keyword_analysis")
+    assert sum(document.values()) <= 400
+    assert max(document, key=document.__getitem__).startswith(str(step_before(2000.0)))
+
+
+async def test_a_client_finds_what_another_one_learned(tmp_path: Path) -> None:
+    """On one file, the next client knows how long jobs take before it has seen one."""
+    sandbox = Sandbox(durations=Fixed(0.05))
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    polling = cmsapi.PollPolicy(min_interval=0.2, max_interval=0.4)
+
+    def client_of(sandbox: Sandbox) -> cmsapi.Client:
+        options = {"base_url": sandbox.base_url, "transport": sandbox.transport}
+        return cmsapi.Client(sandbox.api_key, polling=polling, state=url, **options)  # type: ignore[arg-type]
+
+    async with client_of(sandbox) as client:
+        jobs = [await client.content_ideas.search(sandbox.workspace_id, f"topic {number}") for number in range(3)]
+        waiting = asyncio.gather(*jobs)
+        await asyncio.sleep(0.3)
+        for job in jobs:
+            # A document that shows its end hastens the look at a job.
+            await client.content_ideas.get(job.target)
+        await waiting
+        assert client.jobs.plan("idea_search", 1).learned_from == 3
+
+    async def later() -> int:
+        async with client_of(sandbox) as client:
+            client.jobs.plan("idea_search", 1)
+            await asyncio.sleep(0.3)
+            return client.jobs.plan("idea_search", 1).learned_from
+
+    # On a loop of its own, where nothing is known but what the state tells.
+    assert await asyncio.to_thread(asyncio.run, later()) == 3
