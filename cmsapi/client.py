@@ -155,7 +155,9 @@ class Client:
             return trunk.pacer(settings.limits)
 
         core.witness = Witness(find_pacer)
-        desk = Desk(core, settings.polling, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing)
+        desk = Desk(
+            core, settings.polling, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal
+        )
         trunk.desks.add(desk)
         launcher = Launcher(core, desk, settings.launch)
         self.users: Users = Users(core)

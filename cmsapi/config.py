@@ -10,6 +10,7 @@ import ipaddress
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -139,17 +140,39 @@ class PollPolicy:
             )
 
 
+def _word_or_function(*allowed: str) -> Any:
+    check_word = _word(*allowed)
+
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not callable(value):
+            check_word(instance, attribute, value)
+
+    return check
+
+
 @attrs.frozen(kw_only=True)
 class LaunchPolicy:
-    """Say what a launch does when the same work is already under way.
+    """Say what a launch does when the same work is already under way, and when nobody knows whether it happened.
 
     Args:
         dedupe: `"join"` returns the running job of the same kind and target instead of paying again, `"error"`
-            refuses, `"allow"` launches regardless. Idea searches are never joined: two searches for one keyword
-            are two wishes.
+            refuses, `"allow"` launches regardless. Idea searches are joined only within an item of a named batch: two
+            searches for one keyword are two wishes.
+        settle: Seconds after a launch was sent in which it may still arrive; not before is it looked up whether it
+            did. None for the request timeout and 5 s.
+        on_unknown: What follows when it cannot be found out whether a launch happened. `"raise"` raises
+            `LaunchUnknownError`, `"repeat"` launches again, which may be paid twice; a function, sync or async, takes
+            the error and returns one of the two.
+        baseline: `"read"` reads the generation of a content before another one is launched, which takes one request
+            and tells the two apart when the answer is lost; `"none"` does not.
     """
 
     dedupe: Literal["join", "error", "allow"] = attrs.field(default="join", validator=_word("join", "error", "allow"))
+    settle: float | None = attrs.field(default=None, validator=_seconds(zero=True))
+    on_unknown: Literal["raise", "repeat"] | Callable[[Any], Any] = attrs.field(
+        default="raise", validator=_word_or_function("raise", "repeat")
+    )
+    baseline: Literal["read", "none"] = attrs.field(default="read", validator=_word("read", "none"))
 
 
 @attrs.frozen(kw_only=True)

@@ -21,6 +21,7 @@ from cmsapi.errors import ClientClosedError, ConfigError
 from cmsapi.instrumentation import Hook, Hooks, warn_of_waits
 from cmsapi.instrumentation.statistics import Tally
 from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.pacers import pacer_of
@@ -114,6 +115,7 @@ class Trunk:
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.under_way: UnderWay = UnderWay()
         self.ongoing: Ongoing = Ongoing()
+        self.journal: Journal = Journal(lambda: self.place, account.digest, account.base_url)
         # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
         self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
         self._life = Life.UNBOUND
@@ -188,6 +190,7 @@ class Trunk:
             await self.under_way.end()
             for desk in tuple(self.desks):
                 await desk.aclose()
+            await self.journal.aclose()
         finally:
             try:
                 close = getattr(self.transport, "aclose", None)

@@ -7,12 +7,14 @@ try it can be called back again.
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable
 
 import attrs
 
 from cmsapi.core import Core
-from cmsapi.errors import NotSentError
+from cmsapi.errors import LeaseLostError, NotSentError
 from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.message import Request, Response
 
@@ -25,18 +27,46 @@ class Departure:
 
     def __init__(self) -> None:
         self.departed: bool = False
+        #: Awaited before each request is handed over; what it raises keeps the request here.
+        self.before: Callable[[], Awaitable[None]] | None = None
+        #: Awaited when a request was certainly not executed.
+        self.undone: Callable[[], Awaitable[None]] | None = None
+        #: Loop time at which the first request that may have been executed left, or None.
+        self.left_at: float | None = None
+        #: Loop time after which no byte may leave any more, because others may have taken it for dead.
+        self.until: float = math.inf
 
-    async def answer(self, sending: Awaitable[Response]) -> Response:
-        """Wait for an answer; one that says that nothing happened lets the launch be called back again."""
+    async def answer(self, send: Callable[[], Awaitable[Response]]) -> Response:
+        """Send and wait for an answer; one that says that nothing happened lets the launch be called back again."""
+        if self.before is not None:
+            await self.before()
         self.departed = True
         try:
-            response = await sending
-        except NotSentError:
-            self.departed = False
+            response = await send()
+        except (NotSentError, LeaseLostError):
+            await self._stays()
             raise
         if response.status == 429:
-            self.departed = False
+            await self._stays()
         return response
+
+    def depart(self, departing: Callable[[], None]) -> None:
+        """Let the first byte leave, unless it comes too late.
+
+        Raises:
+            LeaseLostError: It does; nothing was sent.
+        """
+        if asyncio.get_running_loop().time() > self.until:
+            raise LeaseLostError(
+                "This process stood still between writing a launch down and sending it, for so long that another one "
+                "may have sent it instead. Nothing was sent here; launch again to join it."
+            )
+        departing()
+
+    async def _stays(self) -> None:
+        self.departed = False
+        if self.undone is not None:
+            await self.undone()
 
     def watching(self, core: Core) -> Core:
         """Return a core whose requests are noted here."""
@@ -51,7 +81,7 @@ class _Plain:
     departure: Departure
 
     async def send(self, request: Request) -> Response:
-        return await self.departure.answer(self.carrier.send(request))
+        return await self.departure.answer(lambda: self.carrier.send(request))
 
 
 class _Telling:
@@ -60,4 +90,5 @@ class _Telling:
         self._departure = departure
 
     async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
-        return await self._departure.answer(self._carrier.send_telling(request, departing))
+        departure = self._departure
+        return await departure.answer(lambda: self._carrier.send_telling(request, lambda: departure.depart(departing)))

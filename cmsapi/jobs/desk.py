@@ -29,6 +29,7 @@ from cmsapi.errors import (
     JobSupersededError,
     NotFoundError,
     RateLimitWaitError,
+    StateError,
     TransportError,
     UnauthorizedError,
 )
@@ -36,7 +37,8 @@ from cmsapi.instrumentation import Hooks, JobObserved
 from cmsapi.jobs.endings import VANISHED_AFTER, doubt_limit, failed, superseded, undecidable, unreadable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.job import Job, Outlook
-from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, Judgement, Trail
+from cmsapi.jobs.journaling import FOLLOW, Journal, Record
+from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, JobKind, Judgement, Trail
 from cmsapi.jobs.look import Looker
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer
@@ -45,6 +47,7 @@ from cmsapi.jobs.status import Phase
 from cmsapi.jobs.timetable import Listing
 from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt, User
 from cmsapi.models.model import Model
+from cmsapi.state.journal import Entry
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
 
@@ -68,6 +71,7 @@ class Desk:
         base_url: Where the jobs run.
         find_pacer: Finds what says when to look; it belongs to the account and the running loop.
         ongoing: What runs already; shared by clients that must not pay twice for the same work.
+        journal: What is written down of it.
     """
 
     def __init__(
@@ -77,7 +81,8 @@ class Desk:
         hooks: Hooks,
         base_url: str,
         find_pacer: Callable[[], Pacer],
-        ongoing: Ongoing | None = None,
+        ongoing: Ongoing,
+        journal: Journal,
     ) -> None:
         self.base_url = base_url
         self._core = core
@@ -89,7 +94,9 @@ class Desk:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._deciding: set[Job[Any]] = set()
         self._shut = False
-        self.ongoing: Ongoing = ongoing if ongoing is not None else Ongoing()
+        self._taking: set[Job[Any]] = set()
+        self.ongoing: Ongoing = ongoing
+        self.journal: Journal = journal
 
     # For jobs
 
@@ -156,20 +163,46 @@ class Desk:
 
     # For launches
 
+    async def read_user(self) -> User:
+        """Read whose key it is; one request."""
+        return await self._core.call(User, "get_me")
+
     async def read_credits(self) -> Credits:
         """Read the balances; one request."""
-        user = await self._core.call(User, "get_me")
-        return user.organization.credits
+        return (await self.read_user()).organization.credits
 
     def launched(self, job: Job[Any]) -> None:
         """Keep a launched job so that another launch for the same target joins it."""
-        self.ongoing.add(job, self.time())
+        for forgotten in self.ongoing.add(job, self.time()):
+            if forgotten._record is not None and not self.journal.shared:
+                # What only this process knows is not kept for ever.
+                self.journal.withdraw(forgotten._record)
+
+    def ended_elsewhere(self, job: Job[Any]) -> None:
+        """Let nobody join a job that has ended, or whose article somebody else has decided on."""
+        self.ongoing.remove(job)
+        if job._undecided and job._record is not None:
+            self.journal.saw_end(job._record, Phase.SUCCEEDED.value, "elsewhere")
+
+    def take_over(self, record: Record) -> Job[Any]:
+        """Return the job that an entry of the journal stands for, and keep it; sends nothing."""
+        entry = record.entry
+        kind = JobKind(entry.kind)
+        launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
+        target = entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target
+        trail = Trail(began=self.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
+        job: Job[Any] = Job(self, kind, target, trail)
+        if not entry.over:
+            job._record, record.job = record, job
+            self.launched(job)
+        return job
 
     def attached(self, job: Job[Any]) -> Job[Any]:
         """Keep a job that a token names likewise, or return the one that is kept for it already."""
+        job._record = Record(Entry(kind=job.kind, target=job.target, asked_at=0.0, job_id=job._trail.job_id), job=job)
         kept = self.ongoing.job((job.kind, job.target))
         if kept is None:
-            self.ongoing.add(job, self.time())
+            self.launched(job)
         elif not kept.done and kept.id == job.id and kept._trail.launched_at == job._trail.launched_at:
             return kept
         return job
@@ -184,6 +217,9 @@ class Desk:
         """Return a new job for a generation that still waits for its decision."""
         trail = attrs.evolve(job._trail, fresh=False)
         again: Job[Any] = Job(self, job.kind, job.target, trail)
+        again._record = job._record
+        if again._record is not None:
+            again._record.job = again
         self.launched(again)
         return again
 
@@ -233,6 +269,12 @@ class Desk:
     def _take_up(self, job: Job[Any]) -> None:
         if self._shut or not job._wanted or job in self._deciding:
             return
+        record = job._record
+        if record is not None and not (record.held or record.free):
+            if job not in self._taking:
+                self._taking.add(job)
+                self.start(self._take(job, record))
+            return
         pacer, trail = self.pacer, job._trail
         if job._watch is None:
             since, launched = trail.began, trail.fresh
@@ -243,6 +285,24 @@ class Desk:
         pacer.add(job._watch, at_once=job._polls == 0 and not trail.fresh)
         if job._look is not None:
             pacer.looking(job._watch)
+
+    async def _take(self, job: Job[Any], record: Record) -> None:
+        """Wait until nobody else looks at a job."""
+        try:
+            await self.journal.open(self.read_user)
+            while job._wanted and not await self.journal.take(record):  # noqa: ASYNC110  another process ends it
+                await asyncio.sleep(FOLLOW)
+        except StateError as error:
+            # Two streams of looks are better than none.
+            logger.warning("the journal cannot be read, and %r is looked at all the same: %s", job, error)
+            record.free = True
+        except CMSError as error:
+            job._wake(error)
+            self.unwant(job)
+        finally:
+            self._taking.discard(job)
+        if record.held or record.free:
+            self._take_up(job)
 
     def _age(self, trail: Trail) -> float | None:
         """Return for how many seconds a job has run that this process did not launch, None when that is not known."""
@@ -476,6 +536,18 @@ class Desk:
     def _close(self, job: Job[Any], result: Any = None, *, error: Exception | None = None) -> None:
         job._close(result, error)
         self.forget(job)
+        if job._record is not None:
+            self._write_down(job, job._record, result)
+
+    def _write_down(self, job: Job[Any], record: Record, result: Any) -> None:
+        review = result if isinstance(result, GenerationReview) else None
+        if job._phase is not Phase.REVIEW:
+            status = "undecided" if job._phase is Phase.UNKNOWN else job._phase.value
+            self.journal.saw_end(record, status, review.decision if review is not None else None)
+            return
+        self.journal.saw_review(record)
+        if review is not None:
+            review._decided = lambda decision: self.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
 
 
 def _hopeless(error: CMSError) -> object:

@@ -18,6 +18,7 @@ import attrs
 
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
+from cmsapi.jobs.journaling import Record
 from cmsapi.jobs.kinds import JobKind, Trail
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
@@ -89,6 +90,7 @@ class Job(Generic[R]):
 
     __slots__ = (
         "__weakref__",
+        "_adopted",
         "_closed",
         "_error",
         "_followers",
@@ -100,6 +102,7 @@ class Job(Generic[R]):
         "_on_review",
         "_phase",
         "_polls",
+        "_record",
         "_result",
         "_since",
         "_state",
@@ -119,6 +122,9 @@ class Job(Generic[R]):
         self._since = trail.began
         self._observed_at: float | None = None
         self._polls = 0
+        # What the journal says of it, or None when nobody wrote it down.
+        self._record: Record | None = None
+        self._adopted = False
         # Its place in the schedule, once somebody has waited for it.
         self._watch: Watch | None = None
         # Each gets None when the job is over, or the error that ends its waiting.
@@ -160,6 +166,11 @@ class Job(Generic[R]):
             watched=self._trail.watched,
             base_url=self._keeper.base_url,
         ).spell()
+
+    @property
+    def adopted(self) -> bool:
+        """Whether it is a generation found after an answer was lost that may be a colleague's."""
+        return self._adopted
 
     @property
     def done(self) -> bool:

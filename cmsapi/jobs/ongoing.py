@@ -46,6 +46,10 @@ class Sending:
 TRACES: ContextVar[list[Sending] | None] = ContextVar("cmsapi_launches", default=None)
 
 
+#: The batch and the item for which a task launches, so that the journal can say so.
+ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
+
+
 class Ongoing:
     """Remember what is being launched and what runs, by kind and target."""
 
@@ -57,14 +61,15 @@ class Ongoing:
         """Return the job for a target, or None."""
         return self._jobs.get(key)
 
-    def add(self, job: Job[Any], now: float) -> None:
-        """Remember a launched job."""
-        jobs = self._jobs
+    def add(self, job: Job[Any], now: float) -> list[Job[Any]]:
+        """Remember a launched job, and return those that are forgotten now."""
+        jobs, forgotten = self._jobs, []
         while jobs and next(iter(jobs.values()))._trail.began < now - FORGOTTEN_AFTER:
-            jobs.popitem(last=False)
+            forgotten.append(jobs.popitem(last=False)[1])
         key = (job.kind, job.target)
         jobs[key] = job
         jobs.move_to_end(key)
+        return forgotten
 
     def remove(self, job: Job[Any]) -> None:
         """Forget a job, unless another one has taken its place."""

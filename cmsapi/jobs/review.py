@@ -48,7 +48,7 @@ class GenerationReview:
         content: The content as it was read after `confirm()`, else None.
     """
 
-    __slots__ = ("_core", "content", "content_id", "decision", "generation")
+    __slots__ = ("_core", "_decided", "content", "content_id", "decision", "generation")
 
     def __init__(self, core: Core, content_id: str, generation: Generation, decision: Decision | None = None) -> None:
         self._core = core
@@ -56,6 +56,8 @@ class GenerationReview:
         self.generation: Generation = generation
         self.decision: Decision | None = decision
         self.content: Content | None = None
+        # Told when it is decided.
+        self._decided: Callable[[str], None] | None = None
 
     def __repr__(self) -> str:
         return f"<GenerationReview of {self.content_id}: {self.generation.status}, decision {self.decision}>"
@@ -140,16 +142,21 @@ class GenerationReview:
                     return
                 raise
             else:
-                self.decision = wish
                 self.generation = attrs.evolve(self.generation, status=goal)
+                self._note(wish)
                 return
 
     def _settled(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus, doubt: Exception | None) -> bool:
         """Tell whether the generation is where it was to go, and note who brought it there."""
         status = self.generation.status
         if status in _DECIDED and self.decision in (None, "leave"):
-            self.decision = wish if status == goal and doubt is not None else "elsewhere"
+            self._note(wish if status == goal and doubt is not None else "elsewhere")
         return status == goal
+
+    def _note(self, decision: Decision) -> None:
+        self.decision = decision
+        if self._decided is not None:
+            self._decided(decision)
 
     async def _read_again(self, reason: CMSError | None) -> None:
         try:

@@ -40,6 +40,7 @@ class ContentIdeaSearches:
                 path={"workspaceId": workspace_id},
                 body=body,
                 joins=False,
+                workspace=workspace_id,
             )
         )
 

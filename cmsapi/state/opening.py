@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -41,7 +42,8 @@ def open_state(url: str) -> State:
     if url == MEMORY:
         from cmsapi.state.memory import MemoryState
 
-        return MemoryState()
+        # Whoever runs in the same process is alive; closing gives back what a client held.
+        return MemoryState(life=math.inf)
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from itertools import count
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs import AsCompleted, Fanout, Job, Outcome
+from cmsapi.jobs import AsCompleted, ContentIdeas, Fanout, Job, Outcome
 from cmsapi.models import Keyword
 from cmsapi.sandbox import Credits, Fault, Lognormal, Sandbox
 
-from .support import box, client_of, looks
+from .support import box, client_of
 
 pytestmark = pytest.mark.looptime
 
@@ -520,12 +520,16 @@ async def test_closing_the_client_ends_as_completed_and_gather() -> None:
 
 
 async def test_faults_on_the_way_are_outcomes() -> None:
-    """Launches with an unknown outcome are outcomes that say so; nothing is launched twice."""
-    rules = [Fault(match="POST *analyze", drop=True, when="after", probability=0.3, times=None)]
+    """A launch whose outcome cannot be found out is an outcome that says so; nothing is launched twice."""
+    rules = [Fault(match="POST *searches", drop=True, when="after", probability=0.3, times=None)]
     sandbox = box(20.0, rules=rules)
+    words = [f"word {number}" for number in range(20)]
     async with client_of(sandbox) as client:
-        outcomes = [outcome async for outcome in client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)]
+
+        def search(keyword: str) -> Awaitable[Job[ContentIdeas]]:
+            return client.content_ideas.search(sandbox.workspace_id, keyword)
+
+        outcomes = [outcome async for outcome in client.jobs.map(search, words)]
     unknown = [outcome for outcome in outcomes if isinstance(outcome.error, cmsapi.LaunchUnknownError)]
     assert 0 < len(unknown) < len(outcomes) == 20
-    assert len(looks(sandbox, "keyword_analysis", unknown[0].item)) == 0
-    assert all(len(sandbox.ledger.filter(path=f"/v1/keywords/{id_}/analyze")) == 1 for id_ in sandbox.keyword_ids)
+    assert len(sandbox.ledger.launches()) == sandbox.ledger.count(operation="start_content_idea_search") == 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -51,12 +52,14 @@ async def test_a_launch_that_cost_nothing_gives_its_credit_back() -> None:
 
 async def test_a_launch_that_may_have_happened_counts_as_paid() -> None:
     """An unknown outcome uses up one of `max_credits`."""
-    sandbox = box(30.0, rules=[Fault(match="POST *analyze", status=502, when="after")])
+    sandbox = box(30.0, rules=[Fault(match="POST *searches", status=502, when="after")])
     async with client_of(sandbox) as client:
-        items = sandbox.keyword_ids[:5]
-        outcomes = [
-            outcome async for outcome in client.jobs.map(client.keywords.analyze, items, max_credits=2, in_flight=1)
-        ]
+
+        def search(keyword: str) -> Awaitable[cmsapi.Job[cmsapi.ContentIdeas]]:
+            return client.content_ideas.search(sandbox.workspace_id, keyword)
+
+        fanout = client.jobs.map(search, ["tents", "boots", "maps"], max_credits=2, in_flight=1)
+        outcomes = [outcome async for outcome in fanout]
     assert [type(outcome.error) for outcome in outcomes] == [
         cmsapi.LaunchUnknownError,
         type(None),
@@ -81,12 +84,11 @@ async def test_an_empty_balance_stops_the_rest() -> None:
 async def test_other_conflicts_do_not_stop_a_fan_out() -> None:
     """A 409 for another reason is that item's own; the balance is read once and not for each of them."""
     sandbox = box(30.0)
-    async with client_of(sandbox) as other:
+    async with client_of(sandbox) as client:
         for keyword_id in sandbox.keyword_ids[:6]:
-            await other.keywords.analyze(keyword_id)
-        async with client_of(sandbox) as client:
-            fanout = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
-            outcomes = [outcome async for outcome in fanout]
+            await client.request("POST", f"/v1/keywords/{keyword_id}/analyze")
+        fanout = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+        outcomes = [outcome async for outcome in fanout]
     assert sum(isinstance(outcome.error, cmsapi.ConflictError) for outcome in outcomes) == 6
     assert sum(outcome.error is None for outcome in outcomes) == 14
     assert sandbox.ledger.count(operation="get_me") == 1

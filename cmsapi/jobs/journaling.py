@@ -1,0 +1,343 @@
+"""Write launches down before they are sent, and strike them out when their end was seen.
+
+A client that dies leaves its entries to the next one: an *intent* was not sent, what was *sending* may have been, and
+what is *running* or in *review* is known to the service by name. Nothing is held for longer than it is worked on: once
+a job is known and nobody here waits for it, others may look at it. So each job has one stream of looks over all
+processes, and whoever else waits for it follows the journal instead of asking the service.
+
+In memory the same is written, without a thread or a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.models import User
+from cmsapi.state.journal import Entry, Lease, digest_of
+from cmsapi.state.store import LIFE, State, bury_the_dead
+from cmsapi.transport.accounts import Place
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.job import Job
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds between two signs of life while something is held.
+BEAT = LIFE / 3
+# Seconds after which is looked again whether what somebody else holds is over or free.
+FOLLOW = 1.0
+
+INTENT = "intent"
+SENDING = "sending"
+RUNNING = "running"
+REVIEW = "review"
+UNKNOWN = "unknown"
+
+
+@attrs.define(eq=False)
+class Record:
+    """Hold an entry as this client knows it.
+
+    Args:
+        entry: What it says.
+        lease: Under which it is held or wished for; None as long as it was not looked for.
+        held: Whether it is held.
+        free: Whether its job may be looked at although it is not held, because there is no such entry.
+        job: The job that it stands for, once there is one.
+    """
+
+    entry: Entry
+    lease: Lease | None = None
+    held: bool = False
+    free: bool = False
+    job: Job[Any] | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether the service is known to have launched it."""
+        return self.entry.status not in (INTENT, SENDING)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody here works on it or waits for it."""
+        return self.bound and self.job is not None and not self.job._wanted
+
+
+class Journal:
+    """Keep the entries of one client.
+
+    Args:
+        find_place: Finds what the clients of the loop share.
+        account: Digest of base URL and key.
+        base_url: Where the jobs run.
+    """
+
+    def __init__(self, find_place: Callable[[], Place], account: str, base_url: str) -> None:
+        self._find_place = find_place
+        self._account = account
+        self._base_url = base_url
+        self._opening = asyncio.Lock()
+        self._scope: str | None = None
+        self._salt = ""
+        self._held: dict[str, Record] = {}
+        self._writes: dict[str, asyncio.Task[None]] = {}
+        self._beating: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> State:
+        """Where it is kept."""
+        return self._find_place().state
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may read it."""
+        return self._find_place().shared
+
+    async def open(self, read_user: Callable[[], Awaitable[User]]) -> str:
+        """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
+
+        Returns:
+            The scope: whose journal it is.
+
+        Raises:
+            StateError: The state cannot be reached, or is another version's; nothing was sent.
+        """
+        if self._scope is None:
+            async with self._opening:
+                if self._scope is None:
+                    self._scope = await self._open(read_user)
+        return self._scope
+
+    async def _open(self, read_user: Callable[[], Awaitable[User]]) -> str:
+        state, scope = self.state, self._account
+        if self.shared:
+            # Before the request, so that a state that does not work is found first.
+            await state.recall(scope, "salt")
+            owner = f"{self._base_url}\n{(await read_user()).organization.id}"
+            scope = hashlib.blake2b(owner.encode(), digest_size=16).hexdigest()
+            await bury_the_dead(state, scope)
+        self._salt = await state.swap(scope, "salt", None, secrets.token_hex(16))
+        return scope
+
+    @property
+    def scope(self) -> str:
+        """Whose journal it is, once it was opened."""
+        if self._scope is None:
+            raise RuntimeError("the journal was not opened")
+        return self._scope
+
+    def digest(self, settings: Mapping[str, Any] | None) -> str | None:
+        """Return a digest of settings that tells nothing about them."""
+        return digest_of(settings, self._salt)
+
+    # Launches
+
+    async def begin(self, key: str, entry: Entry) -> Record:
+        """Write an entry and hold it, or take over what stands in the way, or find out what does.
+
+        Returns:
+            A record whose entry is `entry` itself when that was written. Otherwise it has what stands in the way, and
+            holds it if nobody else who is alive does.
+        """
+        await self._written(key)
+        if (mine := self._held.get(key)) is not None:
+            return mine
+        lease = Lease(self.scope, key)
+        record = Record(entry, lease)
+        stands = await self.state.begin(lease, entry)
+        if stands is None:
+            self._hold(record)
+            return record
+        record.entry = stands
+        if not stands.over:
+            await self._claim(record)
+        return record
+
+    async def write(self, record: Record, **changes: Any) -> None:
+        """Change what an entry says; it is flushed before this returns.
+
+        Raises:
+            LeaseLostError: Another process has taken it over; nothing was written.
+        """
+        if record.lease is None:
+            return
+        entry = attrs.evolve(record.entry, **changes)
+        try:
+            await self.state.update(record.lease, entry)
+        except LeaseLostError:
+            self._let_go(record)
+            raise
+        record.entry = entry
+
+    async def strike(self, record: Record, status: str | None = None, **changes: Any) -> None:
+        """Strike an entry out; with a status it is the outcome of the item of a batch, if it has one.
+
+        Raises:
+            LeaseLostError: Another process has taken it over; nothing was written.
+        """
+        if record.lease is None:
+            return
+        outcome = None
+        if status is not None and record.entry.batch is not None:
+            outcome = attrs.evolve(record.entry, status=status, ended_at=time.time(), **changes)
+        try:
+            await self.state.end(record.lease, outcome)
+        finally:
+            self._let_go(record)
+
+    async def note_outcome(self, entry: Entry) -> None:
+        """Keep the outcome of an item whose job another entry stands for."""
+        lease = Lease(self.scope, f"outcome of {entry.item!r} in {entry.batch!r}")
+        if await self.state.begin(lease, attrs.evolve(entry, ended_at=None)) is None:
+            await self.state.end(lease, entry)
+
+    def withdraw(self, record: Record) -> None:
+        """Strike out what is nobody's work any more, without an outcome; it is written in a moment."""
+
+        async def end() -> None:
+            if await self._mine(record):
+                await self.strike(record)
+
+        self._later(record, end)
+
+    # Jobs
+
+    def saw_end(self, record: Record, status: str, decision: str | None = None) -> None:
+        """Note that a job is over; it is written in a moment."""
+
+        async def end() -> None:
+            if await self._mine(record):
+                await self.strike(record, status, decision=decision)
+
+        self._later(record, end)
+
+    def saw_review(self, record: Record) -> None:
+        """Note that an article waits for its decision; it is written in a moment, and anybody may decide."""
+
+        async def note() -> None:
+            if await self._mine(record):
+                await self.write(record, status=REVIEW)
+                await self.release(record)
+
+        self._later(record, note)
+
+    async def take(self, record: Record) -> bool:
+        """Hold the entry of a job so that the job may be looked at here.
+
+        Returns:
+            False while somebody else who is alive holds it.
+        """
+        if not (record.held or record.free):
+            if record.lease is not None:
+                await self._written(record.lease.key)
+            record.free = not await self._mine(record) and (
+                record.lease is None or record.lease.key not in await self.state.entries(self.scope)
+            )
+        return record.held or record.free
+
+    async def release(self, record: Record) -> None:
+        """Let others work on it."""
+        self._let_go(record)
+        if record.lease is not None:
+            await self.state.release(record.lease)
+
+    async def settled(self) -> None:
+        """Wait until everything that was noted is written."""
+        while self._writes:
+            await asyncio.gather(*self._writes.values(), return_exceptions=True)
+
+    async def aclose(self) -> None:
+        """Write what was noted, and let others have what is held."""
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+        await self.settled()
+        for record in tuple(self._held.values()):
+            with contextlib.suppress(StateError, LeaseLostError):
+                # What was not sent is nobody's work.
+                await (self.strike(record) if record.entry.status == INTENT else self.release(record))
+
+    # How
+
+    async def _mine(self, record: Record) -> bool:
+        """Hold a record if it can be held."""
+        if not record.held:
+            if record.lease is None:
+                key = await self._find(record.entry)
+                record.lease = None if key is None else Lease(self.scope, key)
+            await self._claim(record)
+        return record.held
+
+    async def _find(self, wanted: Entry) -> str | None:
+        for key, entry in (await self.state.entries(self.scope)).items():
+            named = entry.job_id == wanted.job_id if wanted.job_id else entry.target == wanted.target
+            if entry.kind == wanted.kind and named:
+                return key
+        return None
+
+    async def _claim(self, record: Record) -> None:
+        if record.lease is None or record.lease.key in self._held:
+            return
+        entry = await self.state.claim(record.lease)
+        if entry is not None:
+            record.entry = entry
+            self._hold(record)
+
+    def _hold(self, record: Record) -> None:
+        if record.lease is None:
+            return
+        record.held = True
+        self._held[record.lease.key] = record
+        if self._beating is None or self._beating.done():
+            self._beating = asyncio.create_task(self._beat())
+
+    def _let_go(self, record: Record) -> None:
+        record.held = False
+        if record.lease is not None and self._held.get(record.lease.key) is record:
+            del self._held[record.lease.key]
+
+    async def _beat(self) -> None:
+        while self._held:
+            await asyncio.sleep(BEAT)
+            try:
+                for record in [record for record in self._held.values() if record.idle]:
+                    await self.release(record)
+                if self.shared and self._held:
+                    await bury_the_dead(self.state, self.scope)
+            except StateError as error:
+                logger.warning("the journal of launches cannot be written; others may take them over: %s", error)
+
+    def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
+        key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"
+        before = self._writes.get(key)
+
+        async def work() -> None:
+            if before is not None:
+                await asyncio.gather(before, return_exceptions=True)
+            try:
+                await write()
+            except LeaseLostError as error:
+                logger.info("%s", error)
+            except StateError as error:
+                logger.warning("the end of a job could not be written down; it stays open in the journal: %s", error)
+
+        task = self._writes[key] = asyncio.create_task(work())
+        task.add_done_callback(lambda done: self._written_down(key, done))
+
+    def _written_down(self, key: str, task: asyncio.Task[None]) -> None:
+        if self._writes.get(key) is task:
+            del self._writes[key]
+
+    async def _written(self, key: str) -> None:
+        while (task := self._writes.get(key)) is not None:
+            await asyncio.gather(task, return_exceptions=True)
