@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     )
     from cmsapi.jobs import (
         AsCompleted as AsCompleted,
+        Batch as Batch,
         ContentIdeas as ContentIdeas,
         Decision as Decision,
         Fanout as Fanout,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
         Observed as Observed,
         Outcome as Outcome,
         Phase as Phase,
+        Resumed as Resumed,
         ReviewHook as ReviewHook,
         Wish as Wish,
     )
@@ -239,6 +241,7 @@ _HOMES = {
     "cmsapi.instrumentation.statistics": ("Statistics",),
     "cmsapi.jobs": (
         "AsCompleted",
+        "Batch",
         "ContentIdeas",
         "Decision",
         "Fanout",
@@ -255,6 +258,7 @@ _HOMES = {
         "Observed",
         "Outcome",
         "Phase",
+        "Resumed",
         "ReviewHook",
         "Wish",
     ),

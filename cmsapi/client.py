@@ -171,7 +171,7 @@ class Client:
         self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(core)
         self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(core, launcher)
         self.credit_usages: CreditUsages = CreditUsages(core)
-        self.jobs: Jobs = Jobs(desk)
+        self.jobs: Jobs = Jobs(desk, launcher.reconciler)
 
     def __repr__(self) -> str:
         return f"<cmsapi.Client at {self._trunk!r}>"

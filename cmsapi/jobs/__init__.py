@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cmsapi.jobs.batch import Batch
 from cmsapi.jobs.events import Finished, JobEvent, LookFailed, Observed
 from cmsapi.jobs.fanout import AsCompleted, Fanout, Outcome
 from cmsapi.jobs.figures import JobStatistics
@@ -10,11 +11,13 @@ from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.resume import Resumed
 from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook, Wish
 from cmsapi.jobs.status import JobStatus, Phase
 
 __all__ = [
     "AsCompleted",
+    "Batch",
     "ContentIdeas",
     "Decision",
     "Fanout",
@@ -31,6 +34,7 @@ __all__ = [
     "Observed",
     "Outcome",
     "Phase",
+    "Resumed",
     "ReviewHook",
     "Wish",
 ]

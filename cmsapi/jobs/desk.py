@@ -190,6 +190,10 @@ class Desk:
         kind = JobKind(entry.kind)
         launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
         target = entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target
+        kept = self.ongoing.job((kind, target))
+        if kept is not None and not kept.done and not entry.over and kept.id == (entry.job_id or target):
+            kept._record, record.job = record, kept
+            return kept
         trail = Trail(began=self.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
         job: Job[Any] = Job(self, kind, target, trail)
         if not entry.over:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.config import PollPolicy
-from cmsapi.errors import JobError, JobFailedError, JobSupersededError, JobVanishedError, UnknownJobStateError
+from cmsapi.errors import (
+    JobError,
+    JobFailedError,
+    JobSupersededError,
+    JobVanishedError,
+    LaunchUnknownError,
+    UnknownJobStateError,
+)
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.review import GenerationReview
 
 # How long the service answers 404 about a job before it counts as gone, in seconds.
@@ -22,6 +31,25 @@ def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
     if policy.give_up_after is not None:
         return policy.give_up_after
     return LONGEST_RIDDLE if unlisted_word else LONGEST_DOUBT
+
+
+def unknown_launch(kind: JobKind, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:
+    """Tell that a launch may have happened."""
+    return LaunchUnknownError(
+        f"The {kind.value} for {target} may have been launched and charged, and there is no usable "
+        f"answer; it is not repeated, because that could be paid twice. {_HOW_TO_FIND_OUT[kind]}",
+        kind=kind.value,
+        target=target,
+        evidence=evidence,
+    )
+
+
+_HOW_TO_FIND_OUT: Mapping[JobKind, str] = {
+    JobKind.KEYWORD_ANALYSIS: "client.keywords.get shows whether it runs; client.jobs.watch waits for it.",
+    JobKind.PROMPT_ANALYSIS: "client.prompts.get shows whether it runs; client.jobs.watch waits for it.",
+    JobKind.IDEA_SEARCH: "client.credit_usages.list('content_idea_search') shows whether it was charged.",
+    JobKind.GENERATION: "client.contents.generation shows whether there is one; client.jobs.watch waits for it.",
+}
 
 
 def failed(job: Job[Any]) -> JobError:

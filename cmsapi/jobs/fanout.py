@@ -39,12 +39,14 @@ class Outcome(Generic[I, R]):
         job: Its job, or None when it was not launched.
         value: The job's result, or None.
         error: Why there is no result, or None.
+        earlier: Whether it ended in an earlier run of a batch.
     """
 
     item: I
     job: Job[R] | None
     value: R | None
     error: Exception | None
+    earlier: bool = False
 
     def result(self) -> R:
         """Return the job's result, or raise the error that there is instead."""

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from cmsapi.arguments import within
 from cmsapi.errors import ArgumentError
+from cmsapi.jobs.batch import Batch
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.fanout import AsCompleted, Fanout, gather
 from cmsapi.jobs.figures import JobStatistics, summary
@@ -14,6 +15,8 @@ from cmsapi.jobs.forecast import Forecast
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail
+from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.resume import Resumed, Resumption
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.token import Token
 from cmsapi.models import Keyword, KnowledgeDocument, Prompt
@@ -27,10 +30,12 @@ class Jobs:
 
     Args:
         desk: Looks at the jobs.
+        reconciler: Finds out what became of launches.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, reconciler: Reconciler) -> None:
         self._desk = desk
+        self._resumption = Resumption(desk, reconciler)
 
     def map(
         self,
@@ -91,8 +96,52 @@ class Jobs:
         """
         return await gather(jobs)
 
+    def batch(self, name: str) -> Batch:
+        """Name a fan-out, so that whoever runs it again launches only what is missing; sends nothing by itself.
+
+        What has ended is kept in the client's `state`, so that a rerun after a crash needs a shared one::
+
+            async with client.jobs.batch("nightly") as batch:
+                async for outcome in batch.map(client.keywords.analyze, keyword_ids):
+                    ...
+
+        Args:
+            name: The name, the same in each run.
+
+        Raises:
+            ArgumentError: It is not a text, empty, or longer than 500 characters.
+        """
+        self._desk.ensure_open()
+        return Batch(name, self._desk, self.map)
+
+    async def resume(self) -> Resumed:
+        """Take up every launch of this state that nobody alive works on, whichever process made it.
+
+        It takes no credit, and a request or more only for launches whose answer nobody has seen; for those it waits
+        until they can no longer arrive.
+
+        Raises:
+            StateError: The state cannot be reached.
+            CMSError: The service could not be read; what was not taken up stays in the journal.
+        """
+        self._desk.ensure_open()
+        return await self._resumption.resume()
+
+    async def reviews(self) -> list[GenerationReview]:
+        """Return the generated articles that wait for a decision, whichever process launched them.
+
+        One request for each generation of this state that is not decided. A decision made on one of them here ends it.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        self._desk.ensure_open()
+        return await self._resumption.reviews()
+
     def attach(self, token: str) -> Job[Any]:
-        """Turn a token into its job again; sends nothing.
+        """Turn a token into its job again, also in another process; sends nothing.
+
+        Once it is awaited it is looked at here, unless another process that shares the state does so already.
 
         It is the same object as long as this client has one for it, and launches of the same work join it.
 

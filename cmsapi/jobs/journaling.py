@@ -44,6 +44,9 @@ REVIEW = "review"
 UNKNOWN = "unknown"
 
 
+_NOTHING = Entry(kind="", target="", asked_at=0.0)
+
+
 @attrs.define(eq=False)
 class Record:
     """Hold an entry as this client knows it.
@@ -71,6 +74,11 @@ class Record:
     def idle(self) -> bool:
         """Whether nobody here works on it or waits for it."""
         return self.bound and self.job is not None and not self.job._wanted
+
+
+def scope_of(base_url: str, organization_id: str) -> str:
+    """Name the journal of an organisation, so that a rotated key keeps its jobs."""
+    return hashlib.blake2b(f"{base_url}\n{organization_id}".encode(), digest_size=16).hexdigest()
 
 
 class Journal:
@@ -123,8 +131,7 @@ class Journal:
         if self.shared:
             # Before the request, so that a state that does not work is found first.
             await state.recall(scope, "salt")
-            owner = f"{self._base_url}\n{(await read_user()).organization.id}"
-            scope = hashlib.blake2b(owner.encode(), digest_size=16).hexdigest()
+            scope = scope_of(self._base_url, (await read_user()).organization.id)
             await bury_the_dead(state, scope)
         self._salt = await state.swap(scope, "salt", None, secrets.token_hex(16))
         return scope
@@ -162,6 +169,12 @@ class Journal:
         if not stands.over:
             await self._claim(record)
         return record
+
+    async def claim(self, key: str) -> Record | None:
+        """Hold an open entry that nobody alive holds, or return None."""
+        record = Record(_NOTHING, Lease(self.scope, key))
+        await self._claim(record)
+        return record if record.held else None
 
     async def write(self, record: Record, **changes: Any) -> None:
         """Change what an entry says; it is flushed before this returns.

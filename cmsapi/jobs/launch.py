@@ -43,6 +43,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import Finding, Verdict
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import FOLLOW, INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Journal, Record
@@ -456,13 +457,8 @@ class Launcher:
 
     def _unknown(self, launch: Launch, said: str, asked_at: float, **found: str) -> LaunchUnknownError:
         at = self._desk.datetime_at(self._desk.time() - max(0.0, time.time() - asked_at))
-        return LaunchUnknownError(
-            f"The {launch.kind.value} for {launch.target} may have been launched and charged, and there is no usable "
-            f"answer; it is not repeated, because that could be paid twice. {_HOW_TO_FIND_OUT[launch.kind]}",
-            kind=launch.kind.value,
-            target=launch.target,
-            evidence={"operation": launch.operation, "asked_at": at.isoformat(), "said": said, **found},
-        )
+        evidence = {"operation": launch.operation, "asked_at": at.isoformat(), "said": said, **found}
+        return unknown_launch(launch.kind, launch.target, evidence)
 
     def _log(self, unknown: LaunchUnknownError, sending: Sending) -> None:
         if not sending.callers:
@@ -481,13 +477,6 @@ class _DoubtError(Exception):
 _DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED)
 
 _NAMED_BY_TARGET = (JobKind.KEYWORD_ANALYSIS, JobKind.PROMPT_ANALYSIS)
-
-_HOW_TO_FIND_OUT: Mapping[JobKind, str] = {
-    JobKind.KEYWORD_ANALYSIS: "client.keywords.get shows whether it runs; client.jobs.watch waits for it.",
-    JobKind.PROMPT_ANALYSIS: "client.prompts.get shows whether it runs; client.jobs.watch waits for it.",
-    JobKind.IDEA_SEARCH: "client.credit_usages.list('content_idea_search') shows whether it was charged.",
-    JobKind.GENERATION: "client.contents.generation shows whether there is one; client.jobs.watch waits for it.",
-}
 
 
 def _names(body: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,114 @@
+"""Take up what earlier processes have left: running jobs, launches without an answer, articles without a decision."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from cmsapi.errors import LaunchUnknownError
+from cmsapi.jobs.endings import unknown_launch
+from cmsapi.jobs.evidence import Verdict
+from cmsapi.jobs.journaling import INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Record
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.status import Phase
+from cmsapi.models import GenerationStatus
+from cmsapi.state.journal import Lease
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.desk import Desk
+    from cmsapi.jobs.job import Job
+
+
+@attrs.frozen
+class Resumed:
+    """Hold what was taken up.
+
+    Args:
+        jobs: Jobs that nobody else waits for, in the order of their launches; await them for their results.
+        unknown: Launches that may have happened and of which there is no trace. They are no longer in the journal.
+    """
+
+    jobs: tuple[Job[Any], ...]
+    unknown: tuple[LaunchUnknownError, ...]
+
+
+@attrs.frozen
+class Resumption:
+    """Take up what is open in the journal and held by nobody.
+
+    Args:
+        desk: Looks at the jobs.
+        reconciler: Finds out what became of launches.
+    """
+
+    desk: Desk
+    reconciler: Reconciler
+
+    async def resume(self) -> Resumed:
+        """Take up everything that nobody alive works on."""
+        journal = self.desk.journal
+        await journal.open(self.desk.read_user)
+        await journal.settled()
+        found = await journal.state.entries(journal.scope)
+        keys = sorted(found, key=lambda key: found[key].asked_at)
+        records = [record for key in keys if (record := await journal.claim(key)) is not None]
+        ended = await asyncio.gather(*(self._take_up(record) for record in records), return_exceptions=True)
+        for end in ended:
+            if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
+                raise end
+        return Resumed(
+            tuple(end for end in ended if end is not None and not isinstance(end, BaseException)),
+            tuple(end for end in ended if isinstance(end, LaunchUnknownError)),
+        )
+
+    async def _take_up(self, record: Record) -> Job[Any] | None:
+        journal, entry = self.desk.journal, record.entry
+        if entry.status == INTENT:
+            # It was not sent, and who wished for it is gone.
+            await journal.strike(record)
+            return None
+        adopted = running = False
+        if entry.status == SENDING:
+            try:
+                finding = await self.reconciler.find_out(entry)
+            except BaseException:
+                await journal.release(record)
+                raise
+            if finding.verdict is Verdict.ABSENT:
+                await journal.strike(record)
+                return None
+            if finding.verdict is Verdict.UNKNOWN:
+                facts = {**entry.facts, "found": finding.why[:500]}
+                await journal.strike(record, UNKNOWN, facts=facts)
+                raise unknown_launch(JobKind(entry.kind), entry.target, facts)
+            await journal.write(record, status=RUNNING, job_id=finding.job_id)
+            adopted, running = not finding.ours, finding.running
+        job = self.desk.take_over(record)
+        job._adopted, job._trail.saw_running = adopted, running
+        return job
+
+    async def reviews(self) -> list[GenerationReview]:
+        """Read the generations of the journal, and return those that wait for a decision."""
+        journal = self.desk.journal
+        await journal.open(self.desk.read_user)
+        await journal.settled()
+        reviews = []
+        found = await journal.state.entries(journal.scope)
+        for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
+            if entry.kind != JobKind.GENERATION or entry.status not in (RUNNING, REVIEW):
+                continue
+            record = Record(entry, Lease(journal.scope, key))
+            current = await self.reconciler.baseline(entry.target)
+            if current is not None and (current.id, current.status) == (entry.job_id, GenerationStatus.REVIEW):
+                reviews.append(self._review(record, GenerationReview(self.reconciler.core, entry.target, current)))
+            elif entry.status == REVIEW:
+                journal.saw_end(record, Phase.SUCCEEDED.value, "elsewhere")
+        return reviews
+
+    def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
+        review._decided = lambda decision: self.desk.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
+        return review

@@ -1,0 +1,1 @@
+"""A batch that is killed again and again, and the service's ledger as the judge."""
