@@ -9,7 +9,7 @@ DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit format docs bench figures chaos clean
+.PHONY: help demo sandbox test check unit crash format docs bench figures chaos clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ check: $(READY) ## Lint, types, layers, dependencies
 
 unit: $(READY) ## Run the tests with coverage
 	$(BIN)/pytest -n 2 --cov --cov-report=term
+
+crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
+	$(BIN)/python -m tests.crash $(SEEDS)
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .

@@ -8,8 +8,9 @@ launches the rest. An item whose launch may have happened is *unknown*: it is re
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
@@ -69,6 +70,7 @@ class Batch:
         self._outcomes: dict[str, Entry] = {}
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
+        self._runs: list[AsyncGenerator[Any, None]] = []
 
     def __repr__(self) -> str:
         return f"<Batch {self.name!r}: {len(self._outcomes)} items have ended>"
@@ -83,11 +85,16 @@ class Batch:
         """Stop launching; what is launched goes on, and the next run takes it up."""
         for fan_out in self._open:
             await fan_out.aclose()
+        for run in self._runs:
+            # One that is asked at this moment ends by itself.
+            with contextlib.suppress(RuntimeError):
+                await run.aclose()
         self._open.clear()
+        self._runs.clear()
         await self._journal.settled()
 
     async def _read(self) -> None:
-        await self._journal.open(self._desk.read_user)
+        await self._journal.open()
         await self._journal.settled()
         self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
 
@@ -158,7 +165,7 @@ class Batch:
         if not callable(key):
             raise ArgumentError("key is a function that names an item.", parameter="key")
 
-        async def run() -> AsyncIterator[Outcome[I, R]]:
+        async def run() -> AsyncGenerator[Outcome[I, R], None]:
             keyed = await _keyed(items, key)
             await self._read()
             self._keys = tuple(keyed)
@@ -186,7 +193,9 @@ class Batch:
             for rest in waiting.values():
                 yield rest
 
-        return run()
+        running = run()
+        self._runs.append(running)
+        return running
 
     async def _outcomes_of(
         self, reading: Fanout[tuple[str, Any], Any], launching: Fanout[tuple[str, Any], Any]

@@ -57,6 +57,8 @@ T = TypeVar("T")
 
 VANISHED_LOOKS = 3
 HOPELESS_LOOKS = 3
+# Of the rounds in which a job that another process looks at is followed, one in so many tries to take it over.
+CLAIM_EVERY = 5
 # So many failed looks in a row are worth a line in the log.
 WORRYING_LOOKS = 10
 
@@ -97,6 +99,7 @@ class Desk:
         self._taking: set[Job[Any]] = set()
         self.ongoing: Ongoing = ongoing
         self.journal: Journal = journal
+        journal.read_user = self.read_user
 
     # For jobs
 
@@ -293,8 +296,10 @@ class Desk:
     async def _take(self, job: Job[Any], record: Record) -> None:
         """Wait until nobody else looks at a job."""
         try:
-            await self.journal.open(self.read_user)
-            while job._wanted and not await self.journal.take(record):  # noqa: ASYNC110  another process ends it
+            await self.journal.open()
+            rounds = 0
+            while job._wanted and not await self.journal.take(record, claim=rounds % CLAIM_EVERY == 0):
+                rounds += 1
                 await asyncio.sleep(FOLLOW)
         except StateError as error:
             # Two streams of looks are better than none.

@@ -8,6 +8,7 @@ usages, so that nothing was charged that the list does not explain.
 from __future__ import annotations
 
 import enum
+import hashlib
 import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,6 +22,9 @@ from cmsapi.state.journal import Entry
 
 _RUNNING = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)
 _OVER = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED)
+
+
+_LONGEST = 500
 
 
 class Verdict(enum.Enum):
@@ -81,6 +85,11 @@ class Charges:
         return [usage for usage in self.since if usage.user.id == self.user.id]
 
 
+def name_of(target: str) -> str:
+    """Name what a launch works on in the journal: itself, or a digest of a keyword that is a whole text."""
+    return target if len(target) <= _LONGEST else hashlib.blake2b(target.encode(), digest_size=16).hexdigest()
+
+
 def since(entry: Entry) -> datetime | None:
     """Return the service's time from which on traces of a launch may be found, or None when that is not known."""
     return None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC) - CLOCK_BLUR
@@ -112,18 +121,19 @@ def of_prompt() -> Finding:
     return _unknown("the prompt shows no analysis since, and usages of credits do not name prompts")
 
 
-def of_search(entry: Entry, keyword: str, charges: Charges, explained: int) -> Finding:
+def of_search(entry: Entry, charges: Charges, explained: int) -> Finding:
     """Say what the usages tell of a search.
 
     Args:
         entry: Its entry, whose facts name the workspace.
-        keyword: Its keyword.
         charges: The usages.
         explained: How many searches of the same keyword and workspace since are known by name.
     """
     workspace = entry.facts.get("workspace")
     matching = [
-        usage for usage in charges.since if usage.workspace.id == workspace and usage.keyword.keyword == keyword
+        usage
+        for usage in charges.since
+        if usage.workspace.id == workspace and name_of(usage.keyword.keyword) == entry.target
     ]
     if len(matching) > explained:
         return _unknown(f"its credit was charged (usage {matching[0].id}), and no request lists searches by name")

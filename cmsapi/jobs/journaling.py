@@ -57,6 +57,7 @@ class Record:
         held: Whether it is held.
         free: Whether its job may be looked at although it is not held, because there is no such entry.
         job: The job that it stands for, once there is one.
+        working: Set when the launch that works on it is through with it; None when none does.
     """
 
     entry: Entry
@@ -64,6 +65,7 @@ class Record:
     held: bool = False
     free: bool = False
     job: Job[Any] | None = None
+    working: asyncio.Event | None = None
 
     @property
     def bound(self) -> bool:
@@ -100,6 +102,9 @@ class Journal:
         self._held: dict[str, Record] = {}
         self._writes: dict[str, asyncio.Task[None]] = {}
         self._beating: asyncio.Task[None] | None = None
+        self._seen: tuple[float, dict[str, Entry]] | None = None
+        #: Reads whose key it is; set by the client.
+        self.read_user: Callable[[], Awaitable[User]] | None = None
 
     @property
     def state(self) -> State:
@@ -111,7 +116,7 @@ class Journal:
         """Whether other processes may read it."""
         return self._find_place().shared
 
-    async def open(self, read_user: Callable[[], Awaitable[User]]) -> str:
+    async def open(self) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
 
         Returns:
@@ -123,15 +128,15 @@ class Journal:
         if self._scope is None:
             async with self._opening:
                 if self._scope is None:
-                    self._scope = await self._open(read_user)
+                    self._scope = await self._open()
         return self._scope
 
-    async def _open(self, read_user: Callable[[], Awaitable[User]]) -> str:
+    async def _open(self) -> str:
         state, scope = self.state, self._account
-        if self.shared:
+        if self.shared and self.read_user is not None:
             # Before the request, so that a state that does not work is found first.
             await state.recall(scope, "salt")
-            scope = scope_of(self._base_url, (await read_user()).organization.id)
+            scope = scope_of(self._base_url, (await self.read_user()).organization.id)
             await bury_the_dead(state, scope)
         self._salt = await state.swap(scope, "salt", None, secrets.token_hex(16))
         return scope
@@ -244,8 +249,12 @@ class Journal:
 
         self._later(record, note)
 
-    async def take(self, record: Record) -> bool:
+    async def take(self, record: Record, *, claim: bool = True) -> bool:
         """Hold the entry of a job so that the job may be looked at here.
+
+        Args:
+            record: The entry.
+            claim: Whether to try to hold it, or only to see whether it is still there.
 
         Returns:
             False while somebody else who is alive holds it.
@@ -253,10 +262,16 @@ class Journal:
         if not (record.held or record.free):
             if record.lease is not None:
                 await self._written(record.lease.key)
-            record.free = not await self._mine(record) and (
-                record.lease is None or record.lease.key not in await self.state.entries(self.scope)
-            )
+            mine = await self._mine(record) if claim else record.held
+            record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
+
+    async def _recent_entries(self) -> dict[str, Entry]:
+        """Read the open entries, once for all jobs that are followed."""
+        now = asyncio.get_running_loop().time()
+        if self._seen is None or not 0 <= now - self._seen[0] < FOLLOW / 2:
+            self._seen = now, await self.state.entries(self.scope)
+        return self._seen[1]
 
     async def release(self, record: Record) -> None:
         """Let others work on it."""
@@ -284,6 +299,7 @@ class Journal:
 
     async def _mine(self, record: Record) -> bool:
         """Hold a record if it can be held."""
+        await self.open()
         if not record.held:
             if record.lease is None:
                 key = await self._find(record.entry)

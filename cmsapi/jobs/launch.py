@@ -44,7 +44,7 @@ from cmsapi.errors import (
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.endings import unknown_launch
-from cmsapi.jobs.evidence import Finding, Verdict
+from cmsapi.jobs.evidence import Finding, Verdict, name_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import FOLLOW, INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Journal, Record
 from cmsapi.jobs.kinds import JobKind, Trail
@@ -197,16 +197,19 @@ class Launcher:
             sending.callers -= 1
 
     async def _post(self, launch: Launch, sending: Sending) -> Job[Any]:
-        await self.journal.open(self._desk.read_user)
+        await self.journal.open()
         begun = await self._begin(launch)
         if isinstance(begun, Job):
             return begun
+        begun.working = asyncio.Event()
         try:
             return await self._carry_out(launch, sending, begun)
         finally:
             if begun.held and begun.entry.status == INTENT:
                 # Nothing happened, and nobody works on it any more.
                 self.journal.withdraw(begun)
+            begun.working.set()
+            begun.working = None
 
     # Writing it down
 
@@ -215,7 +218,7 @@ class Launcher:
         batch, item = ITEM.get() or (None, None)
         entry = Entry(
             kind=launch.kind.value,
-            target=launch.target,
+            target=name_of(launch.target),
             asked_at=time.time(),
             batch=batch,
             item=item,
@@ -238,6 +241,9 @@ class Launcher:
     async def _stands(self, launch: Launch, record: Record, wanted: Entry) -> Record | Job[Any] | None:
         """Say what to do about an entry that stands in the way; None to begin anew."""
         entry = record.entry
+        if record.working is not None:
+            await record.working.wait()
+            return None
         if record.job is not None and not record.job.done:
             return record.job
         if not entry.over:
@@ -324,11 +330,16 @@ class Launcher:
                 return await self._ask(launch, sending, record, core)
             except _DoubtError as doubt:
                 cause, said = doubt.cause, doubt.said
-            except ConflictError as refusal:
-                # The refusal may be the echo of an earlier attempt.
-                if tries == 1:
+            except LaunchUnknownError:
+                raise
+            except CMSError as refusal:
+                # A conflict may be the echo of an earlier attempt.
+                if tries > 1 and isinstance(refusal, ConflictError):
+                    cause, said = refusal, str(refusal)
+                else:
+                    if record.held and sending.departure.departed:
+                        self.journal.withdraw(record)
                     raise
-                cause, said = refusal, str(refusal)
             try:
                 finding = await self.reconciler.find_out(record.entry, sending.departure.left_at)
             except (Exception, asyncio.CancelledError) as error:
@@ -399,10 +410,6 @@ class Launcher:
                 raise
             raise _DoubtError(error) from error
         except CMSError:
-            # Refused for good, or never sent.
-            if record.held and not sending.departure.departed:
-                raise
-            await self.journal.strike(record)
             raise
         except asyncio.CancelledError as error:
             # Only the end of the client cancels what has departed; the next one that asks finds out.

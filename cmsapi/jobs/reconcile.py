@@ -76,7 +76,7 @@ class Reconciler:
                 charges = await self._charges(entry, "content_idea_search")
                 if charges is None:
                     return evidence.nothing_to_go_by("the time of the launch on the service's clock is not known")
-                return evidence.of_search(entry, entry.target, charges, await self._known_searches(entry))
+                return evidence.of_search(entry, charges, await self._known_searches(entry))
             case _:
                 return await self._generation(entry)
 

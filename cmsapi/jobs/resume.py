@@ -51,7 +51,7 @@ class Resumption:
     async def resume(self) -> Resumed:
         """Take up everything that nobody alive works on."""
         journal = self.desk.journal
-        await journal.open(self.desk.read_user)
+        await journal.open()
         await journal.settled()
         found = await journal.state.entries(journal.scope)
         keys = sorted(found, key=lambda key: found[key].asked_at)
@@ -94,7 +94,7 @@ class Resumption:
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
         journal = self.desk.journal
-        await journal.open(self.desk.read_user)
+        await journal.open()
         await journal.settled()
         reviews = []
         found = await journal.state.entries(journal.scope)

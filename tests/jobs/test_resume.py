@@ -1,0 +1,299 @@
+"""What a process leaves behind when it ends, and what the next one makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.config import LaunchPolicy
+from cmsapi.sandbox import Behaviour, Sandbox
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.store import State
+from cmsapi.transport.accounts import place_of
+
+from .support import box, client_of, looks
+
+pytestmark = pytest.mark.looptime
+
+
+def state() -> State:
+    """Return the state in memory that the clients of this loop share."""
+    return place_of("memory:").state
+
+
+async def leave(client: cmsapi.Client, sandbox: Sandbox, key: str, entry: Entry) -> None:
+    """Write an entry and leave it, as a process does that dies."""
+    lease = Lease(scope(sandbox), key)
+    await state().begin(lease, entry)
+    await state().release(lease)
+
+
+def scope(sandbox: Sandbox) -> str:
+    """Return whose journal the clients of a sandbox write in memory."""
+    return cmsapi.config.Account(sandbox.api_key, sandbox.base_url).digest
+
+
+async def open_entries(sandbox: Sandbox) -> dict[str, Entry]:
+    """Return what is open in the journal."""
+    return await state().entries(scope(sandbox))
+
+
+def sent(kind: str, target: str, sandbox: Sandbox, **facts: Any) -> Entry:
+    """Describe a launch that was about to be sent a moment ago."""
+    return Entry(
+        kind=kind,
+        target=target,
+        asked_at=time.time(),
+        status="sending",
+        served_at=sandbox.now(),
+        facts={"sent_at": time.time(), "settle": 5.0, **facts},
+    )
+
+
+async def test_a_journal_is_empty_when_all_is_over() -> None:
+    """An entry is there from before the launch until its job was seen to end."""
+    sandbox = box(30.0, latency=(1.0, 1.0))
+    async with client_of(sandbox) as client:
+        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(0.5)
+        (entry,) = (await open_entries(sandbox)).values()
+        assert (entry.kind, entry.target, entry.status) == ("keyword_analysis", sandbox.keyword_ids[0], "sending")
+        job = await launching
+        (entry,) = (await open_entries(sandbox)).values()
+        assert entry.status == "running"
+        await job
+    assert await open_entries(sandbox) == {}
+
+
+@pytest.mark.parametrize("refused", ["by the service", "by the limit"])
+async def test_what_was_not_launched_leaves_nothing(refused: str) -> None:
+    """A launch that was refused, or that never got its turn, is struck out."""
+    sandbox = box(30.0)
+    async with client_of(sandbox, limits=cmsapi.RateLimits(per_second=1, max_wait=0.1)) as client:
+        if refused == "by the limit":
+            await client.me()
+        with pytest.raises((cmsapi.NotFoundError, cmsapi.RateLimitWaitError)):
+            await client.keywords.analyze("kwd_unheard_of")
+    assert await open_entries(sandbox) == {}
+
+
+async def test_running_jobs_are_resumed() -> None:
+    """The next client gets every job that nobody waits for, without a credit, and its result."""
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client:
+        for keyword_id in sandbox.keyword_ids[:3]:
+            await client.keywords.analyze(keyword_id)
+        await client.content_ideas.search(sandbox.workspace_id, "tents")
+        await client.contents.generate(sandbox.content_ids[0])
+    async with client_of(sandbox) as client:
+        resumed = await client.jobs.resume()
+        assert [job.kind for job in resumed.jobs] == ["keyword_analysis"] * 3 + ["idea_search", "generation"]
+        assert resumed.unknown == ()
+        assert (await client.jobs.resume()).jobs == ()
+        *_, ideas, review = await client.jobs.gather(*resumed.jobs)
+        assert (ideas.search.keyword, review.generation.status) == ("tents", "review")
+        assert [entry.status for entry in (await open_entries(sandbox)).values()] == ["review"]
+    assert len(sandbox.ledger.launches()) == 5
+
+
+async def test_a_launch_that_was_only_intended_is_dropped() -> None:
+    """What was written down and never sent is nobody's work; a launch of the same takes its place at once."""
+    sandbox = box(30.0)
+    keyword_id = sandbox.keyword_ids[0]
+    entry = attrs.evolve(sent("keyword_analysis", keyword_id, sandbox), status="intent", served_at=None, facts={})
+    async with client_of(sandbox) as client:
+        await leave(client, sandbox, f"keyword_analysis {keyword_id}", entry)
+        job = await client.keywords.analyze(keyword_id)
+        assert asyncio.get_running_loop().time() < 1
+        await job
+        await leave(client, sandbox, f"keyword_analysis {keyword_id}", entry)
+        assert (await client.jobs.resume()).jobs == ()
+    assert await open_entries(sandbox) == {}
+    assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize("how", ["resume", "launch"])
+@pytest.mark.parametrize("happened", [True, False])
+@pytest.mark.parametrize("kind", ["keyword_analysis", "generation", "idea_search"])
+async def test_a_launch_whose_process_died_is_looked_up(kind: str, happened: bool, how: str) -> None:
+    """Who takes over waits until the launch can no longer arrive; then it is adopted, sent, or told as unknown."""
+    sandbox = box(90.0)
+    async with client_of(sandbox) as client:
+        target = {
+            "keyword_analysis": sandbox.keyword_ids[0],
+            "generation": sandbox.content_ids[0],
+            "idea_search": "tents",
+        }[kind]
+        facts: dict[str, Any] = {"baseline": None} if kind == "generation" else {}
+        if kind == "idea_search":
+            facts = {"workspace": sandbox.workspace_id}
+        await client.me()
+        entry = sent(kind, target, sandbox, **facts)
+        await leave(client, sandbox, f"{kind} {target}", entry)
+        path = {
+            "keyword_analysis": f"/v1/keywords/{target}/analyze",
+            "generation": f"/v1/contents/{target}/atomic",
+            "idea_search": f"/v1/workspaces/{sandbox.workspace_id}/content-idea-searches",
+        }[kind]
+        if happened:
+            body = {"generation": {"settings": {}}, "idea_search": {"keyword": "tents"}}.get(kind)
+            await client.request("POST", path, json=body)
+        if how == "launch" and kind == "keyword_analysis":
+            job = await client.keywords.analyze(target)
+            await job
+            assert asyncio.get_running_loop().time() >= 5
+        else:
+            resumed = await client.jobs.resume()
+            assert len(resumed.jobs) == (happened and kind != "idea_search")
+            assert [error.kind for error in resumed.unknown] == [kind] * (happened and kind == "idea_search")
+            assert not any(job.adopted for job in resumed.jobs)
+            await client.jobs.gather(*resumed.jobs)
+        launched_here = how == "launch" and kind == "keyword_analysis" and not happened
+    assert len(sandbox.ledger.launches()) == happened + launched_here
+    assert [entry.status for entry in (await open_entries(sandbox)).values()] in ([], ["review"])
+
+
+async def test_a_colleagues_generation_is_adopted_as_such() -> None:
+    """A new generation that a colleague has paid for is followed, and no hook decides on it."""
+    sandbox = box(30.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        settings = "digest that is compared"
+        entry = attrs.evolve(sent("generation", content_id, sandbox, baseline="gen_before"), settings=settings)
+        await leave(client, sandbox, f"generation {content_id}", entry)
+        sandbox.supersede_generation(content_id)
+        (job,) = (await client.jobs.resume()).jobs
+        assert job.adopted
+        review = await job
+        assert review.decision is None
+
+
+async def test_charges_that_nothing_explains_are_not_taken_for_proof() -> None:
+    """When the balance does not agree with the usages a launch is reported, not repeated."""
+    sandbox = box(30.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        await (await client.keywords.analyze(sandbox.keyword_ids[1]))
+        await leave(client, sandbox, f"keyword_analysis {keyword_id}", sent("keyword_analysis", keyword_id, sandbox))
+        sandbox.set_credits(analysis=sandbox.credits.analysis + 5)
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.keywords.analyze(keyword_id)
+        assert "does not agree" in caught.value.evidence["found"]
+        assert await open_entries(sandbox) == {}
+    assert len(sandbox.ledger.launches(keyword_id)) == 0
+
+
+@pytest.mark.parametrize("wish", ["repeat", "callable", "coroutine"])
+async def test_a_policy_may_repeat_what_is_unknown(wish: str) -> None:
+    """`on_unknown` decides, from the error, whether to risk paying twice."""
+    heard: list[cmsapi.LaunchUnknownError] = []
+
+    def decide(error: cmsapi.LaunchUnknownError) -> str:
+        heard.append(error)
+        return "repeat"
+
+    async def decide_later(error: cmsapi.LaunchUnknownError) -> str:
+        return decide(error)
+
+    sandbox = box(30.0)
+    prompt_id = sandbox.prompt_ids[0]
+    on_unknown: Any = {"repeat": "repeat", "callable": decide, "coroutine": decide_later}[wish]
+    async with client_of(sandbox, launch=LaunchPolicy(on_unknown=on_unknown)) as client:
+        await client.me()
+        await leave(client, sandbox, f"prompt_analysis {prompt_id}", sent("prompt_analysis", prompt_id, sandbox))
+        await (await client.prompts.analyze(prompt_id))
+    assert len(heard) == (wish != "repeat")
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_clients_of_one_state_join_each_other() -> None:
+    """A launch of what another client runs is not paid again, and only one of them looks at the job."""
+    sandbox = box(60.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        job = await client.keywords.analyze(keyword_id)
+        waiting = asyncio.create_task(job.wait())
+        joined = await other.keywords.analyze(keyword_id)
+        assert (await joined).id == (await waiting).id
+        assert joined is not job
+        single = [entry.at for entry in looks(sandbox, "keyword_analysis")]
+    gaps = [later - earlier for earlier, later in pairwise(single)]
+    assert all(gap >= 5 for gap in gaps[:-1])
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_job_that_its_launcher_does_not_wait_for_is_looked_at_by_who_does() -> None:
+    """A client that launched and does not wait leaves the looks to another one within seconds."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        joined = await other.keywords.analyze(sandbox.keyword_ids[0])
+        async with asyncio.timeout(60):
+            await joined
+        assert not job.done
+        await job
+    assert await open_entries(sandbox) == {}
+
+
+async def test_articles_that_wait_are_found_again() -> None:
+    """`jobs.reviews` has the articles that nobody has decided on, and a decision there ends them."""
+    sandbox = box(30.0)
+    first, second, third = sandbox.content_ids[:3]
+    async with client_of(sandbox) as client:
+        await client.jobs.gather(*[await client.contents.generate(each) for each in (first, second)])
+        await client.contents.generate(third)
+    async with client_of(sandbox) as client:
+        reviews = await client.jobs.reviews()
+        assert [review.content_id for review in reviews] == [first, second]
+        await reviews[0].confirm()
+        sandbox.cancel_elsewhere(second)
+        await asyncio.sleep(60)
+        (left,) = await client.jobs.reviews()
+        assert left.content_id == third
+        await left.cancel()
+        assert await client.jobs.reviews() == []
+    assert await open_entries(sandbox) == {}
+
+
+async def test_a_decided_article_is_no_answer_to_a_new_launch() -> None:
+    """After somebody else's decision the next client generates anew."""
+    sandbox = box(30.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        first = await client.contents.generate(content_id)
+        await first
+    sandbox.confirm_elsewhere(content_id)
+    async with client_of(sandbox) as client:
+        assert (await client.contents.generate(content_id)).id != first.id
+
+
+async def test_the_settings_are_compared_across_clients() -> None:
+    """A generation with other settings than the one that another client runs is refused."""
+    sandbox = box(30.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        job = await client.contents.generate(content_id)
+        with pytest.raises(cmsapi.JobError, match="with other settings"):
+            await other.contents.generate(content_id, cmsapi.GenerationSettings(fact_checking_enabled=True))
+        assert (await other.contents.generate(content_id)).id == job.id
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_failed_analysis_is_not_launched_again() -> None:
+    """An analysis that was charged and failed before anybody could look is found by its usage."""
+    sandbox = Sandbox(failures=1.0, durations=1.0, behaviour=Behaviour(failed_analysis_timestamp="unchanged"))
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        await leave(client, sandbox, f"keyword_analysis {keyword_id}", sent("keyword_analysis", keyword_id, sandbox))
+        await client.request("POST", f"/v1/keywords/{keyword_id}/analyze")
+        with pytest.raises(cmsapi.JobFailedError):
+            await (await client.keywords.analyze(keyword_id))
+    assert len(sandbox.ledger.launches()) == 1
