@@ -24,6 +24,7 @@ pytestmark = pytest.mark.enable_socket
 ONCE = cmsapi.RetryPolicy(max_attempts=1)
 FAST = cmsapi.RetryPolicy(max_attempts=3, base=0.001, cap=0.001)
 UNLIMITED = cmsapi.RateLimits.unlimited()
+AT_ONCE = cmsapi.LaunchPolicy(settle=0.0)
 SHORT = cmsapi.Timeouts(request=0.1)
 TWO = http(b"{}"), DROP
 
@@ -93,10 +94,10 @@ async def test_a_broken_answer_leaves_the_outcome_unknown(connect: Connect, say:
 async def test_a_launch_over_a_given_session_is_not_paid_twice(connect: Connect) -> None:
     """A given session cannot tell when bytes leave, so its silence counts as sent and a launch is not repeated."""
     async with RawServer(SILENCE) as server, aiohttp.ClientSession() as session:
-        client = connect(base_url=server.url, session=session, timeouts=SHORT, retry=FAST)
+        client = connect(base_url=server.url, session=session, timeouts=SHORT, retry=FAST, launch=AT_ONCE)
         with pytest.raises(errors.LaunchUnknownError):
             await client.keywords.analyze("kw_1")
-        assert len(server.requests) == 1
+        assert sum(request.startswith(b"POST") for request in server.requests) == 1
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])

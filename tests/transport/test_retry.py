@@ -118,7 +118,8 @@ async def test_each_class_through_the_pipeline(connect: Connect, replay: Replay,
         return
     with pytest.raises(errors.CMSError) as caught:
         await call(client, replay)
-    assert len(service.requests) == 1
+    # A launch is looked up afterwards, which only reads.
+    assert [request.method for request in service.requests].count(service.requests[0].method) == 1
     if outcome is Outcome.REFUSED:
         assert isinstance(caught.value, errors.APIError)
     elif replay is Replay.COSTS_CREDIT:
