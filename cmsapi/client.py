@@ -69,7 +69,8 @@ class Client:
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
         state: Where what must be agreed on is kept: `"memory:"` for one process, `"sqlite:///file.db"` for the
             processes of one host, `"redis://host:6379/0"` or `"rediss://…"` for many hosts. Processes that name the
-            same one share the limits of the key.
+            same one share the limits of the key and the journal of launches: none of them pays for what another
+            one has launched, and each takes up what a dead one has left.
         transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
         session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
             knows better what was never sent.
