@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
-from cmsapi.sandbox import Behaviour, Sandbox
+from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.store import State
 from cmsapi.transport.accounts import place_of
@@ -296,4 +297,58 @@ async def test_a_failed_analysis_is_not_launched_again() -> None:
         await client.request("POST", f"/v1/keywords/{keyword_id}/analyze")
         with pytest.raises(cmsapi.JobFailedError):
             await (await client.keywords.analyze(keyword_id))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+@attrs.define
+class Slow:
+    """Carry requests to a sandbox, and stand still once before the first byte of a launch leaves."""
+
+    sandbox: Sandbox
+    seconds: float
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Carry one request without telling when it leaves."""
+        return await self.send_telling(request, lambda: None)
+
+    async def send_telling(self, request: cmsapi.Request, departing: Callable[[], None]) -> cmsapi.Response:
+        """Carry one request."""
+        if request.method == "POST":
+            await asyncio.sleep(self.seconds)
+        departing()
+        return await self.sandbox.transport.send(request)
+
+
+@pytest.mark.parametrize("seconds", [4.0, 6.0])
+async def test_a_process_that_stood_still_sends_nothing(seconds: float) -> None:
+    """Between writing a launch down and its first byte no more than the settle time may pass."""
+    sandbox = box(30.0)
+    policy = LaunchPolicy(settle=5.0)
+    async with client_of(sandbox, transport=Slow(sandbox, seconds), launch=policy) as client:
+        if seconds > 5:
+            with pytest.raises(cmsapi.LeaseLostError, match="stood still"):
+                await client.keywords.analyze(sandbox.keyword_ids[0])
+        else:
+            await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+    assert len(sandbox.ledger.launches()) == (seconds < 5)
+    assert await open_entries(sandbox) == {}
+
+
+async def test_a_conflict_after_a_lost_answer_is_looked_up() -> None:
+    """When a launch is sent again and refused because one runs, that one is taken up."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", drop=True)])
+    keyword_id = sandbox.keyword_ids[0]
+
+    @attrs.frozen
+    class Racing:
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            again = request.method == "POST" and sandbox.ledger.count(operation="analyze_keyword") == 1
+            if again:
+                # Somebody else is faster.
+                await sandbox.transport.send(request)
+            return await sandbox.transport.send(request)
+
+    async with client_of(sandbox, transport=Racing()) as client:
+        job = await client.keywords.analyze(keyword_id)
+        await job
     assert len(sandbox.ledger.launches()) == 1
