@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 import attrs
 
 from cmsapi.arguments import text
-from cmsapi.errors import ArgumentError, JobError, JobFailedError
+from cmsapi.errors import ArgumentError, JobError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.endings import unknown_launch
+from cmsapi.jobs.evidence import name_of
 from cmsapi.jobs.fanout import Fanout, Outcome
 from cmsapi.jobs.journaling import UNKNOWN, Journal, Record
 from cmsapi.jobs.kinds import JobKind
@@ -240,9 +241,8 @@ class Batch:
     async def _note(self, name: str, outcome: Outcome[Any, Any]) -> None:
         job, now = outcome.job, time.time()
         if job is None or not job.done or job._phase is Phase.REVIEW:
-            if job is None:
-                # A launch whose outcome is unknown was written down where it was sent.
-                self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
+            if isinstance(outcome.error, LaunchUnknownError) and "open" not in outcome.error.evidence:
+                await self._note_unknown(name, outcome.error)
             return
         record = job._record
         status = "undecided" if job._phase is Phase.UNKNOWN else job._phase.value
@@ -260,6 +260,22 @@ class Batch:
         if (said.batch, said.item) != (self.name, name):
             # It joined a job that was launched for something else.
             await self._journal.note_outcome(entry)
+        self._outcomes[name] = entry
+
+    async def _note_unknown(self, name: str, error: LaunchUnknownError) -> None:
+        facts = {word: value for word, value in error.evidence.items() if isinstance(value, str) and len(value) <= 500}
+        now = time.time()
+        entry = Entry(
+            kind=error.kind,
+            target=name_of(error.target),
+            asked_at=now,
+            batch=self.name,
+            item=name,
+            status=UNKNOWN,
+            facts=facts,
+            ended_at=now,
+        )
+        await self._journal.note_outcome(entry)
         self._outcomes[name] = entry
 
 

@@ -16,7 +16,7 @@ import hashlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -57,7 +57,7 @@ class Record:
         held: Whether it is held.
         free: Whether its job may be looked at although it is not held, because there is no such entry.
         job: The job that it stands for, once there is one.
-        working: Set when the launch that works on it is through with it; None when none does.
+        working: Set when the task that launches it, or finds out about it, is through; None when none does.
     """
 
     entry: Entry
@@ -75,7 +75,17 @@ class Record:
     @property
     def idle(self) -> bool:
         """Whether nobody here works on it or waits for it."""
-        return self.bound and self.job is not None and not self.job._wanted
+        return self.working is None and (self.job is None or not self.job._wanted)
+
+    @contextlib.contextmanager
+    def in_work(self) -> Iterator[None]:
+        """Let nobody else of this client work on it meanwhile."""
+        mine = self.working = asyncio.Event()
+        try:
+            yield
+        finally:
+            mine.set()
+            self.working = None
 
 
 def scope_of(base_url: str, organization_id: str) -> str:
@@ -166,7 +176,13 @@ class Journal:
             return mine
         lease = Lease(self.scope, key)
         record = Record(entry, lease)
-        stands = await self.state.begin(lease, entry)
+        try:
+            stands = await self.state.begin(lease, entry)
+        except BaseException:
+            # It may have been written all the same.
+            record.held = True
+            self.withdraw(record)
+            raise
         if stands is None:
             self._hold(record)
             return record
@@ -176,10 +192,18 @@ class Journal:
         return record
 
     async def claim(self, key: str) -> Record | None:
-        """Hold an open entry that nobody alive holds, or return None."""
+        """Hold an open entry that nobody alive holds, to work on it, or return None."""
         record = Record(_NOTHING, Lease(self.scope, key))
         await self._claim(record)
         return record if record.held else None
+
+    def leave(self, record: Record) -> None:
+        """Leave an entry to whoever asks next; it is written in a moment."""
+
+        async def release() -> None:
+            await self.release(record)
+
+        self._later(record, release)
 
     async def write(self, record: Record, **changes: Any) -> None:
         """Change what an entry says; it is flushed before this returns.
@@ -317,7 +341,12 @@ class Journal:
     async def _claim(self, record: Record) -> None:
         if record.lease is None or record.lease.key in self._held:
             return
-        entry = await self.state.claim(record.lease)
+        try:
+            entry = await self.state.claim(record.lease)
+        except BaseException:
+            # It may be held all the same.
+            self.leave(record)
+            raise
         if entry is not None:
             record.entry = entry
             self._hold(record)

@@ -60,6 +60,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Seconds for the last bytes on top of the request timeout.
 _LAST_BYTES = 5.0
+_STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
 # An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.
 STALE_AFTER = 12 * 3600.0
 
@@ -201,15 +202,15 @@ class Launcher:
         begun = await self._begin(launch)
         if isinstance(begun, Job):
             return begun
-        begun.working = asyncio.Event()
-        try:
-            return await self._carry_out(launch, sending, begun)
-        finally:
-            if begun.held and begun.entry.status == INTENT:
-                # Nothing happened, and nobody works on it any more.
-                self.journal.withdraw(begun)
-            begun.working.set()
-            begun.working = None
+        with begun.in_work():
+            try:
+                return await self._carry_out(launch, sending, begun)
+            finally:
+                if begun.held and begun.entry.status == INTENT:
+                    # Nothing happened, and nobody works on it any more.
+                    self.journal.withdraw(begun)
+                elif begun.held and not begun.bound:
+                    self.journal.leave(begun)
 
     # Writing it down
 
@@ -235,15 +236,17 @@ class Launcher:
             record = await self.journal.begin(key, entry)
             if record.entry is entry:
                 return record
-            if (found := await self._stands(launch, record, entry)) is not None:
+            if record.working is not None:
+                await record.working.wait()
+                continue
+            with record.in_work():
+                found = await self._stands(launch, record, entry)
+            if found is not None:
                 return found
 
     async def _stands(self, launch: Launch, record: Record, wanted: Entry) -> Record | Job[Any] | None:
         """Say what to do about an entry that stands in the way; None to begin anew."""
         entry = record.entry
-        if record.working is not None:
-            await record.working.wait()
-            return None
         if record.job is not None and not record.job.done:
             return record.job
         if not entry.over:
@@ -343,9 +346,9 @@ class Launcher:
             try:
                 finding = await self.reconciler.find_out(record.entry, sending.departure.left_at)
             except (Exception, asyncio.CancelledError) as error:
-                unknown = self._unknown(launch, said, record.entry.asked_at, found=f"looking it up failed: {error}")
+                found = f"looking it up failed: {error}"
+                unknown = self._unknown(launch, said, record.entry.asked_at, found=found, open=_STAYS_OPEN)
                 self._log(unknown, sending)
-                await self._leave_open(record)
                 raise unknown from cause
             if finding.verdict is Verdict.LAUNCHED:
                 return await self._adopt(launch, record, finding)
@@ -414,7 +417,7 @@ class Launcher:
         except asyncio.CancelledError as error:
             # Only the end of the client cancels what has departed; the next one that asks finds out.
             if sending.departure.departed:
-                unknown = self._unknown(launch, type(error).__name__, record.entry.asked_at)
+                unknown = self._unknown(launch, type(error).__name__, record.entry.asked_at, open=_STAYS_OPEN)
                 self._log(unknown, sending)
                 raise unknown from error
             self._core.ensure_open()
@@ -447,13 +450,6 @@ class Launcher:
         except (StateError, LeaseLostError) as error:
             # It is launched: losing it here would be worse than looking at it twice.
             logger.warning("a launch could not be written down as done: %s", error)
-
-    async def _leave_open(self, record: Record) -> None:
-        """Leave a launch to whoever asks next."""
-        try:
-            await self.journal.release(record)
-        except StateError as error:
-            logger.warning("a launch could not be left to others: %s", error)
 
     def _launched(self, launch: Launch, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
         if launch.kind is JobKind.IDEA_SEARCH:

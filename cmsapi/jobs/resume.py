@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -55,8 +56,13 @@ class Resumption:
         await journal.settled()
         found = await journal.state.entries(journal.scope)
         keys = sorted(found, key=lambda key: found[key].asked_at)
-        records = [record for key in keys if (record := await journal.claim(key)) is not None]
-        ended = await asyncio.gather(*(self._take_up(record) for record in records), return_exceptions=True)
+        with contextlib.ExitStack() as working:
+            records = []
+            for key in keys:
+                if (record := await journal.claim(key)) is not None:
+                    working.enter_context(record.in_work())
+                    records.append(record)
+            ended = await asyncio.gather(*(self._take_up(record) for record in records), return_exceptions=True)
         for end in ended:
             if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
                 raise end
@@ -76,7 +82,7 @@ class Resumption:
             try:
                 finding = await self.reconciler.find_out(entry)
             except BaseException:
-                await journal.release(record)
+                journal.leave(record)
                 raise
             if finding.verdict is Verdict.ABSENT:
                 await journal.strike(record)
