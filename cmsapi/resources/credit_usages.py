@@ -10,6 +10,7 @@ from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import ArgumentError
 from cmsapi.models import CreditType, CreditUsage
 from cmsapi.pagination import Paginator
+from cmsapi.resources.credit_report import CreditReport
 
 
 class CreditUsages:
@@ -54,6 +55,33 @@ class CreditUsages:
             limit: Entries a page, 1 to 100.
         """
         return _merged([_newest_first(self.list(word, q=q, limit=limit)) for word in CreditType])
+
+    async def report(
+        self, *, since: datetime | None = None, until: datetime | None = None, q: str | None = None
+    ) -> CreditReport:
+        """Add up what was spent, per type, day and workspace; at least three requests, one more for each 100 entries.
+
+        Args:
+            since: Only entries from this moment on; the lists are read no further than that.
+            until: Only entries before this moment.
+            q: Text to search for.
+
+        Returns:
+            The report, with `.by_type`, `.by_day`, `.by_workspace`, `.total`, `.plot()` and `.to_pandas()`.
+
+        Raises:
+            ArgumentError: `since` or `until` has no offset.
+        """
+        for name, moment in (("since", since), ("until", until)):
+            if moment is not None and moment.tzinfo is None:
+                raise ArgumentError(f"{name} is an aware datetime, such as datetime.now(UTC).", parameter=name)
+        entries = []
+        async for usage in self.list_all(q=q):
+            if since is not None and _age(usage) < since:
+                break
+            if until is None or _age(usage) < until:
+                entries.append(usage)
+        return CreditReport(tuple(entries), since, until)
 
 
 async def _merged(streams: Sequence[AsyncIterator[CreditUsage]]) -> AsyncIterator[CreditUsage]:

@@ -1,0 +1,147 @@
+"""Credit usages added up: per type, day and workspace."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import attrs
+
+from cmsapi.models import CreditUsage, OpenEnum
+
+# Days beyond this are listed only where something was spent: an entry with a strange date must not make a million.
+_LONGEST_CALENDAR = 3660
+
+
+@attrs.frozen
+class CreditReport:
+    """Show what credits were spent on.
+
+    The specification does not say which sign `amount` has. Here spending is positive: when the amounts add up to less
+    than nothing, all of them are turned around.
+
+    Args:
+        entries: The usages, newest first.
+        since: Beginning of the time that was asked for, or None for all there is.
+        until: Its end, or None for now.
+    """
+
+    entries: tuple[CreditUsage, ...] = attrs.field(repr=lambda entries: f"<{len(entries)} entries>")
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def total(self) -> int:
+        """Credits of all types."""
+        return abs(sum(usage.amount or 0 for usage in self.entries))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of what each row has."""
+        return tuple(_FIELDS)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The entries as flat rows, newest first, for tables and files."""
+        return [_row(usage) for usage in self.entries]
+
+    @property
+    def by_type(self) -> Mapping[str, int]:
+        """Credits of each type, most first."""
+        return self._most_first(lambda row: str(row["type"]))
+
+    @property
+    def by_workspace(self) -> Mapping[str, int]:
+        """Credits of each workspace by its name, most first; workspaces of one name are told apart by their ids."""
+        names = {row["workspace_id"]: row["workspace"] for row in self.rows}
+        repeated = Counter(names.values())
+
+        def name(row: dict[str, Any]) -> str:
+            alone = repeated[row["workspace"]] == 1
+            return str(row["workspace"]) if alone else f"{row['workspace']} ({row['workspace_id']})"
+
+        return self._most_first(name)
+
+    @property
+    def by_day(self) -> Mapping[date, int]:
+        """Credits of each day of UTC from the first to the last that has any, the days between included."""
+        spent = self._added(lambda row: row["created_at"] and row["created_at"].astimezone(UTC).date())
+        days = sorted(day for day in spent if day is not None)
+        if not days:
+            return {}
+        span = (days[-1] - days[0]).days
+        if span > _LONGEST_CALENDAR:
+            return {day: spent[day] for day in days}
+        return {day: spent.get(day, 0) for day in (days[0] + timedelta(after) for after in range(span + 1))}
+
+    def to_pandas(self) -> Any:
+        """Return the entries as a `pandas.DataFrame` with one row each; needs the extra `notebook`."""
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame(self.rows, columns=list(self.columns))
+
+    def plot(self) -> Any:
+        """Draw credits per day, type and workspace; return the `matplotlib.figure.Figure`. Needs the extra `notebook`.
+
+        It belongs to no window and changes no global state: a notebook shows it, `savefig` writes it to a file.
+        """
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+
+        figure = Figure(figsize=(10, 6), layout="constrained")
+        by_day = figure.add_subplot(2, 1, 1)
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        days: Any = list(self.by_day)
+        by_day.bar(days, list(self.by_day.values()))
+        by_day.xaxis.set_major_locator(locator)
+        by_day.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        by_day.yaxis.set_major_locator(MaxNLocator(integer=True))
+        by_day.set(title=f"{self.total:,} credits", ylabel="credits a day")
+        for place, (title, counts) in enumerate([("by type", self.by_type), ("by workspace", self.by_workspace)], 3):
+            axes = figure.add_subplot(2, 2, place)
+            # Service text is no formula, whatever dollar signs it has.
+            axes.barh([name.replace("$", r"\$") for name in counts], list(counts.values()))
+            axes.invert_yaxis()
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.set(title=title)
+        return figure
+
+    def _most_first(self, key: Callable[[dict[str, Any]], str]) -> dict[str, int]:
+        return dict(sorted(self._added(key).items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def _added(self, key: Callable[[dict[str, Any]], Any]) -> dict[Any, int]:
+        rows = self.rows
+        sign = -1 if sum(row["amount"] or 0 for row in rows) < 0 else 1
+        spent: dict[Any, int] = {}
+        for row in rows:
+            place = key(row)
+            spent[place] = spent.get(place, 0) + sign * (row["amount"] or 0)
+        return spent
+
+
+# Any field of an answer but its id may turn out to be null.
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "id": ("id",),
+    "created_at": ("created_at",),
+    "type": ("type",),
+    "amount": ("amount",),
+    "remaining_credits": ("remaining_credits",),
+    "keyword": ("keyword", "keyword"),
+    "workspace": ("workspace", "name"),
+    "workspace_id": ("workspace", "id"),
+    "first_name": ("user", "first_name"),
+    "last_name": ("user", "last_name"),
+}
+
+
+def _row(usage: CreditUsage) -> dict[str, Any]:
+    return {name: functools.reduce(_inside, path, usage) for name, path in _FIELDS.items()}
+
+
+def _inside(thing: Any, name: str) -> Any:
+    value = None if thing is None else getattr(thing, name)
+    return str(value) if isinstance(value, OpenEnum) else value
