@@ -6,12 +6,31 @@ error, so that standard output stays what a program reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from typing import Any, Protocol
 
-from rich.console import Console
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from cmsapi.jobs import Job, JobStatus
+
+_REFRESH = 0.25
+# Lines of the terminal that the table of jobs leaves to everything else.
+_OTHER_LINES = 6
+
+
+def progress_console() -> Console:
+    """Return the console for all that is not a result: standard error, with lines as long as they are when piped."""
+    return Console(stderr=True, soft_wrap=True)
 
 
 class Step(Protocol):
@@ -64,3 +83,96 @@ class Tracker:
                 self._console.print(f"{description}: {done} of {total}")
 
         return step
+
+
+class Board:
+    """Show jobs as they run: how many are over, and a row for each that is not. Only on a terminal.
+
+    Args:
+        console: Where to.
+        total: How many jobs there will be.
+        running: Gives the jobs that run, in the order of their launches.
+        label: Says what a job is for.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        total: int,
+        running: Callable[[], Sequence[Job[Any]]],
+        label: Callable[[Job[Any]], str],
+    ) -> None:
+        self._console = console
+        self._total = total
+        self._running = running
+        self._label = label
+        self._succeeded = self._failed = 0
+
+    def ended(self, error: Exception | None) -> None:
+        """Count a job that is over, or an item that was not launched."""
+        if error is None:
+            self._succeeded += 1
+        else:
+            self._failed += 1
+
+    @asynccontextmanager
+    async def live(self) -> AsyncIterator[None]:
+        """Show the table as long as the block runs, and remove it then."""
+        if not self._console.is_terminal:
+            yield
+            return
+        # Not with a thread of its own: what jobs say of themselves is for the event loop.
+        with Live(self._draw(), console=self._console, auto_refresh=False, transient=True) as live:
+            refreshing = asyncio.create_task(self._refresh(live))
+            try:
+                yield
+            finally:
+                refreshing.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await refreshing
+
+    async def _refresh(self, live: Live) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH)
+            live.update(self._draw(), refresh=True)
+
+    def _draw(self) -> Group:
+        jobs = self._running()
+        over = self._succeeded + self._failed
+        head = Table.grid(padding=(0, 1))
+        failed = f", {self._failed} failed" if self._failed else ""
+        head.add_row(
+            ProgressBar(total=max(1, self._total), completed=over, width=20),
+            Text(f"{over} of {self._total} over{failed}, {len(jobs)} running"),
+        )
+        room = max(1, self._console.height - _OTHER_LINES)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        # Identifiers begin alike, so that of a cut one nothing is left: rather fewer columns.
+        columns = {title: tell for title, (least, tell) in _COLUMNS.items() if self._console.width >= least}
+        table.add_column("job", no_wrap=True, overflow="ellipsis")
+        for title in columns:
+            table.add_column(title, no_wrap=True, min_width=len(title))
+        for job in jobs[:room]:
+            status = job.status
+            table.add_row(Text(self._label(job)), *(Text(tell(status)) for tell in columns.values()))
+        rest = [Text(f"… and {len(jobs) - room} more", style="dim")] if len(jobs) > room else []
+        return Group(head, table, *rest)
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    return f"{minutes}:{rest:02}"
+
+
+def _clock(moment: datetime | None) -> str:
+    return "" if moment is None else moment.astimezone().strftime("%H:%M:%S")
+
+
+# What is told of a job, and how wide a terminal must be for it.
+_COLUMNS: Mapping[str, tuple[int, Callable[[JobStatus], str]]] = {
+    "state": (0, lambda status: status.state or status.phase.value),
+    "runs for": (50, lambda status: _span(status.elapsed)),
+    "looks": (70, lambda status: str(status.polls)),
+    "next look": (80, lambda status: _clock(status.next_poll_at)),
+    "over about": (90, lambda status: _clock(status.eta)),
+}

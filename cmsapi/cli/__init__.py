@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Run the command line, or say what it needs."""
     try:
-        from cmsapi.cli.commands import app
+        from cmsapi.cli.running import run
     except ModuleNotFoundError as error:
         if error.name not in ("cyclopts", "rich"):
             raise
         sys.exit("The command line needs an extra: pip install 'cmsapi[cli]', or '.[cli]' in a checkout.")
-    app()
+    sys.exit(run(sys.argv[1:]))

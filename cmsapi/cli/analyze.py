@@ -1,0 +1,52 @@
+"""`cmsapi analyze`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+import cmsapi
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.fanning import MaxCredits, fan_out, outcome_document, planned, tell_plan
+from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.reading import Words
+
+_COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
+    "id": lambda outcome: outcome.item,
+    "keyword": lambda outcome: outcome.value.keyword if outcome.value else None,
+    "analysis": lambda outcome: outcome.value.analysis_status if outcome.value else type(outcome.error).__name__,
+    "search volume": lambda outcome: outcome.value.search_volume if outcome.value else None,
+    "analysed": lambda outcome: outcome.value.last_analyzed_at if outcome.value else None,
+}
+
+
+async def analyze(
+    keyword_ids: Words,
+    /,
+    *,
+    max_credits: MaxCredits = None,
+    dry_run: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> int:
+    """Analyse keywords: one credit each, as many at a time as the request limit has room for.
+
+    Ctrl-C stops launching; what was launched goes on, and the command says how to wait for it again.
+
+    Args:
+        keyword_ids: Keywords; - reads identifiers from standard input, @FILE from a file.
+        dry_run: Only say what it would take.
+    """
+    async with cmsapi.Client() as client:
+        tell_plan(client.jobs.plan("keyword_analysis", planned(keyword_ids, max_credits)))
+        if dry_run:
+            return Exit.DONE
+        harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits)
+    show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    harvest.tell("cmsapi analyze")
+    return harvest.code
+
+
+def _document(outcome: cmsapi.Outcome[str, cmsapi.Keyword]) -> dict[str, Any]:
+    return outcome_document(outcome, cmsapi.to_dict(outcome.value) if outcome.value is not None else None)

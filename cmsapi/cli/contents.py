@@ -1,0 +1,235 @@
+"""`cmsapi contents`: list, show, create, edit, delete, review."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+import cmsapi
+from cmsapi.cli.asking import Yes, ensure
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_facts, show_json
+from cmsapi.cli.reviewing import Flag, decide, review_by_hand
+from cmsapi.display import progress_console
+
+contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
+
+_COLUMNS: Columns[cmsapi.ContentSummary] = {
+    "id": lambda content: content.id,
+    "title": lambda content: content.title,
+    "type": lambda content: content.type,
+    "score": lambda content: content.content_score,
+    "words": lambda content: content.words_count,
+    "status": lambda content: content.content_status.label if content.content_status else None,
+    "updated": lambda content: content.updated_at,
+}
+
+Body = Annotated[Path | None, Parameter(name="--html", help="File with the body; - reads standard input.")]
+
+
+@contents.command(name="list")
+async def list_contents(
+    workspace_id: str,
+    *,
+    min_score: int | None = None,
+    max_score: int | None = None,
+    assigned_to: str | None = None,
+    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """List contents; one request for each hundred.
+
+    Args:
+        workspace_id: The workspace.
+        min_score: Only those with at least this score.
+        max_score: Only those with at most this score.
+        assigned_to: Only those assigned to this user.
+        limit: How many at the most.
+    """
+    found: list[cmsapi.ContentSummary] = []
+    total = None
+    async with cmsapi.Client() as client:
+        pages = client.contents.list(
+            workspace_id,
+            content_score_min=min_score,
+            content_score_max=max_score,
+            assigned_to_id=assigned_to,
+            limit=min(limit, 100),
+        ).pages()
+        async for page in pages:
+            found += page
+            total = page.total
+            if len(found) >= limit:
+                break
+    show(found[:limit], _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
+    if total is not None and total > limit:
+        progress_console().print(f"{limit} of {total:,}; --limit {total} shows all.")
+
+
+@contents.command(name="show")
+async def show_content(
+    content_id: str,
+    *,
+    as_html: Annotated[bool, Parameter(name="--html", negative="", show_default=False)] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a content; one request.
+
+    Args:
+        content_id: The content.
+        as_html: Print the body only, without the markers of the editor.
+    """
+    async with cmsapi.Client() as client:
+        content = await client.contents.get(content_id)
+    if as_html:
+        print(content.html_sanitized or content.html or "")
+    else:
+        _tell(content, as_json)
+
+
+@contents.command
+async def create(
+    workspace_id: str,
+    title: str,
+    *,
+    html: Body = None,
+    meta_description: str | None = None,
+    page_id: str | None = None,
+    folder_id: str | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a draft; one request.
+
+    Args:
+        workspace_id: The workspace.
+        title: Its title.
+        meta_description: Its meta description.
+        page_id: The imported page to attach it to.
+        folder_id: The folder to put it into.
+    """
+    body = _read(html)
+    async with cmsapi.Client() as client:
+        content = await client.contents.create(
+            workspace_id, title, html=body, meta_description=meta_description, page_id=page_id, folder_id=folder_id
+        )
+    _tell(content, as_json)
+
+
+@contents.command
+async def edit(
+    content_id: str,
+    *,
+    title: str | None = None,
+    html: Body = None,
+    meta_description: str | None = None,
+    folder_id: str | None = None,
+    assigned_to_id: str | None = None,
+    content_status_id: str | None = None,
+    due_date: str | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a content whatever others do to it; two requests, two more for each change of others.
+
+    Args:
+        content_id: The content.
+        title: New title.
+        meta_description: New meta description; like the others, "" clears it.
+        folder_id: New folder.
+        assigned_to_id: New assignee.
+        content_status_id: New workflow status.
+        due_date: New due date, ISO 8601.
+    """
+    given = {
+        "title": title,
+        "html": _read(html),
+        "meta_description": meta_description,
+        "folder_id": folder_id,
+        "assigned_to_id": assigned_to_id,
+        "content_status_id": content_status_id,
+        "due_date": due_date,
+    }
+    # Of a title an empty text is a mistake, which is for the SDK to refuse.
+    changes: Mapping[str, Any] = {
+        name: value or (None if name != "title" else value) for name, value in given.items() if value is not None
+    }
+    if not changes:
+        raise cmsapi.ArgumentError("There is nothing to change: give --title, --html or another.", parameter="changes")
+    async with cmsapi.Client() as client:
+        content = await client.contents.edit(content_id, lambda _: changes)
+    _tell(content, as_json)
+
+
+@contents.command
+async def delete(content_id: str, *, yes: Yes = False) -> int:
+    """Delete a content, which cannot be undone; two requests.
+
+    Args:
+        content_id: The content.
+    """
+    async with cmsapi.Client() as client:
+        content = await client.contents.get(content_id)
+        if not await ensure(f"Delete {content.title!r} ({content.words_count or 0} words)?", yes):
+            return Exit.FAILED
+        await client.contents.delete(content_id)
+    return Exit.DONE
+
+
+@contents.command
+async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False) -> int:
+    """Decide on the article of a content that waits in review, in the terminal or by an option; at least two requests.
+
+    Args:
+        content_id: The content.
+        confirm: Apply the article to the draft.
+        cancel: Discard the article.
+    """
+    async with cmsapi.Client() as client:
+        before = await client.contents.get(content_id)
+        waiting = await client.contents.review(content_id)
+        if waiting.generation.status != cmsapi.GenerationStatus.REVIEW:
+            raise cmsapi.ArgumentError(
+                f"The generation of {content_id} is {str(waiting.generation.status)!r}: there is nothing to decide.",
+                parameter="content_id",
+            )
+        if confirm or cancel:
+            return await decide(waiting, confirm=confirm, cancel=cancel)
+        return await review_by_hand(client, waiting, before)
+
+
+def _read(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return sys.stdin.read() if path == Path("-") else path.read_text()
+    except (OSError, UnicodeError) as error:
+        raise cmsapi.ArgumentError(f"--html cannot be read: {error}. Nothing was sent.", parameter="html") from error
+
+
+def _tell(content: cmsapi.Content, as_json: bool) -> None:
+    if as_json:
+        show_json(cmsapi.to_dict(content))
+        return
+    generation = content.last_generation
+    show_facts(
+        {
+            "id": content.id,
+            "title": content.title,
+            "type": content.type,
+            "status": content.content_status.label if content.content_status else None,
+            "score": content.content_score,
+            "words": content.words_count,
+            "folder": content.folder.name if content.folder else None,
+            "page": content.page.url if content.page else None,
+            "assigned to": content.assigned_to.email if content.assigned_to else None,
+            "due": content.due_date,
+            "generation": f"{generation.status} ({generation.id})" if generation else None,
+            "version": content.version,
+            "updated": content.updated_at,
+        }
+    )

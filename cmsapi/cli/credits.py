@@ -1,0 +1,59 @@
+"""`cmsapi credits`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+import cmsapi
+from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_bars, show_facts, show_json
+
+
+async def credits(  # noqa: A001  the name of the command
+    *,
+    days: Annotated[int, Parameter(validator=Number(gte=1, lte=3660))] = 30,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """Show the balances and what credits were spent on; at least four requests, one more for each 100 usages.
+
+    Args:
+        days: How many days back.
+    """
+    async with cmsapi.Client() as client:
+        user = await client.me()
+        since = datetime.now(UTC) - timedelta(days=days)
+        report = await client.credit_usages.report(since=since)
+    balances = user.organization.credits
+    if as_csv:
+        columns: Columns[dict[str, Any]] = {name: itemgetter(name) for name in report.columns}
+        show(report.rows, columns, as_json=False, as_csv=True, document=dict)
+        return
+    if as_json:
+        show_json(
+            {
+                "balances": cmsapi.to_dict(balances),
+                "since": since.isoformat(),
+                "total": report.total,
+                "byType": dict(report.by_type),
+                "byDay": {day.isoformat(): count for day, count in report.by_day.items()},
+                "byWorkspace": dict(report.by_workspace),
+            }
+        )
+        return
+    show_facts(
+        {
+            "analyses left": f"{balances.analysis:,}",
+            "articles left": f"{balances.ai_writing:,}",
+            "idea searches left": f"{balances.content_ideas_searches:,}",
+            f"spent in {days} days": f"{report.total:,}",
+        }
+    )
+    if report.entries:
+        show_bars("by type", report.by_type)
+        show_bars("by day (UTC)", {f"{day:%a %Y-%m-%d}": count for day, count in report.by_day.items()})
+        show_bars("by workspace", report.by_workspace)

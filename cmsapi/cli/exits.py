@@ -1,0 +1,56 @@
+"""With which code a command ends, and what it says when it did not do what it was asked for."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+
+import cmsapi
+
+
+class Exit(enum.IntEnum):
+    """List the exit codes of all commands."""
+
+    DONE = 0
+    #: The service refused, a job has no result, or the doctor found a problem.
+    FAILED = 1
+    #: Something about the command is wrong, or the key or address is missing; nothing was sent.
+    USAGE = 2
+    #: Some of several items have no result.
+    PARTLY = 3
+    #: Launching stopped, because `--max-credits` is spent or no credits are left.
+    CREDITS = 4
+    #: A request was sent and its outcome is not known: look before you repeat it, it may have been paid.
+    UNKNOWN = 5
+    #: Ctrl-C; what was launched goes on.
+    INTERRUPTED = 130
+
+
+def code_of(error: BaseException) -> Exit:
+    """Return the code for an error that ended a command or an item."""
+    match error:
+        case cmsapi.ConfigError() | cmsapi.ArgumentError():
+            return Exit.USAGE
+        case cmsapi.OutOfCreditsError():
+            return Exit.CREDITS
+        case cmsapi.OutcomeUnknownError() | cmsapi.LaunchUnknownError():
+            return Exit.UNKNOWN
+        case cmsapi.DeadlineError() if error.sent:
+            return Exit.UNKNOWN
+        case _:
+            return Exit.FAILED
+
+
+def code_of_all(errors: Iterable[BaseException | None]) -> Exit:
+    """Return the code for several items, each with its error or None: the one that asks for most care."""
+    codes = [Exit.DONE if error is None else code_of(error) for error in errors]
+    for worst in (Exit.UNKNOWN, Exit.CREDITS):
+        if worst in codes:
+            return worst
+    good = codes.count(Exit.DONE)
+    return Exit.DONE if good == len(codes) else Exit.PARTLY if good else Exit.FAILED
+
+
+def told(error: BaseException) -> str:
+    """Return an error with its notes, as a command says it."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])

@@ -1,0 +1,43 @@
+"""`cmsapi folders`."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+import cmsapi
+from cmsapi.cli.output import AsCsv, AsJson, Columns, clean, show
+
+_COLUMNS: Columns[cmsapi.Folder] = {
+    "id": lambda folder: folder.id,
+    "name": lambda folder: folder.name,
+    "contents": lambda folder: folder.nb_associated_contents,
+    "parent": lambda folder: folder.parent_folder_id,
+}
+
+
+async def folders(workspace_id: str, *, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+    """Show the folders of a workspace as a tree; one request.
+
+    Args:
+        workspace_id: The workspace.
+    """
+    async with cmsapi.Client() as client:
+        tree = await client.folders.list(workspace_id)
+    if as_json or as_csv:
+        show(tree, _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
+        return
+    drawn = Tree(f"{len(tree)} folders")
+    # An own stack: nothing bounds how deep folders nest.
+    above = [(drawn, folder) for folder in reversed(tree.roots)]
+    while above:
+        parent, folder = above.pop()
+        count = folder.nb_associated_contents
+        label = Text(f"{clean(folder.name)}  {count} content{'' if count == 1 else 's'}  ")
+        below = parent.add(label.append(folder.id, style="dim"))
+        above += [(below, child) for child in reversed(tree.children(folder.id))]
+    console = Console() if sys.stdout.isatty() else Console(width=1000)
+    console.print(drawn)

@@ -1,0 +1,27 @@
+"""`cmsapi me`."""
+
+from __future__ import annotations
+
+import cmsapi
+from cmsapi.cli.output import AsJson, show_facts, show_json
+
+
+async def me(*, as_json: AsJson = False) -> None:
+    """Verify the key: show its user, organisation and balances; one request."""
+    async with cmsapi.Client() as client:
+        user = await client.me()
+    if as_json:
+        show_json(cmsapi.to_dict(user))
+        return
+    balances = user.organization.credits
+    show_facts(
+        {
+            "user": f"{user.first_name} {user.last_name} <{user.email}>",
+            "user id": user.id,
+            "organisation": user.organization.name,
+            "workspaces": user.organization.workspaces_count,
+            "analyses left": f"{balances.analysis:,}",
+            "articles left": f"{balances.ai_writing:,}",
+            "idea searches left": f"{balances.content_ideas_searches:,}",
+        }
+    )

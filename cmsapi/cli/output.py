@@ -1,0 +1,155 @@
+"""What commands print: a table for people, JSON and CSV for programs.
+
+A terminal gets a table that fits into it. A pipe gets the same columns in full, aligned with spaces, the identifier
+first. Whatever comes from the service is printed as text: it can neither colour nor move the cursor.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from cyclopts import Group, Parameter
+from cyclopts.validators import mutually_exclusive
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+T = TypeVar("T")
+
+Columns: TypeAlias = Mapping[str, Callable[[T], object]]
+
+# A column of texts that has less room than this is a column of letters.
+_LEGIBLE = 16
+_OUTPUT = Group("Output", validator=mutually_exclusive)
+AsJson: TypeAlias = Annotated[
+    bool, Parameter(name="--json", negative="", show_default=False, group=_OUTPUT, help="Print JSON.")
+]
+AsCsv: TypeAlias = Annotated[
+    bool, Parameter(name="--csv", negative="", show_default=False, group=_OUTPUT, help="Print CSV with a header.")
+]
+
+
+def show(items: Sequence[T], columns: Columns[T], *, as_json: bool, as_csv: bool, document: Callable[[T], Any]) -> None:
+    """Print a list in the way that was asked for.
+
+    Args:
+        items: What to print.
+        columns: Title of each column and what it shows of an item.
+        as_json: Print JSON instead.
+        as_csv: Print CSV instead.
+        document: Gives the JSON document of an item.
+    """
+    if as_json:
+        show_json([document(item) for item in items])
+    elif as_csv:
+        write = csv.writer(sys.stdout)
+        write.writerow(name.replace(" ", "_") for name in columns)
+        write.writerows([_raw(value(item)) for value in columns.values()] for item in items)
+    elif sys.stdout.isatty():
+        _show_table(items, columns)
+    else:
+        _show_plain(items, columns)
+
+
+def show_json(document: Any) -> None:
+    """Print a JSON document."""
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def show_facts(facts: Mapping[str, object]) -> None:
+    """Print names and values, one pair a line."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {clean(value)}".rstrip())
+
+
+def counted(count: int, what: str) -> str:
+    """Write a number of things, one or many."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def show_bars(title: str, counts: Mapping[str, int]) -> None:
+    """Print a bar for each count."""
+    print(f"\n{title}")
+    if not counts:
+        print("  none")
+        return
+    names = {name: clean(name) for name in counts}
+    # Half of the line at most, so that there is room for bars.
+    half = Console().width // 2
+    width, digits = min(half, max(map(cell_len, names.values()))), max(len(f"{count:,}") for count in counts.values())
+    room = max(4, min(60, Console().width - width - digits - 6))
+    longest = max(1, *map(abs, counts.values()))
+    for name, count in counts.items():
+        label = Text(names[name])
+        label.truncate(width, overflow="ellipsis", pad=True)
+        print(f"  {label.plain}  {count:>{digits},}  {_bar(abs(count) * room / longest)}".rstrip())
+
+
+def clean(value: object) -> str:
+    """Write a value of the service as one line of printable text."""
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _bar(length: float) -> str:
+    eighths = round(length * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def _raw(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else "" if value is None else value
+
+
+def _cells(items: Iterable[T], columns: Columns[T]) -> list[list[str]]:
+    return [[clean(value(item)) for value in columns.values()] for item in items]
+
+
+def _show_table(items: Sequence[T], columns: Columns[T]) -> None:
+    rows, console = _cells(items, columns), Console()
+    widths = [max(map(cell_len, [title, *(row[place] for row in rows)])) for place, title in enumerate(columns)]
+    # An identifier that is cut is of no use, so it is another column that gives way: the widest.
+    yielding = max(range(1, len(widths)), key=widths.__getitem__)
+    room = console.width - sum(widths) + widths[yielding] - 3 * len(widths)
+    if not rows:
+        print("none")
+    elif room < min(_LEGIBLE, widths[yielding]):
+        _show_records(columns, rows)
+    else:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for place, (title, value) in enumerate(columns.items()):
+            is_number = any(isinstance(value(item), int) for item in items)
+            table.add_column(title, no_wrap=place != yielding, justify="right" if is_number else "left")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+
+
+def _show_records(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
+    names = list(columns)
+    width = max(map(len, names[1:]))
+    for row in rows:
+        print(row[0])
+        for name, cell in zip(names[1:], row[1:], strict=True):
+            print(f"  {name:<{width}}  {cell}".rstrip())
+
+
+def _show_plain(items: Sequence[T], columns: Columns[T]) -> None:
+    rows = [[title.replace(" ", "_") for title in columns], *_cells(items, columns)]
+    widths = [max(cell_len(row[place]) for row in rows) for place in range(len(columns))]
+    for row in rows:
+        line = "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        print(line.rstrip())

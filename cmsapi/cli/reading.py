@@ -1,0 +1,41 @@
+"""Read many arguments: from the command line, or from standard input or a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from cyclopts import Parameter, Token
+
+from cmsapi.errors import ArgumentError
+
+
+def _words(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for token in tokens for text in _texts(token.value) for word in text.split()))
+
+
+def _lines(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    lines = (line.strip() for token in tokens for text in _texts(token.value) for line in text.splitlines())
+    return tuple(dict.fromkeys(line for line in lines if line))
+
+
+def _texts(argument: str) -> Iterable[str]:
+    try:
+        if argument == "-":
+            return [sys.stdin.read()]
+        if argument.startswith("@"):
+            return [Path(argument[1:]).read_text()]
+    except (OSError, UnicodeError) as error:
+        raise ArgumentError(f"{argument} cannot be read: {error}. Nothing was sent.", parameter="ids") from error
+    # A lone hyphen would be refused as an option, so everything that begins with one comes here.
+    if argument.startswith("-"):
+        raise ArgumentError(f"There is no option {argument}; nothing was sent. See --help.", parameter=argument)
+    return [argument]
+
+
+#: Identifiers or tokens, without repetitions and in order. `-` stands for standard input, `@path` for a file.
+Words: TypeAlias = Annotated[tuple[str, ...], Parameter(converter=_words, allow_leading_hyphen=True, n_tokens=-1)]
+#: The same for texts that may have spaces: one a line.
+Lines: TypeAlias = Annotated[tuple[str, ...], Parameter(converter=_lines, allow_leading_hyphen=True, n_tokens=-1)]

@@ -1,0 +1,32 @@
+"""`cmsapi sandbox`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from cmsapi.sandbox import Sandbox, serve_forever
+
+
+async def sandbox(
+    *,
+    host: str = "127.0.0.1",
+    port: Annotated[int, Parameter(help="Port to listen on; 0 takes a free one.")] = 8000,
+    seed: Annotated[int, Parameter(help="What the data is made from: the same seed gives the same data.")] = 0,
+) -> None:
+    """Serve the whole service in a box until interrupted."""
+    box = Sandbox(seed=seed)
+
+    def started(base_url: str) -> None:
+        print(f"base URL    {base_url}")
+        print(f"API key     {box.api_key}    (admin)")
+        print(f"            {box.member_key}    (member)")
+        print(f"workspace   {box.workspace_id}")
+        print(f"reference   {base_url}/docs")
+        print("Ctrl-C stops it.", flush=True)
+
+    with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
+        await serve_forever(box, host, port, started=started)
