@@ -22,6 +22,15 @@ if TYPE_CHECKING:
         RetryPolicy as RetryPolicy,
         Timeouts as Timeouts,
     )
+    from cmsapi.doctor import (
+        Check as Check,
+        Diagnosis as Diagnosis,
+        RouteCheck as RouteCheck,
+        Verdict as Verdict,
+    )
+    from cmsapi.doctor.routes import (
+        Candidate as Candidate,
+    )
     from cmsapi.errors import (
         APIError as APIError,
         ArgumentError as ArgumentError,
@@ -87,6 +96,7 @@ if TYPE_CHECKING:
         Jobs as Jobs,
         JobStatistics as JobStatistics,
         JobStatus as JobStatus,
+        JobTable as JobTable,
         LookFailed as LookFailed,
         Observed as Observed,
         Outcome as Outcome,
@@ -156,6 +166,9 @@ if TYPE_CHECKING:
     from cmsapi.provenance import (
         Provenance as Provenance,
     )
+    from cmsapi.resources.credit_report import (
+        CreditReport as CreditReport,
+    )
     from cmsapi.transport.http import (
         TellingTransport as TellingTransport,
         Transport as Transport,
@@ -186,6 +199,14 @@ _HOMES = {
         "RetryPolicy",
         "Timeouts",
     ),
+    "cmsapi.doctor": (
+        "Check",
+        "Diagnosis",
+        "RouteCheck",
+        "Verdict",
+    ),
+    "cmsapi.doctor.routes": ("Candidate",),
+    "cmsapi.resources.credit_report": ("CreditReport",),
     "cmsapi.wire.document": ("to_dict",),
     "cmsapi.wire.drift": (
         "Deviation",
@@ -253,6 +274,7 @@ _HOMES = {
         "JobKind",
         "JobStatistics",
         "JobStatus",
+        "JobTable",
         "Jobs",
         "LookFailed",
         "Observed",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from cmsapi._version import __version__
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.core import Core
+from cmsapi.doctor.diagnosis import Diagnosis
+from cmsapi.doctor.examination import Examination
 from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.instrumentation import Hook
 from cmsapi.instrumentation.statistics import Statistics
@@ -201,6 +203,17 @@ class Client:
             UnauthorizedError: The key is invalid or revoked.
         """
         return await self._core.call(User, "get_me")
+
+    async def doctor(self) -> Diagnosis:
+        """Find out whether everything between here and the service is as it should be; up to four requests, no credit.
+
+        It looks at key, permissions, balances, limits and how much others use of them, clock, latency, the table of
+        operations against the service's own description, and where answers differed from the specification.
+
+        Returns:
+            What was found, with `.checks`, `.ok` and `.adopt()`. A key that is refused is a finding, not an error.
+        """
+        return await Examination(self._core, lambda: self.rate_limit, lambda: self.statistics.drift).run()
 
     async def request(
         self,

@@ -9,6 +9,7 @@ from cmsapi.cli.analyze import analyze
 from cmsapi.cli.contents import contents
 from cmsapi.cli.credits import credits  # noqa: A004  the name of the command
 from cmsapi.cli.demo import demo
+from cmsapi.cli.doctor import doctor
 from cmsapi.cli.folders import folders
 from cmsapi.cli.generate import generate
 from cmsapi.cli.ideas import ideas
@@ -23,6 +24,6 @@ app: App = App(
     help_epilogue="The key is read from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL.",
     version=__version__,
 )
-for command in (me, credits, workspaces, folders, contents, analyze, ideas, generate, jobs, sandbox, demo):
+for command in (me, credits, workspaces, folders, contents, analyze, ideas, generate, jobs, doctor, sandbox, demo):
     app.command(command)
 app.register_install_completion_command(help="Install completion for this shell.")

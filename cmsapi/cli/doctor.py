@@ -1,0 +1,84 @@
+"""`cmsapi doctor`."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from rich.console import Console
+
+import cmsapi
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.output import AsJson, clean, show_json
+
+_MARKS = {
+    cmsapi.Verdict.OK: "ok",
+    cmsapi.Verdict.WARNING: "look",
+    cmsapi.Verdict.PROBLEM: "FAIL",
+    cmsapi.Verdict.UNKNOWN: "?",
+}
+
+
+async def doctor(*, as_json: AsJson = False) -> int:
+    """Find out whether everything between here and the service is as it should be; up to four requests, no credit.
+
+    Looks at key, permissions, balances, limits, clock, latency, routes and what differed from the specification. Exits
+    with 1 when there is a problem.
+    """
+    async with cmsapi.Client() as client:
+        diagnosis = await client.doctor()
+    if as_json:
+        show_json(_document(diagnosis))
+    else:
+        _tell(diagnosis)
+    return Exit.DONE if diagnosis.ok else Exit.FAILED
+
+
+def _tell(diagnosis: cmsapi.Diagnosis) -> None:
+    width = max(40, min(100, Console().width))
+    for check in diagnosis.checks:
+        head = f"{_MARKS[check.verdict]:<6}{check.name:<13}"
+        print(textwrap.fill(clean(check.found), width, initial_indent=head, subsequent_indent=" " * len(head)))
+        if check.advice:
+            indent = " " * len(head)
+            print(textwrap.fill(clean(check.advice), width, initial_indent=indent, subsequent_indent=indent))
+    unlisted = [route for route in diagnosis.routes if not route.listed]
+    if unlisted:
+        print("\nroutes that the service does not describe")
+    for route in unlisted:
+        print(f"  {route.name}  {route.route}  ({route.provenance.name.lower()})")
+        for candidate in route.candidates:
+            print(f"      perhaps {clean(candidate.route)}  ({candidate.likeness:.0%} alike)")
+    if diagnosis.drift:
+        print("\nwhere answers differed from the specification")
+    for each in diagnosis.drift:
+        example = f": {clean(each.example)}" if each.example else ""
+        print(f"  {each.count:>5} x {clean(each.where)}: {each.kind.value}{example}")
+
+
+def _document(diagnosis: cmsapi.Diagnosis) -> dict[str, Any]:
+    return {
+        "ok": diagnosis.ok,
+        "checks": [
+            {"name": check.name, "verdict": check.verdict.value, "found": check.found, "advice": check.advice}
+            for check in diagnosis.checks
+        ],
+        "latency": diagnosis.latency,
+        "clockOffset": diagnosis.clock_offset,
+        "othersUse": diagnosis.rate_limit.foreign,
+        "routes": [
+            {
+                "name": route.name,
+                "route": route.route,
+                "provenance": route.provenance.name.lower(),
+                "listed": route.listed,
+                "candidates": [candidate.route for candidate in route.candidates],
+                "adopt": route.adopted,
+            }
+            for route in diagnosis.routes
+        ],
+        "drift": [
+            {"kind": each.kind.value, "where": each.where, "count": each.count, "example": each.example}
+            for each in diagnosis.drift
+        ],
+    }

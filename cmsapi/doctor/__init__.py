@@ -1,0 +1,8 @@
+"""Find out whether everything between a program and the service is as it should be."""
+
+from __future__ import annotations
+
+from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
+from cmsapi.doctor.routes import RouteCheck
+
+__all__ = ["Check", "Diagnosis", "RouteCheck", "Verdict"]

@@ -1,0 +1,179 @@
+"""The doctor: what it finds, and that it changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Credits, Limits, Sandbox
+
+pytestmark = pytest.mark.looptime
+
+
+@attrs.define
+class OtherDescription:
+    """Carry requests to a sandbox that describes itself differently."""
+
+    box: Sandbox
+    change: Callable[[dict[str, Any]], Any]
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Send a request; the description is changed on its way back."""
+        response = await self.box.transport.send(request)
+        if not request.url.endswith("/openapi.json"):
+            return response
+        return attrs.evolve(response, body=json.dumps(self.change(json.loads(response.body))).encode())
+
+
+@asynccontextmanager
+async def client_of(
+    box: Sandbox, change: Callable[[dict[str, Any]], Any] | None = None
+) -> AsyncIterator[cmsapi.Client]:
+    """A client of a sandbox, whose description of itself may be another one."""
+    transport = box.transport if change is None else OtherDescription(box, change)
+    async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=transport) as client:
+        yield client
+
+
+def moved(**routes: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Make a change that moves operations to another method and path."""
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        paths = document["paths"]
+        for name, (method, path) in routes.items():
+            row = cmsapi.OPERATIONS[name]
+            described = paths[row.path].pop(row.method.lower())
+            paths.setdefault(path, {})[method.lower()] = described
+        return document
+
+    return change
+
+
+def verdicts(diagnosis: cmsapi.Diagnosis) -> dict[str, cmsapi.Verdict]:
+    """Return the verdict of each check."""
+    return {check.name: check.verdict for check in diagnosis.checks}
+
+
+async def test_a_sound_service_is_sound(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """On the sandbox all is well, but for its clock, which begins in another year; four requests, no launch."""
+    diagnosis = await client.doctor()
+
+    wrong = {name for name, verdict in verdicts(diagnosis).items() if verdict is not cmsapi.Verdict.OK}
+    assert wrong == {"clock"}
+    assert diagnosis.ok
+    assert diagnosis.user is not None
+    assert all(route.listed for route in diagnosis.routes)
+    assert len(sandbox.ledger) == 4
+    assert len(sandbox.ledger.launches()) == 0
+
+
+async def test_a_refused_key_is_a_finding(sandbox: Sandbox) -> None:
+    """With a revoked key the doctor says so instead of raising, and shows no key."""
+    async with cmsapi.Client(sandbox.revoked_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        diagnosis = await client.doctor()
+
+    assert not diagnosis.ok
+    assert verdicts(diagnosis)["key"] is cmsapi.Verdict.PROBLEM
+    assert sandbox.revoked_key not in repr(diagnosis) + diagnosis._repr_html_()
+
+
+async def test_missing_rights_and_credits_are_told() -> None:
+    """A member's key and an empty balance are worth a look, and no problem."""
+    box = Sandbox(credits=Credits(ai_writing=0))
+    async with cmsapi.Client(box.member_key, base_url=box.base_url, transport=box.transport) as client:
+        diagnosis = await client.doctor()
+
+    assert verdicts(diagnosis)["permissions"] is cmsapi.Verdict.WARNING
+    assert verdicts(diagnosis)["balances"] is cmsapi.Verdict.WARNING
+    assert diagnosis.ok
+
+
+async def test_others_who_use_the_key_are_seen() -> None:
+    """Requests of another client process count as others' use of the limit."""
+    box = Sandbox(limits=Limits(per_hour=100))
+    request = cmsapi.Request("GET", f"{box.base_url}/v1/me", {"Authorization": f"Bearer {box.api_key}"})
+    for _ in range(15):
+        await box.transport.send(request)
+    async with client_of(box) as client:
+        diagnosis = await client.doctor()
+
+    assert diagnosis.rate_limit.foreign == 15
+    assert verdicts(diagnosis)["limits"] is cmsapi.Verdict.WARNING
+
+
+async def test_moved_routes_are_found_and_adopted(sandbox: Sandbox) -> None:
+    """Routes that the service describes elsewhere are proposed, and the adopted table has them."""
+    change = moved(
+        confirm_generation=("POST", "/v1/generations/{id}/confirm"),
+        cancel_generation=("POST", "/v1/generations/{id}/cancel"),
+        update_content=("PUT", "/v1/contents/{id}"),
+        score_keyword=("POST", "/v1/keywords/{id}/score"),
+    )
+    async with client_of(sandbox, change) as client:
+        diagnosis = await client.doctor()
+
+    found = {route.name: route.adopted for route in diagnosis.routes if not route.listed}
+    assert found == {
+        "confirm_generation": "POST /v1/generations/{contentId}/confirm",
+        "cancel_generation": "POST /v1/generations/{contentId}/cancel",
+        "update_content": "PUT /v1/contents/{contentId}",
+        "score_keyword": "POST /v1/keywords/{keywordId}/score",
+    }
+    table = diagnosis.adopt()
+    assert {name: table[name].route for name in found} == found
+    assert diagnosis.adopt("update_content")["score_keyword"] == cmsapi.OPERATIONS["score_keyword"]
+    with pytest.raises(cmsapi.ConfigError, match="no candidate"):
+        diagnosis.adopt("get_me")
+
+
+async def test_what_is_gone_has_no_wild_candidate(sandbox: Sandbox) -> None:
+    """For a launch that the service does not describe at all nothing is adopted, least of all another launch."""
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        del document["paths"][cmsapi.OPERATIONS["analyze_keyword"].path]
+        return document
+
+    async with client_of(sandbox, change) as client:
+        diagnosis = await client.doctor()
+
+    (gone,) = [route for route in diagnosis.routes if not route.listed]
+    assert (gone.name, gone.adopted) == ("analyze_keyword", None)
+    assert diagnosis.adopt()["analyze_keyword"] == cmsapi.OPERATIONS["analyze_keyword"]
+
+
+@pytest.mark.parametrize("document", [None, [], {"paths": 7}, {"paths": {"/v1/x": 7, "//evil": {"get": {}}}}, "text"])
+async def test_a_strange_description_is_not_known(sandbox: Sandbox, document: Any) -> None:
+    """Whatever the service says of itself, the doctor goes on, and the table stays."""
+    async with client_of(sandbox, lambda _: document) as client:
+        diagnosis = await client.doctor()
+
+    assert verdicts(diagnosis)["operations"] is cmsapi.Verdict.UNKNOWN
+    assert diagnosis.adopt() == cmsapi.OPERATIONS
+
+
+async def test_a_version_in_the_address_of_the_server_is_understood(sandbox: Sandbox) -> None:
+    """Paths without `/v1` are those below it."""
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        document["paths"] = {path.removeprefix("/v1"): item for path, item in document["paths"].items()}
+        return document
+
+    async with client_of(sandbox, change) as client:
+        assert all(route.listed for route in (await client.doctor()).routes)
+
+
+async def test_drift_is_reported(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """A word that nobody lists, met before, is in the report with its count."""
+    sandbox.set_status_word(sandbox.keyword_ids[0], "reticulating")
+    await client.keywords.get(sandbox.keyword_ids[0])
+
+    diagnosis = await client.doctor()
+
+    assert verdicts(diagnosis)["drift"] is cmsapi.Verdict.WARNING
+    assert ("Keyword.analysisStatus", "reticulating") in {(each.where, each.example) for each in diagnosis.drift}
