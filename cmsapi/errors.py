@@ -37,6 +37,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from cmsapi import markup
+
 __all__ = [
     "APIError",
     "ArgumentError",
@@ -92,6 +94,9 @@ class CMSError(Exception):
         twin = self.__copy__()
         twin.__cause__ = self.__cause__
         return twin
+
+    def _repr_html_(self) -> str:
+        return markup.paragraphs(type(self).__name__, [*str(self).splitlines(), *getattr(self, "__notes__", ())])
 
 
 def _rebuild(cls: type[CMSError], args: tuple[Any, ...], state: Mapping[str, Any]) -> CMSError:

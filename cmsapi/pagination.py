@@ -12,6 +12,7 @@ from typing import Generic, NoReturn, TypeVar, overload
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
@@ -47,6 +48,10 @@ class Page(Sequence[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
+
+    def _repr_html_(self) -> str:
+        whole = "" if self.total is None else f" of {self.total}"
+        return markup.listing(f"page {self.number}: {len(self)}{whole}", self)
 
 
 class Paginator(Generic[T]):

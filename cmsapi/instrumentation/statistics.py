@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.instrumentation.events import Event, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
 from cmsapi.wire.drift import Deviation
 
@@ -29,6 +30,13 @@ class Statistics:
     polls: int
     poll_failures: int
     drift: tuple[Deviation, ...]
+
+    def _repr_html_(self) -> str:
+        counts = [(name, getattr(self, name)) for name in _COUNTS]
+        return markup.facts("Statistics", counts) + (markup.listing("drift", self.drift) if self.drift else "")
+
+
+_COUNTS = ("requests", "answered", "retries", "rate_limited", "polls", "poll_failures")
 
 
 class Tally:

@@ -13,6 +13,7 @@ from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.resume import Resumed
 from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook, Wish
+from cmsapi.jobs.showing import JobTable
 from cmsapi.jobs.status import JobStatus, Phase
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "JobKind",
     "JobStatistics",
     "JobStatus",
+    "JobTable",
     "Jobs",
     "LookFailed",
     "Observed",

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import attrs
 
+from cmsapi import markup
+
 # Enough for a percentile, and for a process that runs for months.
 _LARGEST_SAMPLE = 10_000
 
@@ -32,6 +34,9 @@ class JobStatistics:
     lateness_p50: float | None
     lateness_p95: float | None
     stretch: float | None
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)
 
 
 @attrs.define

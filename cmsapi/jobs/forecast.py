@@ -6,6 +6,7 @@ import math
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.jobs.durations import step_before
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.pacing import Load, Pace, Supply
@@ -39,6 +40,9 @@ class Forecast:
     seconds: float
     fits: bool
     learned_from: int
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)
 
 
 def forecast(

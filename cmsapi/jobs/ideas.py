@@ -7,6 +7,7 @@ from typing import overload
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.models import ContentIdea, ContentIdeaSearch
 
 
@@ -34,3 +35,6 @@ class ContentIdeas(Sequence[ContentIdea]):
 
     def __iter__(self) -> Iterator[ContentIdea]:
         return iter(self.ideas)
+
+    def _repr_html_(self) -> str:
+        return markup.listing(f"{len(self)} ideas for {markup.brief(self.search.keyword)}", self.ideas)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.journaling import Record
@@ -208,6 +209,9 @@ class Job(Generic[R]):
     def __repr__(self) -> str:
         state = f" ({self._state})" if self._state else ""
         return f"<Job {self._kind.value} {self.id}: {self._phase.value}{state}, {self._polls} looks>"
+
+    def _repr_html_(self) -> str:
+        return markup.record(self.status, ("kind", self.kind), ("id", self.id), ("token", self.token), title="Job")
 
     # Waiting
 

@@ -18,6 +18,7 @@ from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.resume import Resumed, Resumption
 from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.showing import JobTable
 from cmsapi.jobs.token import Token
 from cmsapi.models import Keyword, KnowledgeDocument, Prompt
 
@@ -197,6 +198,14 @@ class Jobs:
         """
         self._desk.ensure_open()
         return self._desk.pacer.forecast(_kind(kind), self._desk.policy, within("count", count, 0))
+
+    def show(self) -> JobTable:
+        """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.
+
+        At the end of a notebook's cell it stays up to date, also while other cells run.
+        """
+        self._desk.ensure_open()
+        return JobTable(self._desk)
 
     def statistics(self, kind: str | None = None) -> JobStatistics:
         """Show how the jobs of this account were looked at on this event loop; sends nothing.

@@ -61,6 +61,10 @@ class Ongoing:
         """Return the job for a target, or None."""
         return self._jobs.get(key)
 
+    def jobs(self) -> tuple[Job[Any], ...]:
+        """Return all jobs that are remembered, oldest first."""
+        return tuple(self._jobs.values())
+
     def add(self, job: Job[Any], now: float) -> list[Job[Any]]:
         """Remember a launched job, and return those that are forgotten now."""
         jobs, forgotten = self._jobs, []

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.core import Core
 from cmsapi.errors import (
     ArgumentError,
@@ -172,6 +173,10 @@ class GenerationReview:
                 f"({self.generation.id}). Nothing was decided on the newer one; read it and decide anew."
             ) from reason
         self.generation = current
+
+    def _repr_html_(self) -> str:
+        pairs: list[tuple[str, object]] = [("content id", self.content_id), ("decision", self.decision)]
+        return markup.record(self.generation, *pairs, ("content", self.content))
 
 
 _OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}

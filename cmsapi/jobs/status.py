@@ -7,6 +7,8 @@ from datetime import datetime
 
 import attrs
 
+from cmsapi import markup
+
 
 class Phase(enum.StrEnum):
     """Say where a job stands, whatever words the service has for it.
@@ -49,3 +51,6 @@ class JobStatus:
     why_next: str
     elapsed: float
     eta: datetime | None = None
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)

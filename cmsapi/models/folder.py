@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.models.model import Model
 
 
@@ -111,6 +112,21 @@ class FolderTree(Sequence[Folder]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FolderTree, (self._folders,)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{len(self)} folders</p>"]
+        # An own stack: nothing bounds how deep folders nest.
+        left: list[Folder | None] = list(reversed(self._roots))
+        parts.append("<ul>")
+        while left:
+            folder = left.pop()
+            if folder is None:
+                parts.append("</ul></li>")
+                continue
+            label = f"{markup.brief(folder.name or folder.id)} ({folder.nb_associated_contents})"
+            parts.append(f"<li>{markup.text(label)}<ul>")
+            left += [None, *reversed(self.children(folder.id))]
+        return "".join([*parts, "</ul>"])
 
 
 def _parents(by_id: dict[str, Folder]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.provenance import Provenance
 
 # Metadata of a field that the specification does not show. A field without metadata is stated by the specification.
@@ -72,3 +73,6 @@ class Model:
     # A model built by hand has no document behind it: its `_absent` is None.
     _absent: frozenset[str] | None = attrs.field(default=None, alias="_absent", eq=False, repr=False)
     _spelled: tuple[Any, ...] = attrs.field(default=(), alias="_spelled", eq=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)

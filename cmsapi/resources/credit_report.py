@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.models import CreditUsage, OpenEnum
 
 # Days beyond this are listed only where something was spent: an entry with a strange date must not make a million.
@@ -93,7 +94,8 @@ class CreditReport:
         from matplotlib.ticker import MaxNLocator
 
         figure = Figure(figsize=(10, 6), layout="constrained")
-        by_day = figure.add_subplot(2, 1, 1)
+        grid = figure.add_gridspec(2, 2)
+        by_day = figure.add_subplot(grid[0, :])
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         days: Any = list(self.by_day)
         by_day.bar(days, list(self.by_day.values()))
@@ -101,8 +103,8 @@ class CreditReport:
         by_day.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         by_day.yaxis.set_major_locator(MaxNLocator(integer=True))
         by_day.set(title=f"{self.total:,} credits", ylabel="credits a day")
-        for place, (title, counts) in enumerate([("by type", self.by_type), ("by workspace", self.by_workspace)], 3):
-            axes = figure.add_subplot(2, 2, place)
+        for place, (title, counts) in enumerate([("by type", self.by_type), ("by workspace", self.by_workspace)]):
+            axes = figure.add_subplot(grid[1, place])
             # Service text is no formula, whatever dollar signs it has.
             axes.barh([name.replace("$", r"\$") for name in counts], list(counts.values()))
             axes.invert_yaxis()
@@ -121,6 +123,15 @@ class CreditReport:
             place = key(row)
             spent[place] = spent.get(place, 0) + sign * (row["amount"] or 0)
         return spent
+
+    def _repr_html_(self) -> str:
+        days = {day: count for day, count in self.by_day.items() if count}
+        tables = (
+            markup.table("", ["type", "credits"], list(self.by_type.items())),
+            markup.table("", ["day", "credits"], list(days.items())),
+            markup.table("", ["workspace", "credits"], list(self.by_workspace.items())),
+        )
+        return markup.paragraphs(f"{self.total:,} credits", [f"{len(self.entries)} usages"]) + "".join(tables)
 
 
 # Any field of an answer but its id may turn out to be null.

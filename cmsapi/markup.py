@@ -1,0 +1,103 @@
+"""Write things as HTML for notebooks. Every value is escaped: what comes from the service is text."""
+
+from __future__ import annotations
+
+import enum
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import attrs
+
+# Characters of a text that a cell shows, items of a list, and rows of a table.
+_LONGEST, _MOST, _ROWS = 400, 5, 200
+_LEFT = ' style="text-align:left;vertical-align:top"'
+# What tells one thing from another, in the order of what people like to read.
+_TELLING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")
+
+
+def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> str:
+    """Write the public fields of an attrs object, one a row.
+
+    Args:
+        thing: The object.
+        *more: Further names and values.
+        title: What to write above; the name of its class if left out.
+    """
+    pairs = [(name, getattr(thing, name)) for name in _names(type(thing))]
+    shown = [(name, value) for name, value in pairs if not (name == "extra" and not value)]
+    return facts(title or type(thing).__name__, [*shown, *more])
+
+
+def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
+    """Write names and values, one pair a row."""
+    rows = "".join(
+        f"<tr><th{_LEFT}>{text(name.replace('_', ' '))}</th><td{_LEFT}>{text(brief(value))}</td></tr>"
+        for name, value in pairs
+    )
+    return f"<table><caption>{text(title)}</caption>{rows}</table>"
+
+
+def listing(title: str, items: Sequence[Any]) -> str:
+    """Write attrs objects as a table, a column for each field that any of them has a value for."""
+    names = dict.fromkeys(name for item in items for name in _names(type(item)) if name != "extra")
+    used = [name for name in names if any(getattr(item, name, None) is not None for item in items)]
+    return table(title, used, [[getattr(item, name, None) for name in used] for item in items])
+
+
+def table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Write a table; beyond two hundred rows it says how many more there are."""
+    head = "".join(f"<th{_LEFT}>{text(name.replace('_', ' '))}</th>" for name in names)
+    body = "".join(
+        f"<tr>{''.join(f'<td{_LEFT}>{text(brief(value))}</td>' for value in row)}</tr>" for row in rows[:_ROWS]
+    )
+    more = f"<p>… and {len(rows) - _ROWS} more</p>" if len(rows) > _ROWS else ""
+    return f"<table><caption>{text(title)}</caption><tr>{head}</tr>{body}</table>{more}"
+
+
+def paragraphs(title: str, lines: Iterable[str]) -> str:
+    """Write a bold title and lines below it."""
+    return f"<p><b>{text(title)}</b><br>{'<br>'.join(text(line) for line in lines)}</p>"
+
+
+def brief(value: object) -> str:
+    """Return a value as a short text."""
+    match value:
+        case None:
+            return ""
+        case enum.Enum():
+            return str(value.value)
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case date() | bool() | int():
+            return str(value)
+        case float():
+            return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+        case str():
+            return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+        case Mapping():
+            return _several([f"{key}: {brief(each)}" for key, each in value.items()])
+        case list() | tuple() | set() | frozenset():
+            return _several([brief(each) for each in value])
+        case _ if attrs.has(type(value)):
+            told = (getattr(value, name, None) for name in _TELLING)
+            return brief(next((each for each in told if each), type(value).__name__))
+        case _:
+            return brief(repr(value))
+
+
+def text(value: str) -> str:
+    """Escape a text for HTML, also for notebooks that would read formulas between dollar signs."""
+    return html.escape(value).replace("$", "&#36;")
+
+
+def _several(texts: Sequence[str]) -> str:
+    rest = f" … and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return ", ".join(texts[:_MOST]) + rest
+
+
+def _names(of: type) -> list[str]:
+    return [field.name for field in attrs.fields(of) if not field.name.startswith("_") and field.repr is not False] + (
+        ["extra"] if any(field.name == "extra" for field in attrs.fields(of)) else []
+    )

@@ -1,0 +1,66 @@
+"""`client.jobs.show()`: one table that follows the jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import RichOutput, capture_output
+
+import cmsapi
+from cmsapi.sandbox import Sandbox
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.fixture
+def shell() -> Iterator[Any]:
+    """An IPython shell without history."""
+    InteractiveShell.clear_instance()
+    yield InteractiveShell.instance(history_length=0)
+    InteractiveShell.clear_instance()
+
+
+def pages(outputs: list[RichOutput]) -> list[tuple[bool, str]]:
+    """Return what was displayed, each with whether it took the place of what was there."""
+    return [(bool(output.update), output.data["text/html"]) for output in outputs]
+
+
+async def test_the_table_follows_its_jobs(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Displayed once, it is updated in place until the jobs are over, and jobs launched later come in."""
+    first = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with capture_output() as captured:
+        shell.display_formatter.format(client.jobs.show())
+        await asyncio.sleep(3)
+        second = await client.keywords.analyze(sandbox.keyword_ids[1])
+        await asyncio.gather(first, second)
+        await asyncio.sleep(3)
+
+    shown = pages(captured.outputs)
+    assert [update for update, _ in shown][:2] == [False, True]
+    assert sum(not update for update, _ in shown) == 1
+    assert sandbox.keyword_ids[1] not in shown[0][1]
+    assert "2 jobs, 0 not over" in shown[-1][1]
+
+
+async def test_only_the_last_table_lives(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Showing it again takes over from the table before."""
+    await client.keywords.analyze(sandbox.keyword_ids[0])
+    with capture_output():
+        shell.display_formatter.format(client.jobs.show())
+        await asyncio.sleep(2)
+        shell.display_formatter.format(client.jobs.show())
+        await asyncio.sleep(2)
+    with capture_output() as later:
+        await asyncio.sleep(2)
+    assert len(later.outputs) <= 2
+
+
+async def test_it_is_text_elsewhere(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Printed, it is a line for each job."""
+    assert str(client.jobs.show()) == "no jobs"
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    assert str(client.jobs.show()) == repr(job)

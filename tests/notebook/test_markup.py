@@ -1,0 +1,106 @@
+"""Things as HTML: whole, and escaped whatever they hold."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+import cmsapi
+from cmsapi import markup
+from cmsapi.sandbox import Sandbox
+
+HARMLESS = {"table", "caption", "tr", "th", "td", "p", "b", "br", "ul", "li"}
+NASTY = "<script>alert('$1$')</script><img src=x onerror=alert(1)>"
+
+
+class Tags(HTMLParser):
+    """Collect the tags, attributes and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.text += data
+
+
+def check(page: str, *holds: str) -> None:
+    """Check that a page has only harmless tags, and shows some texts as they are."""
+    tags = Tags(page)
+    assert tags.tags <= HARMLESS
+    assert tags.attributes <= {"style"}
+    assert "$" not in page
+    for text in holds:
+        assert text in tags.text
+
+
+@given(st.text(max_size=100))
+def test_every_text_is_only_text(text: str) -> None:
+    """A text of any characters comes out as itself, and as nothing else."""
+    page = markup.table(text, [text], [[text]])
+    assert Tags(page).tags <= HARMLESS
+
+
+@pytest.mark.looptime
+async def test_everything_that_a_cell_may_end_with(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Models, pages, trees, jobs, results, forecasts, statistics and errors show what they hold, escaped."""
+    content_id = sandbox.content_ids[0]
+    sandbox.touch_content(content_id, title=NASTY)
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    search = await client.content_ideas.search(sandbox.workspace_id, NASTY)
+    with pytest.raises(cmsapi.NotFoundError) as caught:
+        await client.keywords.get("kwd_nobody")
+    caught.value.add_note(NASTY)
+    things: list[tuple[Any, str]] = [
+        (await client.me(), "ada.moreau@northwind.example"),
+        (await client.contents.get(content_id), NASTY),
+        (await client.contents.list(sandbox.workspace_id), NASTY),
+        (await client.folders.list(sandbox.workspace_id), "Guides"),
+        (job, job.token),
+        (job.status, "running"),
+        (await search, NASTY),
+        (await (await client.contents.generate(content_id)), "review"),
+        (client.jobs.plan("keyword_analysis", 300), "300"),
+        (client.jobs.statistics(), "2"),
+        (client.jobs.show(), sandbox.keyword_ids[0]),
+        (client.statistics, "requests"),
+        (await client.doctor(), "operations"),
+        (await client.credit_usages.report(), "analysis"),
+        (caught.value, NASTY),
+    ]
+    for thing, text in things:
+        check(thing._repr_html_(), text)
+        assert sandbox.api_key not in thing._repr_html_()
+
+
+def test_deep_folders_need_no_deep_stack() -> None:
+    """A tree of a thousand levels is written like any other."""
+    folders = [
+        cmsapi.Folder(
+            id=f"f{n}", name=NASTY, depth=n, nb_associated_contents=0, parent_folder_id=f"f{n - 1}" if n else None
+        )
+        for n in range(2000)
+    ]
+    check(cmsapi.FolderTree(folders)._repr_html_(), NASTY)
+
+
+def test_long_things_are_cut() -> None:
+    """A body shows its beginning, a table its first rows, a list its first items."""
+    content = cmsapi.Content(id="c", html="x" * 100_000)
+    assert len(content._repr_html_()) < 5000
+    page = markup.table("", ["n"], [[n] for n in range(1000)])
+    assert "… and 800 more" in page
+    assert markup.brief(list(range(9))) == "0, 1, 2, 3, 4 … and 4 more"
