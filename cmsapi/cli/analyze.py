@@ -44,7 +44,7 @@ async def analyze(
             return Exit.DONE
         harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits)
     show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
-    harvest.tell("cmsapi analyze")
+    await harvest.tell("cmsapi analyze")
     return harvest.code
 
 

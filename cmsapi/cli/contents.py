@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -14,6 +12,7 @@ import cmsapi
 from cmsapi.cli.asking import Yes, ensure
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_facts, show_json
+from cmsapi.cli.reading import read_file
 from cmsapi.cli.reviewing import Flag, decide, review_by_hand
 from cmsapi.display import progress_console
 
@@ -29,7 +28,9 @@ _COLUMNS: Columns[cmsapi.ContentSummary] = {
     "updated": lambda content: content.updated_at,
 }
 
-Body = Annotated[Path | None, Parameter(name="--html", help="File with the body; - reads standard input.")]
+Body: TypeAlias = Annotated[
+    str | None, Parameter(name="--html", converter=read_file, help="File with the body; - reads standard input.")
+]
 
 
 @contents.command(name="list")
@@ -113,10 +114,9 @@ async def create(
         page_id: The imported page to attach it to.
         folder_id: The folder to put it into.
     """
-    body = _read(html)
     async with cmsapi.Client() as client:
         content = await client.contents.create(
-            workspace_id, title, html=body, meta_description=meta_description, page_id=page_id, folder_id=folder_id
+            workspace_id, title, html=html, meta_description=meta_description, page_id=page_id, folder_id=folder_id
         )
     _tell(content, as_json)
 
@@ -147,7 +147,7 @@ async def edit(
     """
     given = {
         "title": title,
-        "html": _read(html),
+        "html": html,
         "meta_description": meta_description,
         "folder_id": folder_id,
         "assigned_to_id": assigned_to_id,
@@ -200,15 +200,6 @@ async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False
         if confirm or cancel:
             return await decide(waiting, confirm=confirm, cancel=cancel)
         return await review_by_hand(client, waiting, before)
-
-
-def _read(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return sys.stdin.read() if path == Path("-") else path.read_text()
-    except (OSError, UnicodeError) as error:
-        raise cmsapi.ArgumentError(f"--html cannot be read: {error}. Nothing was sent.", parameter="html") from error
 
 
 def _tell(content: cmsapi.Content, as_json: bool) -> None:

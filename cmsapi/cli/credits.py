@@ -12,6 +12,9 @@ from cyclopts.validators import Number
 import cmsapi
 from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_bars, show_facts, show_json
 
+# Over a longer time, days without any usage are left out.
+_MONTHS = 62
+
 
 async def credits(  # noqa: A001  the name of the command
     *,
@@ -55,5 +58,8 @@ async def credits(  # noqa: A001  the name of the command
     )
     if report.entries:
         show_bars("by type", report.by_type)
-        show_bars("by day (UTC)", {f"{day:%a %Y-%m-%d}": count for day, count in report.by_day.items()})
+        show_bars(
+            "by day (UTC)",
+            {f"{day:%a %Y-%m-%d}": count for day, count in report.by_day.items() if count or days <= _MONTHS},
+        )
         show_bars("by workspace", report.by_workspace)

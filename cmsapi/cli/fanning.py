@@ -52,9 +52,9 @@ class Harvest(Generic[R]):
         """The exit code of the command."""
         if self.interrupted:
             return Exit.INTERRUPTED
-        return code_of_all([*(outcome.error for outcome in self.outcomes), self.stopped])
+        return code_of_all([*(outcome.error for outcome in self.outcomes), *([self.stopped] if self.stopped else [])])
 
-    def tell(self, again: str) -> None:
+    async def tell(self, again: str) -> None:
         """Say on standard error what has no result, why, and how to go on.
 
         Args:
@@ -67,19 +67,19 @@ class Harvest(Generic[R]):
             _say(str(self.stopped), style="red")
         if self.left:
             _say(f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:")
-            _say(f"  cmsapi jobs watch {_named('jobs', [job.token for job in self.left.values()])}")
+            _say(f"  cmsapi jobs watch {await _named('jobs', [job.token for job in self.left.values()])}")
         seen = {outcome.item for outcome in self.outcomes} | set(self.left)
         if rest := [item for item in self.items if item not in seen]:
             _say(f"{counted(len(rest), 'item')} not launched and not charged. Launch the rest:")
-            _say(f"  {again} {_named('rest', rest)}")
+            _say(f"  {again} {await _named('rest', rest)}")
 
 
-def _named(what: str, words: Sequence[str]) -> str:
+async def _named(what: str, words: Sequence[str]) -> str:
     """Return arguments as one can type them: themselves, or a new file that holds them when there are many."""
     if len(words) > _FEW:
         path = Path(f"cmsapi-{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt")
         try:
-            path.write_text("\n".join(words) + "\n")
+            await asyncio.to_thread(path.write_text, "\n".join(words) + "\n")
         except OSError as error:
             _say(f"{path} cannot be written: {error}")
         else:

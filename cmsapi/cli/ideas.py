@@ -42,7 +42,7 @@ async def ideas(
 
         harvest = await fan_out(client, search, keywords, max_credits=max_credits)
     show(_found(harvest), _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
-    harvest.tell(f"cmsapi ideas {workspace_id}")
+    await harvest.tell(f"cmsapi ideas {workspace_id}")
     return harvest.code
 
 

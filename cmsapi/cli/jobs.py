@@ -31,7 +31,7 @@ async def watch(tokens: Words, /, *, as_json: AsJson = False, as_csv: AsCsv = Fa
     async with cmsapi.Client() as client:
         harvest = await wait_for(client, [client.jobs.attach(token) for token in tokens])
         show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
-        harvest.tell("")
+        await harvest.tell("")
     return harvest.code
 
 

@@ -22,17 +22,31 @@ def _lines(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _texts(argument: str) -> Iterable[str]:
-    try:
-        if argument == "-":
-            return [sys.stdin.read()]
-        if argument.startswith("@"):
-            return [Path(argument[1:]).read_text()]
-    except (OSError, UnicodeError) as error:
-        raise ArgumentError(f"{argument} cannot be read: {error}. Nothing was sent.", parameter="ids") from error
+    if argument == "-":
+        return [text_of("-")]
+    if argument.startswith("@"):
+        return [text_of(argument[1:])]
     # A lone hyphen would be refused as an option, so everything that begins with one comes here.
     if argument.startswith("-"):
         raise ArgumentError(f"There is no option {argument}; nothing was sent. See --help.", parameter=argument)
     return [argument]
+
+
+def text_of(path: str) -> str:
+    """Read a file, or standard input for `-`.
+
+    Raises:
+        ArgumentError: It cannot be read.
+    """
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text()
+    except (OSError, UnicodeError) as error:
+        raise ArgumentError(f"{path} cannot be read: {error}. Nothing was sent.", parameter="file") from error
+
+
+def read_file(_: Any, tokens: Sequence[Token]) -> str:
+    """Read the file that an option names."""
+    return text_of(tokens[0].value)
 
 
 #: Identifiers or tokens, without repetitions and in order. `-` stands for standard input, `@path` for a file.

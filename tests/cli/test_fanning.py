@@ -1,0 +1,118 @@
+"""Commands that launch many jobs: results, limits of spending, Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.running import execute, read
+from cmsapi.sandbox import Fault, Faults, Sandbox
+
+from .running import command
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_keywords_are_analysed_from_standard_input(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`-` reads identifiers; each is launched once, the plan is said first, and JSON has each result."""
+    ids = box.keyword_ids[:4]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*ids, ids[0]])))
+
+    assert await command("analyze", "-", "--json") == Exit.DONE
+
+    shown = capsys.readouterr()
+    assert "plan: 4 x keyword analysis, 4 credits" in shown.err
+    assert {each["item"]: each["result"]["analysisStatus"] for each in json.loads(shown.out)} == dict.fromkeys(
+        ids, "success"
+    )
+    assert len(box.ledger.launches()) == 4
+
+
+async def test_a_dry_run_launches_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--dry-run` says what it would take and sends nothing."""
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
+    assert "20 credits" in capsys.readouterr().err
+    assert len(box.ledger) == 0
+
+
+async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """One failed job of two ends with 3, one of one with 1."""
+    box.set_outcome(box.keyword_ids[0], "failed")
+    assert await command("analyze", *box.keyword_ids[:2]) == Exit.PARTLY
+    assert box.keyword_ids[0] in capsys.readouterr().err
+    assert await command("analyze", box.keyword_ids[0]) == Exit.FAILED
+
+
+async def test_spending_is_bounded(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--max-credits` launches no more; the rest is in a file that the next command takes."""
+    monkeypatch.chdir(tmp_path)
+
+    assert await command("analyze", *box.keyword_ids, "--max-credits", "2") == Exit.CREDITS
+
+    shown = capsys.readouterr().err
+    rest = re.findall(r"cmsapi analyze (@\S+)", shown)
+    assert len(box.ledger.launches()) == 2
+    assert "18 items not launched" in shown
+    assert await command("analyze", *rest) == Exit.DONE
+    assert len(box.ledger.launches()) == 20
+
+
+async def test_a_lost_answer_has_a_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A launch that may have been paid ends with 5."""
+    faults = Faults(rules=[Fault(match="POST /v1/*/analyze", drop=True, when="after", times=1)])
+    async with Sandbox(faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("analyze", *box.keyword_ids[:2]) == Exit.UNKNOWN
+    assert "may have been launched" in capsys.readouterr().err
+
+
+async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Interrupted, the command names the tokens; `jobs watch` with them pays nothing and has the results."""
+    monkeypatch.chdir(tmp_path)
+    running = asyncio.create_task(execute(read(["analyze", *box.keyword_ids[:6]])))
+    await asyncio.sleep(5)
+    running.cancel()
+
+    assert await running == Exit.INTERRUPTED
+    shown = capsys.readouterr().err
+    assert "6 jobs launched and not over" in shown
+
+    (tokens,) = re.findall(r"cmsapi jobs watch (@\S+)", shown)
+    assert await command("jobs", "watch", tokens, "--json") == Exit.DONE
+    assert len(json.loads(capsys.readouterr().out)) == 6
+    assert len(box.ledger.launches()) == 6
+
+
+async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The token of a single job is on the screen, ready to be copied."""
+    running = asyncio.create_task(execute(read(["generate", box.content_ids[0]])))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    (token,) = re.findall(r"cmsapi jobs watch (cmsjob\S+)", capsys.readouterr().err)
+    assert await command("jobs", "watch", token) == Exit.DONE
+    assert f"contents review {box.content_ids[0]}" in capsys.readouterr().out
+
+
+async def test_ideas_of_several_seeds(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each seed keyword is searched, spaces and all, and each idea names its seed."""
+    assert await command("ideas", box.workspace_id, "trail running", "barefoot shoes", "--json") == Exit.DONE
+    ideas = json.loads(capsys.readouterr().out)
+    assert {idea["seed"] for idea in ideas} == {"trail running", "barefoot shoes"}
+    assert await command("jobs", "watch", "-", "--csv") in (Exit.DONE, Exit.USAGE)
