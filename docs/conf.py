@@ -40,7 +40,7 @@ python_maximum_signature_line_length = 90
 
 
 # Nobody makes these by hand: what their constructors take is nobody's business.
-_MADE_FOR_YOU = {"AsCompleted", "Fanout", "Job", "Jobs", "OperationTable", "Paginator"}
+_MADE_FOR_YOU = {"AsCompleted", "Fanout", "Job", "JobTable", "Jobs", "OperationTable", "Paginator"}
 _INNER = {"core", "desk", "keeper", "start", "fetch", "exchange"}
 # Made by hand, although models are not.
 _SETTINGS = {"GenerationSettings"}
@@ -53,7 +53,7 @@ def _is_read_only(thing: object) -> bool:
     module = thing.__module__
     return (
         issubclass(thing, Model | Exception | enum.Enum)
-        or module.startswith(("cmsapi.resources", "cmsapi.jobs", "cmsapi.instrumentation", "cmsapi.pagination"))
+        or module.startswith(("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.instrumentation", "cmsapi.pagination"))
         or module in ("cmsapi.transport.ratelimit", "cmsapi.operations", "cmsapi.transport.http")
         or thing.__name__ in ("Ledger", "Entry", "SandboxTransport", "Statistics")
     )

@@ -87,7 +87,8 @@ class CreditReport:
     def plot(self) -> Any:
         """Draw credits per day, type and workspace; return the `matplotlib.figure.Figure`. Needs the extra `notebook`.
 
-        It belongs to no window and changes no global state: a notebook shows it, `savefig` writes it to a file.
+        It belongs to no window and changes no global state: a notebook shows it, `savefig` writes it to a file. Drawing
+        takes a moment, during which the event loop stands still; a service draws in a thread.
         """
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
         from matplotlib.figure import Figure

@@ -1,10 +1,11 @@
 """Run the documentation: its Python blocks, on one virtual-time loop per page, and compare what they print.
 
-Three conventions make a page executable:
+Four conventions make a page executable:
 
 - A block marked `python` is run; top-level `await` works, as in `python -m asyncio`. A block that calls `asyncio.run`
   is a whole program and gets the page's loop from there.
 - A block marked `text` right after it is what it prints; `...` stands for anything.
+- A block marked `console` has command lines after `$ ` and what they print on either output.
 - A comment that begins with `invisible-code: python` is run and not shown.
 """
 
@@ -16,6 +17,8 @@ import builtins
 import contextlib
 import doctest
 import io
+import re
+import shlex
 import types
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,9 +30,10 @@ from sybil.parsers.abstract import AbstractCodeBlockParser
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCodeBlockLexer
 
 import cmsapi
+from cmsapi.cli.running import run
 
 ROOT = Path(__file__).parents[2]
-LANGUAGES = ("python", "text")
+LANGUAGES = ("python", "text", "console")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 PAGES = sorted(
@@ -78,7 +82,8 @@ class BlockParser(AbstractCodeBlockParser):
     def __call__(self, document: Document) -> Iterable[Region]:
         for region in self.lexers(document):
             region.parsed = region.lexemes["source"]
-            region.evaluator = self.run if region.lexemes["arguments"] == "python" else self.compare
+            evaluators = {"python": self.run, "text": self.compare, "console": self.command}
+            region.evaluator = evaluators[region.lexemes["arguments"]]
             yield region
 
     def run(self, example: Example) -> None:
@@ -109,6 +114,20 @@ class BlockParser(AbstractCodeBlockParser):
         if doctest.OutputChecker().check_output(promised, printed, OPTIONS):
             return None
         return f"The page promises:\n{promised}\nbut its block prints:\n{printed}"
+
+    def command(self, example: Example) -> str | None:
+        """Run each command line of a block in this process, and compare what it prints."""
+        for part in re.split(r"^\$ ", str(example.parsed), flags=re.MULTILINE)[1:]:
+            line, _, promised = part.partition("\n")
+            name, *tokens = shlex.split(line)
+            if name != "cmsapi":
+                return f"Only cmsapi is run: {line}"
+            # `run` starts the loop with `asyncio.run`, which is the page's here.
+            with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(printed):
+                run(tokens)
+            if not doctest.OutputChecker().check_output(promised, printed.getvalue(), OPTIONS):
+                return f"The page promises for {line}:\n{promised}\nbut it prints:\n{printed.getvalue()}"
+        return None
 
 
 def run_page(page: Path, time: VirtualTime) -> int:

@@ -24,8 +24,9 @@ def _name(path: Path) -> str:
 
 
 @pytest.fixture
-def virtual_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualTime]:
+def virtual_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[VirtualTime]:
     """A loop on which hours take no time; `asyncio.run` uses it too, and the environment names a sandbox."""
+    monkeypatch.chdir(tmp_path)
     with VirtualTime() as time:
         sandbox = Sandbox()
         time.run(sandbox.serve())
