@@ -53,7 +53,9 @@ def _is_read_only(thing: object) -> bool:
     module = thing.__module__
     return (
         issubclass(thing, Model | Exception | enum.Enum)
-        or module.startswith(("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.instrumentation", "cmsapi.pagination"))
+        or module.startswith(
+            ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.instrumentation", "cmsapi.pagination")
+        )
         or module in ("cmsapi.transport.ratelimit", "cmsapi.operations", "cmsapi.transport.http")
         or thing.__name__ in ("Ledger", "Entry", "SandboxTransport", "Statistics")
     )

@@ -24,6 +24,6 @@ app: App = App(
     help_epilogue="The key is read from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL.",
     version=__version__,
 )
-for command in (me, credits, workspaces, folders, contents, analyze, ideas, generate, jobs, doctor, sandbox, demo):
-    app.command(command)
+for _command in (me, credits, workspaces, folders, contents, analyze, ideas, generate, jobs, doctor, sandbox, demo):
+    app.command(_command)
 app.register_install_completion_command(help="Install completion for this shell.")

@@ -1,0 +1,75 @@
+"""In a terminal: questions, the live table, Ctrl-C; in real time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+import cmsapi
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Fixed, Sandbox
+
+from .terminal import terminal
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Sandbox]:
+    """A sandbox on a socket, whose jobs take long."""
+    async with Sandbox(durations=Fixed(600)) as box:
+        yield box
+
+
+async def test_a_deletion_asks(box: Sandbox) -> None:
+    """No answer but yes deletes."""
+    async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
+        await shell.until("[y/N]")
+        shell.type("\n")
+        assert await shell.end() == Exit.FAILED
+    async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
+        await shell.until("[y/N]")
+        shell.type("y\n")
+        assert await shell.end() == Exit.DONE
+    assert sum(entry.operation == "delete_content" for entry in box.ledger) == 1
+
+
+async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
+    """The article is applied, shown against the old text, and taken out again on request."""
+    content_id = box.content_ids[0]
+    async with cmsapi.Client(box.api_key, base_url=box.base_url) as client:
+        await client.contents.edit(content_id, lambda _: {"html": "<p>The old text.</p>"})
+        await client.contents.generate(content_id)
+        box.finish(content_id)
+        async with terminal(box, "contents", "review", content_id) as shell:
+            await shell.until("[a/c/L]")
+            shell.type("a\n")
+            await shell.until("[p/K]")
+            assert "-The old text." in shell.shown
+            assert "+What it is" in shell.shown
+            shell.type("p\n")
+            assert await shell.end() == Exit.DONE
+        assert (await client.contents.get(content_id)).html == "<p>The old text.</p>"
+
+
+@pytest.mark.parametrize("columns", [120, 50])
+async def test_ctrl_c_ends_a_live_table(box: Sandbox, columns: int) -> None:
+    """The table shows the jobs; Ctrl-C ends with 130 and names the tokens, in a wide and in a narrow terminal."""
+    async with terminal(box, "analyze", *box.keyword_ids[:3], columns=columns) as shell:
+        await shell.until("3 running")
+        shell.type("\x03")
+        assert await shell.end() == Exit.INTERRUPTED
+    shown = re.sub(r"\s", "", shell.shown)
+    assert shown.count("cmsjob1.") == 3
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
+    """A wide terminal gets a table, a narrow one a block for each item; identifiers are whole in both."""
+    for columns in (130, 50):
+        async with terminal(box, "contents", "list", box.workspace_id, columns=columns) as shell:
+            assert await shell.end() == Exit.DONE
+            await shell.until(box.content_ids[0])
+            lines = [re.sub(r"\x1b\[[\d;?]*\w", "", line) for line in shell.shown.splitlines()]
+        assert max(map(len, lines)) <= columns
+        assert sum(any(id_ in line for line in lines) for id_ in box.content_ids) == len(box.content_ids)
