@@ -37,6 +37,7 @@ class Harvest(Generic[R]):
         items: All that were asked for.
         outcomes: Those that are over, or could not be launched, in the order in which they ended.
         left: Items whose jobs go on at the service, and these jobs.
+        doubtful: Items whose launch was being sent at Ctrl-C, and of which it is not known which job is theirs.
         stopped: Why launching stopped before the last item, or None.
         interrupted: Whether Ctrl-C ended it.
     """
@@ -44,6 +45,7 @@ class Harvest(Generic[R]):
     items: Sequence[str]
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
     left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
+    doubtful: list[str] = attrs.field(factory=list)
     stopped: cmsapi.OutOfCreditsError | None = None
     interrupted: bool = False
 
@@ -68,7 +70,10 @@ class Harvest(Generic[R]):
         if self.left:
             _say(f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:")
             _say(f"  cmsapi jobs watch {await _named('jobs', [job.token for job in self.left.values()])}")
-        seen = {outcome.item for outcome in self.outcomes} | set(self.left)
+        if self.doubtful:
+            _say("These were being launched at that moment, and some are: look before you launch them again.")
+            _say(f"  {shlex.join(map(clean, self.doubtful))}")
+        seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.doubtful)
         if rest := [item for item in self.items if item not in seen]:
             _say(f"{counted(len(rest), 'item')} not launched and not charged. Launch the rest:")
             _say(f"  {again} {await _named('rest', rest)}")
@@ -133,9 +138,14 @@ async def fan_out(
 ) -> Harvest[R]:
     """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps what runs."""
     item_of: dict[cmsapi.Job[R], str] = {}
+    cut_off: list[str] = []
 
     async def noted(item: str) -> cmsapi.Job[R]:
-        job = await launch(item)
+        try:
+            job = await launch(item)
+        except asyncio.CancelledError:
+            cut_off.append(item)
+            raise
         item_of[job] = item
         return job
 
@@ -145,6 +155,9 @@ async def fan_out(
     async with fanout:
         await _gather(harvest, board, fanout)
     harvest.left = {item_of.get(job, job.target): job for job in fanout.launched}
+    # A search has an identifier of its own, which does not tell what was searched for.
+    if not set(harvest.left) <= set(items):
+        harvest.doubtful = [item for item in cut_off if item not in harvest.left]
     return harvest
 
 

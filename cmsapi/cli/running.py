@@ -28,7 +28,9 @@ def run(tokens: Sequence[str]) -> int:
         The exit code.
     """
     try:
-        return asyncio.run(execute(read(tokens)))
+        code = asyncio.run(execute(read(tokens)))
+        # Here, where it can be handled, that nobody reads any more.
+        sys.stdout.flush()
     except CycloptsError:
         # It has said what is wrong.
         return Exit.USAGE
@@ -40,6 +42,8 @@ def run(tokens: Sequence[str]) -> int:
         # Whoever read the output has had enough, and Python must not complain about that at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
+    else:
+        return code
 
 
 def read(tokens: Sequence[str]) -> Callable[[], Any]:

@@ -98,6 +98,25 @@ async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
     assert len(box.ledger.launches()) == 6
 
 
+async def test_ctrl_c_while_launching_offers_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A search whose launch is on its way goes on, and its seed is not among those to launch again."""
+    async with Sandbox(faults=Faults(latency=(2.0, 2.0))) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        running = asyncio.create_task(execute(read(["ideas", box.workspace_id, "trail running"])))
+        await asyncio.sleep(1)
+        running.cancel()
+        assert await running == Exit.INTERRUPTED
+        assert len(box.ledger.launches()) == 1
+
+    shown = capsys.readouterr().err
+    assert "1 job launched and not over" in shown
+    assert "look before you launch them again" in shown
+    assert "not launched" not in shown
+
+
 async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """The token of a single job is on the screen, ready to be copied."""
     running = asyncio.create_task(execute(read(["generate", box.content_ids[0]])))
