@@ -70,12 +70,12 @@ async def test_spending_is_bounded(
 async def test_a_lost_answer_has_a_code_of_its_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A launch that may have been paid ends with 5."""
-    faults = Faults(rules=[Fault(match="POST /v1/*/analyze", drop=True, when="after", times=1)])
+    """A launch that may have been paid, and that nothing names, ends with 5."""
+    faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after", times=1)])
     async with Sandbox(faults=faults) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
-        assert await command("analyze", *box.keyword_ids[:2]) == Exit.UNKNOWN
+        assert await command("ideas", box.workspace_id, "running shoes", "trail running") == Exit.UNKNOWN
     assert "may have been launched" in capsys.readouterr().err
 
 
