@@ -28,7 +28,7 @@ class ContentIdeaSearches:
             The job; `await` it for the search record and its ideas.
 
         Raises:
-            LaunchUnknownError: It may have been launched; it is not repeated.
+            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
             ConflictError: The service refuses, for example because no credits are left.
         """
         body = {"keyword": text("keyword", keyword)}

@@ -239,10 +239,13 @@ class Contents:
         *,
         on_review: ReviewHook | None = None,
     ) -> Job[GenerationReview]:
-        """Launch the generation of an article (Atomic Content); one request and **AI-writing credits**.
+        """Launch the generation of an article (Atomic Content); two requests and **AI-writing credits**.
 
         A generation of the same content with the same settings that is under way, or whose article waits for a
         decision, is joined and not paid again. If it has an `on_review` already, that one decides.
+
+        The first request reads which generation there was, so that a lost answer can be looked up; without it,
+        `LaunchPolicy(baseline="none")`, it is one request.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
@@ -257,7 +260,7 @@ class Contents:
         Raises:
             ArgumentError: `settings` or `on_review` is of the wrong type.
             JobError: A generation with other settings is under way.
-            LaunchUnknownError: It may have been launched; it is not repeated.
+            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
             ConflictError: The service refuses, for example because the keyword is not analysed.
         """
         target = text("content_id", content_id)

@@ -44,7 +44,7 @@ class Keywords:
             The job; `await` it for the keyword as it is after the analysis.
 
         Raises:
-            LaunchUnknownError: It may have been launched; it is not repeated.
+            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
             ConflictError: The service refuses, for example because no credits are left.
         """
         target = text("keyword_id", keyword_id)
