@@ -146,3 +146,17 @@ async def test_a_token_is_attached_in_another_client(url: str) -> None:
     other = open_state(url)
     assert await other.entries(name) == {}
     await other.aclose()
+
+
+@pytest.mark.parametrize("after", [0.0, 0.002, 0.005, 0.02])
+async def test_a_cancelled_launch_stands_in_nobodys_way(url: str, after: float) -> None:
+    """Whenever its caller gives up, also while it is being written down, the next launch goes through or joins it."""
+    sandbox = box(faults=Faults(latency=(0.01, 0.01)))
+    async with client_of(sandbox, url) as client:
+        await client.me()
+        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(after)
+        launching.cancel()
+        async with asyncio.timeout(8):
+            await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+    assert len(sandbox.ledger.launches()) == 1
