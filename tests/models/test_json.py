@@ -2,51 +2,114 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, strategies as st
 
 from cmsapi.errors import DecodeError
 from cmsapi.models import Content, CreditType, FolderRef, GenerationSettings
 from cmsapi.wire.converter import Converter, encode, to_dict
-from cmsapi.wire.jsontext import dumps, loads
+from cmsapi.wire.jsontext import dumps, loads, loads_strictly, quick_reader
 from tests import strategies
 
+Reader = Callable[[bytes], Any]
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (b"", "the body is empty"),
-        (b" \n", "the body is empty"),
-        (b"\xef\xbb\xbf", "the body is empty"),
-        (b"[1,]", r"line 1, column [34]"),
-        (b"{}x", "line 1, column 3"),
-        (b"NaN", "NaN is not a JSON number"),
-        (b"[-Infinity]", "-Infinity is not a JSON number"),
-        (b"[1e999]", "too large"),
-        (b'{"a": 1, "b": 2, "a": 3}', "the key 'a' is repeated"),
-        (b'[{"a": {"a": 1, "\\u0061": 1}}]', "the key 'a' is repeated"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"a":' * 100_000, "nested too deeply"),
-        (b"9" * 5000, "digits"),
-        (b'"\xff"', "invalid UTF-8 at byte 1"),
-        ("{}".encode("utf-16"), "invalid UTF-8 at byte 0"),
-        (b'"\\ud800"', "half of a surrogate pair"),
-        (b'"a\nb"', "line 1, column 3"),
-        (b"<html>" * 1000, "line 1, column 1"),
-    ],
-)
-def test_hostile_text_is_refused(body: bytes, words: str) -> None:
+READERS: dict[str, Reader] = {"strict": loads_strictly, "orjson": quick_reader(orjson)}
+
+HOSTILE = [
+    (b"", "the body is empty"),
+    (b" \n", "the body is empty"),
+    (b"\xef\xbb\xbf", "the body is empty"),
+    (b"[1,]", r"line 1, column [34]"),
+    (b"{}x", "line 1, column 3"),
+    (b"NaN", "NaN is not a JSON number"),
+    (b"[-Infinity]", "-Infinity is not a JSON number"),
+    (b"[1e999]", "too large"),
+    (b'{"a": 1, "b": 2, "a": 3}', "the key 'a' is repeated"),
+    (b'[{"a": {"a": 1, "\\u0061": 1}}]', "the key 'a' is repeated"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b'{"a":' * 100_000, "nested too deeply"),
+    (b"9" * 5000, "digits"),
+    (b'"\xff"', "invalid UTF-8 at byte 1"),
+    ("{}".encode("utf-16"), "invalid UTF-8 at byte 0"),
+    (b'"\\ud800"', "half of a surrogate pair"),
+    (b'"a\nb"', "line 1, column 3"),
+    (b"<html>" * 1000, "line 1, column 1"),
+]
+
+# What is fine, and what the two parsers read differently.
+TRICKY = [
+    b"18446744073709551615",
+    b"18446744073709551616",
+    b"-9223372036854775809",
+    b'{"id":"c","extra":[123456789012345678901234567890]}',
+    b"-0",
+    b"-0.0",
+    b"1E400",
+    b"1e-400",
+    b"0.1000000000000000055511151231257827",
+    b"1.0",
+    b"1e21",
+    b'{"a":1,"a":1}',
+    b'{"a":{"b":[{"c":1,"c":2}]}}',
+    b'{"":0,"":1}',
+    b'"\\ud83d\\ude00"',
+    b'"\\ude00\\ud83d"',
+    b'"\\u0000\\u007f\\u2028"',
+    b'"\xed\xa0\x80"',
+    b'"\xc0\x80"',
+    b"\xef\xbb\xbf\xef\xbb\xbf1",
+    b"\xef\xbb\xbf{}",
+    b"01",
+    b"+1",
+    b".5",
+    b"1.",
+    b"0x1",
+    b"null",
+    b"nul",
+    b"Infinity",
+    b'{"a":NaN}',
+    b"'a'",
+    b"[1,2,]",
+    b"{,}",
+    b"//",
+    b"[] []",
+    b"\x00[]",
+    b"[]\x00",
+    b'"\x7f"',
+    b'"\t"',
+    b'{"a":1,}',
+    b" [ 1 ] ",
+    *(b"[" * depth + b"]" * depth for depth in (200, 253, 254, 255, 256, 700)),
+    *(b'{"a":' * depth + b"1" + b"}" * depth for depth in (200, 254, 255, 700)),
+    b"[" * 1_000_000 + b"]" * 1_000_000,
+]
+
+
+def outcome(read: Reader, body: bytes) -> tuple[str, str]:
+    """Return what reading comes to: the document as text, types told apart, or the whole error."""
+    try:
+        return "document", json.dumps(read(body))
+    except DecodeError as error:
+        return str(error), error.excerpt
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("body", "words"), HOSTILE)
+def test_hostile_text_is_refused(read: Reader, body: bytes, words: str) -> None:
     """Each liberty of Python's parser, each bomb and each broken text ends in the same kind of error, at once."""
     started = time.perf_counter()
 
     with pytest.raises(DecodeError, match=words) as caught:
-        loads(body)
+        read(body)
 
     assert caught.value.path == "$"
     assert len(caught.value.excerpt) <= 80
@@ -54,11 +117,51 @@ def test_hostile_text_is_refused(body: bytes, words: str) -> None:
     assert time.perf_counter() - started < 1
 
 
-@given(st.binary())
-def test_any_bytes_are_json_or_a_decode_error(body: bytes) -> None:
-    """No body makes the parser raise anything else."""
-    with contextlib.suppress(DecodeError):
-        loads(body)
+@pytest.mark.parametrize("body", [*(body for body, _ in HOSTILE), *TRICKY], ids=lambda body: repr(body[:40]))
+def test_orjson_changes_nothing_but_the_time(body: bytes) -> None:
+    """With orjson and without, a body is the same document or the same error with the same words."""
+    assert outcome(READERS["strict"], body) == outcome(READERS["orjson"], body)
+
+
+# Bits of JSON, right and wrong, put together at random: much more of it gets past the first byte than of any bytes.
+pieces = st.sampled_from(
+    [
+        *(b"{", b"}", b"[", b"]", b",", b":", b'"', b'"a"', b'"a":', b'"b":', b"1", b"-", b"0", b".", b"e", b"9" * 20),
+        *(b"1e999", b"null", b"true", b"NaN", b" ", b"\n", b"\\", b"\\u0061", b"\\ud800", b"\xff", "é".encode()),
+        b"\xef\xbb\xbf",
+    ]
+)
+members = st.lists(st.tuples(st.sampled_from("abc"), strategies.json_values))
+
+
+@given(st.lists(pieces).map(b"".join) | st.binary())
+def test_orjson_changes_nothing_for_any_bytes(body: bytes) -> None:
+    """Whatever the bytes are, both readers agree, and raise nothing but decode errors."""
+    assert outcome(READERS["strict"], body) == outcome(READERS["orjson"], body)
+
+
+@given(members, st.booleans(), st.sampled_from([(",", ":"), (", ", ": ")]))
+def test_orjson_changes_nothing_for_repeated_keys(
+    pairs: list[tuple[str, Any]], escaped: bool, separators: tuple[str, str]
+) -> None:
+    """Objects whose keys may repeat, in any spelling, are read alike; a repeated key is never passed over."""
+    comma, colon = separators
+    texts = [json.dumps(name) + colon + json.dumps(value, ensure_ascii=escaped) for name, value in pairs]
+    body = f"[{{{comma.join(texts)}}}]".encode()
+    read = outcome(READERS["orjson"], body)
+    assert read == outcome(READERS["strict"], body)
+    assert ("is repeated" in read[0]) == (len(dict(pairs)) < len(pairs))
+
+
+@pytest.mark.parametrize(("missing", "reader"), [(False, "loads_quickly"), (True, "loads_strictly")])
+def test_orjson_is_found_where_it_is_installed(missing: bool, reader: str) -> None:
+    """The quick reader is used where orjson is, the strict one where it is not."""
+    script = (
+        f"import sys\nif {missing}: sys.modules['orjson'] = None\n"
+        "from cmsapi.wire.jsontext import loads\nprint(loads.__name__, loads(b'[1]'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [reader, "[1]"]
 
 
 @given(strategies.json_values)
@@ -66,7 +169,8 @@ def test_text_goes_there_and_back(document: Any) -> None:
     """What is written is read back, with and without a byte order mark, and as others would write it."""
     text = dumps(document)
 
-    assert document == loads(text) == loads(b"\xef\xbb\xbf" + text) == loads(json.dumps(document, indent=1).encode())
+    for read in (loads, *READERS.values()):
+        assert document == read(text) == read(b"\xef\xbb\xbf" + text) == read(json.dumps(document, indent=1).encode())
 
 
 def test_text_is_compact_utf8() -> None:
