@@ -16,26 +16,7 @@ from cmsapi.doctor.examination import Examination
 from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.instrumentation import Hook
 from cmsapi.instrumentation.statistics import Statistics
-from cmsapi.jobs.desk import Desk
-from cmsapi.jobs.jobs import Jobs
-from cmsapi.jobs.launch import Launcher
-from cmsapi.jobs.pacer import Pacer
-from cmsapi.jobs.witness import Witness
-from cmsapi.models import User
 from cmsapi.operations import Operation, OperationTable, Replay
-from cmsapi.resources import (
-    BrandVoices,
-    ContentIdeaSearches,
-    Contents,
-    CreditUsages,
-    Folders,
-    Keywords,
-    KnowledgeDocuments,
-    Pages,
-    Prompts,
-    Users,
-    Workspaces,
-)
 from cmsapi.state.opening import check_url
 from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
 from cmsapi.transport.pipeline import Demand, Pipeline
@@ -46,6 +27,23 @@ from cmsapi.trunk import Settings, Trunk
 if TYPE_CHECKING:
     import aiohttp
 
+    from cmsapi.branches import Branches
+    from cmsapi.jobs.jobs import Jobs
+    from cmsapi.models import User
+    from cmsapi.resources import (
+        BrandVoices,
+        ContentIdeaSearches,
+        Contents,
+        CreditUsages,
+        Folders,
+        Keywords,
+        KnowledgeDocuments,
+        Pages,
+        Prompts,
+        Users,
+        Workspaces,
+    )
+
 _REPLAY_BY_METHOD: Mapping[str, Replay] = {
     "GET": Replay.SAFE,
     "PUT": Replay.IDEMPOTENT,
@@ -53,6 +51,20 @@ _REPLAY_BY_METHOD: Mapping[str, Replay] = {
     "PATCH": Replay.CREATES,
     "POST": Replay.CREATES,
 }
+
+
+class _Branch:
+    """Show a resource, or the jobs, by name; they are loaded and made when the first of them is used."""
+
+    def __set_name__(self, owner: type[Client], name: str) -> None:
+        self._name = name
+
+    def __get__(self, client: Client | None, owner: type[Client]) -> Any:
+        return self if client is None else getattr(client._grown(), self._name)
+
+
+def _branch() -> Any:
+    return _Branch()
 
 
 class Client:
@@ -86,6 +98,19 @@ class Client:
     Raises:
         ConfigError: A key, URL or option is missing or wrong; nothing was sent.
     """
+
+    users: Users = _branch()
+    workspaces: Workspaces = _branch()
+    folders: Folders = _branch()
+    contents: Contents = _branch()
+    pages: Pages = _branch()
+    keywords: Keywords = _branch()
+    prompts: Prompts = _branch()
+    brand_voices: BrandVoices = _branch()
+    knowledge_documents: KnowledgeDocuments = _branch()
+    content_ideas: ContentIdeaSearches = _branch()
+    credit_usages: CreditUsages = _branch()
+    jobs: Jobs = _branch()
 
     def __init__(
         self,
@@ -152,29 +177,15 @@ class Client:
             under_way=trunk.under_way,
         )
         builder = RequestBuilder(trunk.account, __version__)
-        core = self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
+        self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
+        self._branches: Branches | None = None
 
-        def find_pacer() -> Pacer:
-            return trunk.pacer(settings.limits)
+    def _grown(self) -> Branches:
+        if self._branches is None:
+            from cmsapi.branches import Branches
 
-        core.witness = Witness(find_pacer)
-        desk = Desk(
-            core, settings.polling, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal
-        )
-        trunk.desks.add(desk)
-        launcher = Launcher(core, desk, settings.launch)
-        self.users: Users = Users(core)
-        self.workspaces: Workspaces = Workspaces(core)
-        self.folders: Folders = Folders(core)
-        self.contents: Contents = Contents(core, launcher)
-        self.pages: Pages = Pages(core)
-        self.keywords: Keywords = Keywords(core, launcher)
-        self.prompts: Prompts = Prompts(core, launcher)
-        self.brand_voices: BrandVoices = BrandVoices(core)
-        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(core)
-        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(core, launcher)
-        self.credit_usages: CreditUsages = CreditUsages(core)
-        self.jobs: Jobs = Jobs(desk, launcher.reconciler)
+            self._branches = Branches(self._core, self._trunk, self._settings)
+        return self._branches
 
     def __repr__(self) -> str:
         return f"<cmsapi.Client at {self._trunk!r}>"
@@ -202,6 +213,8 @@ class Client:
         Raises:
             UnauthorizedError: The key is invalid or revoked.
         """
+        from cmsapi.models import User
+
         return await self._core.call(User, "get_me")
 
     async def doctor(self) -> Diagnosis:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import hashlib
 import random
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -20,12 +21,6 @@ from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPo
 from cmsapi.errors import ClientClosedError, ConfigError
 from cmsapi.instrumentation import Hook, Hooks, warn_of_waits
 from cmsapi.instrumentation.statistics import Tally
-from cmsapi.jobs.desk import Desk
-from cmsapi.jobs.journaling import Journal
-from cmsapi.jobs.ongoing import Ongoing
-from cmsapi.jobs.pacer import Pacer
-from cmsapi.jobs.pacers import pacer_of
-from cmsapi.jobs.remembering import Remembering
 from cmsapi.operations import OPERATIONS, OperationTable
 from cmsapi.transport.accounts import Place, place_of
 from cmsapi.transport.clock import ServerClock
@@ -33,6 +28,13 @@ from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.ratelimit import RateLimiter
 from cmsapi.transport.underway import UnderWay
 from cmsapi.wire.converter import Converter
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.desk import Desk
+    from cmsapi.jobs.journaling import Journal
+    from cmsapi.jobs.ongoing import Ongoing
+    from cmsapi.jobs.pacer import Pacer
+    from cmsapi.jobs.remembering import Remembering
 
 
 @attrs.frozen(kw_only=True)
@@ -114,8 +116,6 @@ class Trunk:
         self.converter: Converter = Converter()
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.under_way: UnderWay = UnderWay()
-        self.ongoing: Ongoing = Ongoing()
-        self.journal: Journal = Journal(lambda: self.place, account.digest, account.base_url)
         # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
         self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
         self._life = Life.UNBOUND
@@ -152,8 +152,25 @@ class Trunk:
         """Return the limiter of the account on this loop."""
         return self.place.limiter(self.digest, limits)
 
+    @functools.cached_property
+    def ongoing(self) -> Ongoing:
+        """The work that is under way."""
+        from cmsapi.jobs.ongoing import Ongoing
+
+        return Ongoing()
+
+    @functools.cached_property
+    def journal(self) -> Journal:
+        """Where paid work is written down before it is asked for."""
+        from cmsapi.jobs.journaling import Journal
+
+        return Journal(lambda: self.place, self.account.digest, self.account.base_url)
+
     def pacer(self, limits: RateLimits) -> Pacer:
         """Return what says when to look at the jobs of the account on this loop."""
+        from cmsapi.jobs.pacers import pacer_of
+        from cmsapi.jobs.remembering import Remembering
+
         pacer = pacer_of((self._state, self.digest), lambda: self.limiter(limits), self.rng)
         if self.place.shared:
             if pacer.remembering is None:

@@ -42,6 +42,23 @@ def test_settings_and_errors_need_no_aiohttp() -> None:
     assert "aiohttp" in loaded
 
 
+def parts(loaded: set[str]) -> set[str]:
+    """Return the packages at the top and the modules right under `cmsapi` among what is loaded."""
+    return {name.partition(".")[0] for name in loaded} | {".".join(name.split(".")[:2]) for name in loaded}
+
+
+def test_the_first_client_loads_what_carries_calls() -> None:
+    """Resources, jobs and their models come with the first use of one; what other states and terminals need, never."""
+    make = "import cmsapi; client = cmsapi.Client('sk_1', base_url='https://x.example.com')"
+    never = {"sqlite3", "redis", "rich", "cyclopts", "cmsapi.sandbox", "cmsapi.cli", "cmsapi.display"}
+    loaded = modules_after(make)
+    assert parts(loaded).isdisjoint({*never, "cmsapi.resources", "cmsapi.jobs"})
+    assert loaded.isdisjoint({"cmsapi.models.content", "cmsapi.state.sharing", "cmsapi.state.memory"})
+    loaded = modules_after(f"{make}; client.contents, client.jobs")
+    assert {"cmsapi.resources.contents", "cmsapi.jobs.jobs", "cmsapi.models.content"} <= loaded
+    assert parts(loaded).isdisjoint(never)
+
+
 def test_every_name_is_real() -> None:
     """Each public name can be had, from where it says, and is listed once."""
     assert len(cmsapi.__all__) == len(set(cmsapi.__all__))

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
-
+from benchmarks.bars import Bar
 from benchmarks.limiter import cost
 from benchmarks.limiter.contestants import COLD, REMEMBERED
 from benchmarks.limiter.measuring import Figures, ratio
 from benchmarks.limiter.scenario import Outcome
-
-
-@attrs.frozen
-class Bar:
-    """Compare a figure with its bar.
-
-    Args:
-        name: What has to be reached.
-        figure: What was.
-        met: Whether that suffices.
-    """
-
-    name: str
-    figure: str
-    met: bool
 
 
 def _refused(outcomes: list[Outcome]) -> str:

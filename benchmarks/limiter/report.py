@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from benchmarks.bars import bar_table
 from benchmarks.limiter.bars import bars
 from benchmarks.limiter.measuring import HARDSHIPS, SEEDS, Figures, ratio
 from benchmarks.tables import table
@@ -66,11 +67,6 @@ def _cost(figures: Figures) -> str:
     return table(["limiter", "µs a turn", "ratio to one aiolimiter acquire"], rows)
 
 
-def _bars(figures: Figures) -> str:
-    rows = [[bar.name, bar.figure, "met" if bar.met else "**not met**"] for bar in bars(figures)]
-    return table(["bar", "figure", ""], rows)
-
-
 def markdown(figures: Figures) -> str:
     """Show all tables."""
     parts = [
@@ -81,7 +77,7 @@ def markdown(figures: Figures) -> str:
         "One turn without contention, acknowledgement included:",
         _cost(figures),
         "The bars; several figures are those of the seeds:",
-        _bars(figures),
+        bar_table(bars(figures)),
     ]
     if figures.missing:
         parts.insert(1, f"Not installed, hence not measured: {'; '.join(figures.missing)}.")

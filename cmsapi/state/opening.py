@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from cmsapi.errors import ConfigError
-from cmsapi.state.store import State
+
+if TYPE_CHECKING:
+    from cmsapi.state.store import State
 
 #: The state of one process.
 MEMORY = "memory:"
@@ -24,7 +27,8 @@ def check_url(url: str) -> None:
     Raises:
         ConfigError: That is so.
     """
-    open_state(url)
+    if url != MEMORY:
+        open_state(url)
 
 
 def open_state(url: str) -> State:

@@ -217,6 +217,12 @@ class Windows:
 
     # Counting
 
+    def rest(self, seconds: float) -> None:
+        """Tell others that the service asked for a rest: there are none."""
+
+    async def aclose(self) -> None:
+        """Tell others what they do not know yet: there are none."""
+
     def _admits(self, now: float, sparing: bool) -> bool:
         self._advance(now)
         spare, reserve = (self._spare, self.reserve) if sparing else (0, 0)

@@ -8,36 +8,42 @@ state, and it goes with the last client that uses that.
 from __future__ import annotations
 
 import asyncio
+import functools
 import weakref
+from typing import TYPE_CHECKING
 
 import attrs
 
 from cmsapi.config import RateLimits
 from cmsapi.state.opening import MEMORY, open_state
-from cmsapi.state.sharing import SharedWindows
-from cmsapi.state.store import State
 from cmsapi.state.windows import Windows
 from cmsapi.transport.ratelimit import RateLimiter
+
+if TYPE_CHECKING:
+    from cmsapi.state.store import State
 
 # While a shared state cannot be reached, a process takes this part of every second.
 _ALONE = 4
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, slots=False)
 class Place:
     """Hold what the clients of one loop that name the same state have together.
 
     Args:
         url: Names the state.
-        state: The state.
         limiters: The limiters of the accounts, by digest.
         users: How many clients use it.
     """
 
     url: str
-    state: State
     limiters: dict[str, RateLimiter] = attrs.field(factory=dict)
     users: int = 0
+
+    @functools.cached_property
+    def state(self) -> State:
+        """The state; made when it is first used, because most clients in memory never do."""
+        return open_state(self.url)
 
     @property
     def shared(self) -> bool:
@@ -65,6 +71,8 @@ class Place:
         per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
         if not self.shared:
             return RateLimiter(Windows(per_second, per_hour, reserve=reserve))
+        from cmsapi.state.sharing import SharedWindows
+
         alone = max(1, (per_second or _ALONE) // _ALONE)
         windows = SharedWindows(self.state, account, per_second, per_hour, reserve=reserve, alone=alone)
         limiter = RateLimiter(windows)
@@ -80,8 +88,7 @@ class Place:
         if places.get(self.url) is self:
             del places[self.url]
         for limiter in self.limiters.values():
-            if isinstance(limiter.windows, SharedWindows):
-                await limiter.windows.aclose()
+            await limiter.windows.aclose()
         await self.state.aclose()
 
 
@@ -106,5 +113,5 @@ def place_of(url: str) -> Place:
         places = _places[loop] = {}
     place = places.get(url)
     if place is None:
-        place = places[url] = Place(url, open_state(url))
+        place = places[url] = Place(url)
     return place

@@ -15,14 +15,16 @@ import enum
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
 from cmsapi.errors import RateLimitWaitError
-from cmsapi.state.sharing import SharedWindows
 from cmsapi.state.tokens import Quota, Token
 from cmsapi.state.windows import Windows
+
+if TYPE_CHECKING:
+    from cmsapi.state.sharing import SharedWindows
 
 # A wait for quota that is longer than this is worth telling somebody.
 LONG_WAIT = 5.0
@@ -185,8 +187,7 @@ class RateLimiter:
     def pause(self, seconds: float) -> None:
         """Let everybody rest, because the service said so (429)."""
         self._paused_until = max(self._paused_until, self.time() + seconds)
-        if isinstance(self.windows, SharedWindows):
-            self.windows.rest(seconds)
+        self.windows.rest(seconds)
 
     def expected_wait(self, priority: Priority, now: float) -> float:
         """Estimate in seconds how long a call that comes now would wait in its lane."""

@@ -1,0 +1,34 @@
+"""A bar, and what was reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from benchmarks.tables import table
+
+
+@attrs.frozen
+class Bar:
+    """Compare a figure with its bar.
+
+    Args:
+        name: What has to be reached.
+        figure: What was.
+        met: Whether that suffices.
+    """
+
+    name: str
+    figure: str
+    met: bool
+
+    @classmethod
+    def at_most(cls, name: str, figure: float, bar: float, unit: str = "") -> Bar:
+        """Return a bar that a figure must not exceed."""
+        return cls(f"{name} ≤ {bar:g}{unit}", f"{figure:.2f}{unit}", figure <= bar)
+
+
+def bar_table(bars: Iterable[Bar]) -> str:
+    """Show bars."""
+    return table(["bar", "figure", ""], [[bar.name, bar.figure, "met" if bar.met else "**not met**"] for bar in bars])

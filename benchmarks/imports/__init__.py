@@ -1,0 +1,1 @@
+"""What importing the package and making the first client cost, next to what they stand on."""

@@ -1,0 +1,61 @@
+"""What a client offers beyond itself: the resources and the jobs, with their models.
+
+They are most of what the package has to load, and a client is often made where nothing waits for it yet, so that they
+come with the first use of any of them.
+"""
+
+from __future__ import annotations
+
+from cmsapi.core import Core
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.jobs import Jobs
+from cmsapi.jobs.launch import Launcher
+from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.witness import Witness
+from cmsapi.resources import (
+    BrandVoices,
+    ContentIdeaSearches,
+    Contents,
+    CreditUsages,
+    Folders,
+    Keywords,
+    KnowledgeDocuments,
+    Pages,
+    Prompts,
+    Users,
+    Workspaces,
+)
+from cmsapi.trunk import Settings, Trunk
+
+
+class Branches:
+    """Hold the resources and the jobs of one client.
+
+    Args:
+        core: Calls its operations.
+        trunk: What it shares with its twins.
+        settings: What it was asked to do.
+    """
+
+    def __init__(self, core: Core, trunk: Trunk, settings: Settings) -> None:
+        def find_pacer() -> Pacer:
+            return trunk.pacer(settings.limits)
+
+        core.witness = Witness(find_pacer)
+        desk = Desk(
+            core, settings.polling, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal
+        )
+        trunk.desks.add(desk)
+        launcher = Launcher(core, desk, settings.launch)
+        self.users: Users = Users(core)
+        self.workspaces: Workspaces = Workspaces(core)
+        self.folders: Folders = Folders(core)
+        self.contents: Contents = Contents(core, launcher)
+        self.pages: Pages = Pages(core)
+        self.keywords: Keywords = Keywords(core, launcher)
+        self.prompts: Prompts = Prompts(core, launcher)
+        self.brand_voices: BrandVoices = BrandVoices(core)
+        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(core)
+        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(core, launcher)
+        self.credit_usages: CreditUsages = CreditUsages(core)
+        self.jobs: Jobs = Jobs(desk, launcher.reconciler)
