@@ -51,6 +51,9 @@ figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.state --update docs/benchmarks.md
+	$(BIN)/python -m benchmarks.imports --update docs/benchmarks.md
+	$(BIN)/python -m benchmarks.decode --update docs/benchmarks.md
+	$(BIN)/python -m benchmarks.overhead --update docs/benchmarks.md
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
 	$(BIN)/python -m tests.chaos --update docs/reliability.md
