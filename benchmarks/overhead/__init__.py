@@ -1,0 +1,1 @@
+"""What the whole client costs per call over the bare transport."""

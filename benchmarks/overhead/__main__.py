@@ -1,0 +1,78 @@
+"""Run the benchmark: `python -m benchmarks.overhead [--json] [--rounds N] [--update PAGE]`; it needs orjson."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from typing import Any
+
+import attrs
+
+from benchmarks.bars import Bar, bar_table
+from benchmarks.command import run
+from benchmarks.overhead.contestants import BARE, OURS
+from benchmarks.rounds import ENVIRONMENT, Row, rows
+from benchmarks.tables import table
+
+_TITLES = {"sequential": "One call after the other:", "concurrent": "A hundred callers at once:"}
+_BARS = {("sequential", "with"): 1.15, ("concurrent", "with"): 1.3}
+_BARS |= {("sequential", "without"): 1.22, ("concurrent", "without"): 1.42}
+
+
+def _cpu_of(url: str) -> float:
+    with urllib.request.urlopen(f"{url}/cpu") as answer:  # noqa: S310  our own server
+        return float(answer.read())
+
+
+def _work(url: str, rounds: int, *flags: str) -> dict[str, dict[str, list[float]]]:
+    command = [sys.executable, "-m", "benchmarks.overhead.worker", url, str(rounds), *flags]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603  our own module
+    measured: dict[str, dict[str, list[float]]] = json.loads(done.stdout)
+    return measured
+
+
+def measure(rounds: int) -> dict[str, Any]:
+    """Measure with orjson and without, in processes of their own, against one server."""
+    command = [sys.executable, "-m", "benchmarks.overhead.server"]
+    figures: dict[str, Any] = {"environment": ENVIRONMENT, "rows": {}}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  our own module
+        try:
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+            for orjson, flags in (("with", ()), ("without", ("without-orjson",))):
+                before = _cpu_of(url)
+                costs = _work(url, rounds, *flags)
+                figures["server"] = _cpu_of(url) - before
+                figures["client"] = sum(sum(each) for way in costs.values() for each in way.values())
+                figures["rows"][orjson] = {
+                    way: {name: attrs.asdict(row) for name, row in rows(each, BARE).items()}
+                    for way, each in costs.items()
+                }
+        finally:
+            server.terminate()
+    return figures
+
+
+def markdown(figures: dict[str, Any]) -> str:
+    """Show the figures."""
+    parts = [f"Measured on {figures['environment']}."]
+    bars = []
+    for way, title in _TITLES.items():
+        lines = []
+        for name, row in figures["rows"]["with"][way].items():
+            lines.append([*Row(**row).cells(1e6)])
+            if name == OURS:
+                lines[-1][0] = "cmsapi with orjson"
+                without = Row(**figures["rows"]["without"][way][OURS])
+                lines.append(["cmsapi without", *without.cells(1e6)[1:]])
+        parts += [title, table(["", "µs of CPU", "ratio to aiohttp", "half of the rounds"], lines)]
+    for (way, orjson), bar in _BARS.items():
+        ratio = figures["rows"][orjson][way][OURS]["ratio"]
+        bars.append(Bar.at_most(f"{way}, {orjson} orjson, ratio to aiohttp,", ratio, bar))
+    return "\n\n".join([*parts, bar_table(bars)])
+
+
+if __name__ == "__main__":
+    run("overhead", measure, markdown, rounds=15)

@@ -1,0 +1,58 @@
+"""Measure all contestants in this process, in turn: `python -m benchmarks.overhead.worker URL ROUNDS [FLAG]`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import sys
+import time
+
+_CALLS = 200
+_TOGETHER = 100
+_CALLS_EACH = 4
+
+
+async def _sequential(call: object) -> int:
+    for _ in range(_CALLS):
+        await call()  # type: ignore[operator]  # any contestant's call
+    return _CALLS
+
+
+async def _concurrent(call: object) -> int:
+    async def one() -> None:
+        for _ in range(_CALLS_EACH):
+            await call()  # type: ignore[operator]  # any contestant's call
+
+    await asyncio.gather(*(one() for _ in range(_TOGETHER)))
+    return _TOGETHER * _CALLS_EACH
+
+
+WAYS = {"sequential": _sequential, "concurrent": _concurrent}
+
+
+async def measure(url: str, rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Return the seconds of CPU per call of all rounds, by way and contestant."""
+    from benchmarks.overhead.contestants import CONTESTANTS
+
+    costs: dict[str, dict[str, list[float]]] = {way: {name: [] for name in CONTESTANTS} for way in WAYS}
+    async with contextlib.AsyncExitStack() as stack:
+        calls = {name: await stack.enter_async_context(opened(url)) for name, opened in CONTESTANTS.items()}
+        for number in range(-1, rounds):
+            for way, go in WAYS.items():
+                for name, call in calls.items():
+                    gc.collect()
+                    began = time.process_time()
+                    made = await go(call)
+                    # The first round opens the connections and warms everything up.
+                    if number >= 0:
+                        costs[way][name].append((time.process_time() - began) / made)
+    return costs
+
+
+if __name__ == "__main__":
+    _, where, how_often, *flags = sys.argv
+    if "without-orjson" in flags:
+        sys.modules["orjson"] = None  # type: ignore[assignment]  # what makes an import fail
+    print(json.dumps(asyncio.run(measure(where, int(how_often)))))
