@@ -6,11 +6,16 @@ come with the first use of any of them.
 
 from __future__ import annotations
 
+import hashlib
+
+from cmsapi.config import RateLimits
 from cmsapi.core import Core
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.launch import Launcher
 from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.pacers import pacer_of
+from cmsapi.jobs.remembering import Remembering
 from cmsapi.jobs.witness import Witness
 from cmsapi.resources import (
     BrandVoices,
@@ -25,6 +30,7 @@ from cmsapi.resources import (
     Users,
     Workspaces,
 )
+from cmsapi.transport.accounts import place_of
 from cmsapi.trunk import Settings, Trunk
 
 
@@ -39,7 +45,7 @@ class Branches:
 
     def __init__(self, core: Core, trunk: Trunk, settings: Settings) -> None:
         def find_pacer() -> Pacer:
-            return trunk.pacer(settings.limits)
+            return pacer_for(trunk, settings.limits)
 
         core.witness = Witness(find_pacer)
         desk = Desk(
@@ -59,3 +65,16 @@ class Branches:
         self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(core, launcher)
         self.credit_usages: CreditUsages = CreditUsages(core)
         self.jobs: Jobs = Jobs(desk, launcher.reconciler)
+
+
+def pacer_for(trunk: Trunk, limits: RateLimits) -> Pacer:
+    """Return what says when to look at the jobs of the account on this loop."""
+    pacer = pacer_of((trunk.state, trunk.digest), lambda: trunk.limiter(limits), trunk.rng)
+    if trunk.place.shared:
+        if pacer.remembering is None:
+            # Durations are the service's, whatever the key.
+            service = hashlib.sha256(trunk.account.base_url.encode()).hexdigest()[:16]
+            pacer.remembering = Remembering(lambda: place_of(trunk.state).state, service, pacer.durations)
+        pacer.remembering.recall()
+        trunk.remembering = pacer.remembering
+    return pacer

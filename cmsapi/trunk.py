@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import enum
 import functools
-import hashlib
 import random
 import weakref
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from cmsapi.jobs.desk import Desk
     from cmsapi.jobs.journaling import Journal
     from cmsapi.jobs.ongoing import Ongoing
-    from cmsapi.jobs.pacer import Pacer
     from cmsapi.jobs.remembering import Remembering
 
 
@@ -105,9 +103,10 @@ class Trunk:
         self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook], state: str
     ) -> None:
         self.account = account
-        self._state = state
+        self.state: str = state
         self._place: Place | None = None
-        self._remembering: Remembering | None = None
+        self.remembering: Remembering | None = None
+        self._journal: Journal | None = None
         self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()
@@ -134,7 +133,7 @@ class Trunk:
         if self._life is Life.CLOSED:
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._life is Life.UNBOUND:
-            self._place = place_of(self._state)
+            self._place = place_of(self.state)
             self._place.users += 1
             self._life, self._loop = Life.OPEN, loop
         elif self._loop is not loop:
@@ -146,7 +145,7 @@ class Trunk:
     def place(self) -> Place:
         """What the clients of this loop that name the same state have together."""
         # What was learned about jobs outlives the clients, and finds the limits of those that came after.
-        return self._place if self._place is not None and self._life is Life.OPEN else place_of(self._state)
+        return self._place if self._place is not None and self._life is Life.OPEN else place_of(self.state)
 
     def limiter(self, limits: RateLimits) -> RateLimiter:
         """Return the limiter of the account on this loop."""
@@ -159,27 +158,14 @@ class Trunk:
 
         return Ongoing()
 
-    @functools.cached_property
+    @property
     def journal(self) -> Journal:
         """Where paid work is written down before it is asked for."""
-        from cmsapi.jobs.journaling import Journal
+        if self._journal is None:
+            from cmsapi.jobs.journaling import Journal
 
-        return Journal(lambda: self.place, self.account.digest, self.account.base_url)
-
-    def pacer(self, limits: RateLimits) -> Pacer:
-        """Return what says when to look at the jobs of the account on this loop."""
-        from cmsapi.jobs.pacers import pacer_of
-        from cmsapi.jobs.remembering import Remembering
-
-        pacer = pacer_of((self._state, self.digest), lambda: self.limiter(limits), self.rng)
-        if self.place.shared:
-            if pacer.remembering is None:
-                # Durations are the service's, whatever the key.
-                service = hashlib.sha256(self.account.base_url.encode()).hexdigest()[:16]
-                pacer.remembering = Remembering(lambda: place_of(self._state).state, service, pacer.durations)
-            pacer.remembering.recall()
-            self._remembering = pacer.remembering
-        return pacer
+            self._journal = Journal(lambda: self.place, self.account.digest, self.account.base_url)
+        return self._journal
 
     async def aclose(self) -> None:
         """Close everything, once.
@@ -207,7 +193,8 @@ class Trunk:
             await self.under_way.end()
             for desk in tuple(self.desks):
                 await desk.aclose()
-            await self.journal.aclose()
+            if self._journal is not None:
+                await self._journal.aclose()
         finally:
             try:
                 close = getattr(self.transport, "aclose", None)
@@ -219,8 +206,8 @@ class Trunk:
     async def _leave(self) -> None:
         if self._place is not None:
             try:
-                if self._remembering is not None:
-                    await self._remembering.aclose()
+                if self.remembering is not None:
+                    await self.remembering.aclose()
             finally:
                 await self._place.leave()
 

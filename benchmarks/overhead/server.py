@@ -14,7 +14,7 @@ from benchmarks.decode.documents import CONTENT, compact
 def _answer(body: bytes) -> bytes:
     head = (
         "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nDate: Mon, 09 Mar 2026 17:45:01 GMT\r\n"
-        "X-RateLimit-Limit: 1000000\r\nX-RateLimit-Remaining: 999000\r\nX-RateLimit-Reset: 3600\r\n"
+        "X-RateLimit-Limit: 1000000\r\nX-RateLimit-Remaining: 999999\r\nX-RateLimit-Reset: 3600\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

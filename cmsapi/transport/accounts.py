@@ -59,7 +59,9 @@ class Place:
         """
         limiter = self.limiters.get(account)
         if limiter is not None:
-            limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
+            if limiter.obeys is not limits:
+                limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
+                limiter.obeys = limits
             return limiter
         now = asyncio.get_running_loop().time()
         for name in [name for name, unused in self.limiters.items() if not self.shared and unused.idle(now)]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import ssl as ssl_module
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from cmsapi.transport.message import Headers, Request, Response
 
 if TYPE_CHECKING:
     import aiohttp
+    from aiohttp.connector import Connection
 
 # A connection that idled longer may be closed at the other end, and a request on it would get no answer:
 # for a paid launch that is the commonest way not to know whether it happened.
@@ -130,18 +132,17 @@ class SessionTransport:
     async def _exchange(self, request: Request, flight: SimpleNamespace, departing: Callable[[], None]) -> Response:
         from yarl import URL
 
-        # A plain function, like the middleware: testing tools copy the arguments of a request deeply.
         def depart() -> None:
             flight.departed = True
             departing()
 
+        _departing.set(depart)
         try:
             async with self._pool.session().request(
                 request.method,
                 URL(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                trace_request_ctx=depart,
                 **self._options,
             ) as answer:
                 body = await self._body(answer)
@@ -158,7 +159,10 @@ class SessionTransport:
 
     async def _body(self, answer: aiohttp.ClientResponse) -> bytes:
         """Read a body while it stays within bounds; of an error that does not the status is news enough."""
-        if (answer.content_length or 0) <= self._largest:
+        length = answer.content_length
+        if length is not None and length <= self._largest and "Content-Encoding" not in answer.headers:
+            return await answer.read()
+        if (length or 0) <= self._largest:
             pieces, left = [], self._largest
             # Counted as it comes: there may be no length, or that of what unpacks to a thousand times as much.
             async for piece in answer.content.iter_any():
@@ -244,12 +248,9 @@ class _Pool:
         if self._session is None:
             import aiohttp
 
-            tracing = aiohttp.TraceConfig()
-            tracing.on_request_headers_sent.append(_depart)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE),
+                connector=_telling_connector(),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trace_configs=[tracing],
                 trust_env=self._trust_env,
             )
         return self._session
@@ -287,5 +288,24 @@ def _send_once(aiohttp: Any) -> Callable[[Any, Callable[[Any], Awaitable[Any]]],
     return middleware
 
 
-async def _depart(session: Any, context: SimpleNamespace, params: Any) -> None:
-    context.trace_request_ctx()
+# What the request of this task calls when it has a connection. Not an argument: testing tools copy those deeply.
+_departing: ContextVar[Callable[[], None]] = ContextVar("_departing", default=lambda: None)
+
+
+def _telling_connector() -> aiohttp.TCPConnector:
+    import aiohttp
+
+    class TellingConnector(aiohttp.TCPConnector):
+        """Tell when a request gets its connection: from then on its bytes may leave. A trace would cost far more."""
+
+        async def connect(
+            self,
+            req: aiohttp.ClientRequest,
+            traces: list[Any],
+            timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  theirs
+        ) -> Connection:
+            connection = await super().connect(req, traces, timeout)
+            _departing.get()()
+            return connection
+
+    return TellingConnector(keepalive_timeout=KEEP_ALIVE)

@@ -59,6 +59,8 @@ _BY_STATUS: Mapping[int, type[APIError]] = {
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f/\\%\ud800-\udfff]")
+# What identifiers look like: nothing to refuse and nothing to encode.
+_PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
 _WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -79,6 +81,8 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 
 
 def _segment(name: str, value: object) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
     parameter = _WORD.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
     if not isinstance(value, str):
         hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""

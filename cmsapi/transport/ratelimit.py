@@ -114,6 +114,8 @@ class RateLimiter:
         self.windows = windows
         self._loop = asyncio.get_running_loop()
         self.time: Callable[[], float] = self._loop.time
+        #: The limits that were obeyed last, so that the same ones need not be again.
+        self.obeys: object = None
         # How many calls wait in all lanes.
         self.queued: int = 0
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.

@@ -19,6 +19,7 @@ import attrs
 
 import cmsapi
 from benchmarks.virtual import in_virtual_time
+from cmsapi.branches import pacer_for
 from cmsapi.sandbox import FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.chaos.acts import ACTS, Act
 from tests.chaos.invariants import violations
@@ -171,7 +172,7 @@ async def _held(client: cmsapi.Client) -> list[str]:
     if limit.in_flight or limit.queued:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")
     # No public name shows these two.
-    if not trunk.pacer(cmsapi.RateLimits()).idle:
+    if not pacer_for(trunk, cmsapi.RateLimits()).idle:
         found.append("the schedule of looks holds jobs")
     if trunk.under_way._scopes:
         found.append("the client holds calls")
