@@ -13,6 +13,7 @@ import attrs
 from benchmarks.bars import Bar, bar_table
 from benchmarks.command import run
 from benchmarks.overhead.contestants import BARE, OURS
+from benchmarks.overhead.worker import CALLS
 from benchmarks.rounds import ENVIRONMENT, Row, rows
 from benchmarks.tables import table
 
@@ -44,8 +45,9 @@ def measure(rounds: int) -> dict[str, Any]:
             for orjson, flags in (("with", ()), ("without", ("without-orjson",))):
                 before = _cpu_of(url)
                 costs = _work(url, rounds, *flags)
-                figures["server"] = _cpu_of(url) - before
-                figures["client"] = sum(sum(each) for way in costs.values() for each in way.values())
+                if orjson == "with":
+                    calls = sum(len(each) * CALLS[way] for way, names in costs.items() for each in names.values())
+                    figures["server"] = (_cpu_of(url) - before) / calls
                 figures["rows"][orjson] = {
                     way: {name: attrs.asdict(row) for name, row in rows(each, BARE).items()}
                     for way, each in costs.items()
@@ -71,6 +73,7 @@ def markdown(figures: dict[str, Any]) -> str:
     for (way, orjson), bar in _BARS.items():
         ratio = figures["rows"][orjson][way][OURS]["ratio"]
         bars.append(Bar.at_most(f"{way}, {orjson} orjson, ratio to aiohttp,", ratio, bar))
+    parts.append(f"The server spent {figures['server'] * 1e6:.0f} µs of its own CPU on a call.")
     return "\n\n".join([*parts, bar_table(bars)])
 
 

@@ -29,16 +29,18 @@ async def _concurrent(call: object) -> int:
     return _TOGETHER * _CALLS_EACH
 
 
+CALLS = {"sequential": _CALLS, "concurrent": _TOGETHER * _CALLS_EACH}
 WAYS = {"sequential": _sequential, "concurrent": _concurrent}
 
 
-async def measure(url: str, rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Return the seconds of CPU per call of all rounds, by way and contestant."""
-    from benchmarks.overhead.contestants import CONTESTANTS
+async def measure(url: str, rounds: int, *, only: bool) -> dict[str, dict[str, list[float]]]:
+    """Return the seconds of CPU per call of all rounds, by way and contestant; `only` the bare transport and ours."""
+    from benchmarks.overhead.contestants import BARE, CONTESTANTS, OURS
 
-    costs: dict[str, dict[str, list[float]]] = {way: {name: [] for name in CONTESTANTS} for way in WAYS}
+    chosen = {name: opened for name, opened in CONTESTANTS.items() if not only or name in (BARE, OURS)}
+    costs: dict[str, dict[str, list[float]]] = {way: {name: [] for name in chosen} for way in WAYS}
     async with contextlib.AsyncExitStack() as stack:
-        calls = {name: await stack.enter_async_context(opened(url)) for name, opened in CONTESTANTS.items()}
+        calls = {name: await stack.enter_async_context(opened(url)) for name, opened in chosen.items()}
         for number in range(-1, rounds):
             for way, go in WAYS.items():
                 for name, call in calls.items():
@@ -53,6 +55,7 @@ async def measure(url: str, rounds: int) -> dict[str, dict[str, list[float]]]:
 
 if __name__ == "__main__":
     _, where, how_often, *flags = sys.argv
-    if "without-orjson" in flags:
+    without = "without-orjson" in flags
+    if without:
         sys.modules["orjson"] = None  # type: ignore[assignment]  # what makes an import fail
-    print(json.dumps(asyncio.run(measure(where, int(how_often)))))
+    print(json.dumps(asyncio.run(measure(where, int(how_often), only=without))))

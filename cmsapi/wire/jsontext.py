@@ -12,7 +12,6 @@ in another way (with spaces, say), is read by the strict reader, so that nothing
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from collections.abc import Callable
@@ -93,9 +92,10 @@ def quick_reader(codec: Codec) -> Callable[[bytes], Any]:
 
 def _found() -> Callable[[bytes], Any]:
     try:
-        return quick_reader(importlib.import_module("orjson"))
+        import orjson
     except ImportError:
         return loads_strictly
+    return quick_reader(orjson)
 
 
 def dumps(value: Any) -> bytes:
