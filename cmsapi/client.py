@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 from cmsapi._version import __version__
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.core import Core
-from cmsapi.doctor.diagnosis import Diagnosis
-from cmsapi.doctor.examination import Examination
 from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.instrumentation import Hook
 from cmsapi.instrumentation.statistics import Statistics
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from cmsapi.branches import Branches
+    from cmsapi.doctor.diagnosis import Diagnosis
     from cmsapi.jobs.jobs import Jobs
     from cmsapi.models import User
     from cmsapi.resources import (
@@ -226,6 +225,8 @@ class Client:
         Returns:
             What was found, with `.checks`, `.ok` and `.adopt()`. A key that is refused is a finding, not an error.
         """
+        from cmsapi.doctor.examination import Examination
+
         return await Examination(self._core, lambda: self.rate_limit, lambda: self.statistics.drift).run()
 
     async def request(
