@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
+from hypothesis import HealthCheck, settings
 
 import cmsapi
 from cmsapi.sandbox import Sandbox
+
+# A timing is never a test, and what holds today must hold tomorrow; RANDOM=1 looks for new examples.
+settings.register_profile(
+    "steady", deadline=None, derandomize=not os.environ.get("RANDOM"), suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session", autouse=True)
