@@ -364,12 +364,22 @@ class Journal:
         if record.lease is not None and self._held.get(record.lease.key) is record:
             del self._held[record.lease.key]
 
+    def _leave_idle(self, record: Record) -> None:
+        """Release what nobody waits for, after whatever else is being written of it."""
+
+        async def release() -> None:
+            if record.held and record.idle:
+                await self.release(record)
+
+        self._later(record, release)
+
     async def _beat(self) -> None:
         while self._held:
             await asyncio.sleep(BEAT)
             try:
-                for record in [record for record in self._held.values() if record.idle]:
-                    await self.release(record)
+                for record in self._held.values():
+                    if record.idle:
+                        self._leave_idle(record)
                 if self.shared and self._held:
                     await bury_the_dead(self.state, self.scope)
             except StateError as error:

@@ -15,6 +15,7 @@ import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.store import State
 from cmsapi.transport.accounts import place_of
 
@@ -352,3 +353,31 @@ async def test_a_conflict_after_a_lost_answer_is_looked_up() -> None:
         job = await client.keywords.analyze(keyword_id)
         await job
     assert len(sandbox.ledger.launches()) == 1
+
+
+class FarState(MemoryState):
+    """A state whose answers take their time, so that two writes may overtake each other."""
+
+    async def release(self, lease: Lease) -> None:
+        """Release after a while."""
+        await asyncio.sleep(0.1)
+        await super().release(lease)
+
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+        """End after a longer while."""
+        await asyncio.sleep(0.2)
+        await super().end(lease, outcome)
+
+
+async def test_an_end_is_written_although_nobody_waits_any_more() -> None:
+    """The end of a job and the release of what nobody waits for do not overtake each other."""
+    place_of("memory:").state = FarState(life=1000.0)
+    sandbox = box(5.0)
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        # Entries that nobody waits for are released every ten seconds.
+        await asyncio.sleep(9.95)
+        await job.refresh()
+        assert job.done
+        await asyncio.sleep(1)
+        assert await open_entries(sandbox) == {}
