@@ -57,7 +57,7 @@ class JobTable:
         # Only IPython calls this, so that it is there.
         from IPython.display import HTML, display
 
-        handle = display(HTML(self._repr_html_()), display_id=True)  # type: ignore[no-untyped-call]
+        handle = display(HTML(self._repr_html_()), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
         if (before := _shown.get(self._desk)) is not None:
             before.close()
         _shown[self._desk] = self

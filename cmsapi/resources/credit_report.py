@@ -80,7 +80,7 @@ class CreditReport:
 
     def to_pandas(self) -> Any:
         """Return the entries as a `pandas.DataFrame` with one row each; needs the extra `notebook`."""
-        import pandas  # type: ignore[import-untyped]
+        import pandas  # type: ignore[import-untyped]  # it has no types
 
         return pandas.DataFrame(self.rows, columns=list(self.columns))
 
@@ -97,11 +97,11 @@ class CreditReport:
         figure = Figure(figsize=(10, 6), layout="constrained")
         grid = figure.add_gridspec(2, 2)
         by_day = figure.add_subplot(grid[0, :])
-        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]  # nor have these
         days: Any = list(self.by_day)
         by_day.bar(days, list(self.by_day.values()))
         by_day.xaxis.set_major_locator(locator)
-        by_day.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        by_day.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]  # nor have these
         by_day.yaxis.set_major_locator(MaxNLocator(integer=True))
         by_day.set(title=f"{self.total:,} credits", ylabel="credits a day")
         for place, (title, counts) in enumerate([("by type", self.by_type), ("by workspace", self.by_workspace)]):
