@@ -43,6 +43,9 @@ RUNNING = "running"
 REVIEW = "review"
 UNKNOWN = "unknown"
 
+# An entry of the journal is small.
+_LONGEST_REASON = 500
+
 
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
@@ -237,6 +240,12 @@ class Journal:
         finally:
             self._let_go(record)
 
+    async def give_up(self, record: Record, why: str) -> Entry:
+        """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
+        entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:_LONGEST_REASON]})
+        await self.strike(record, UNKNOWN, facts=entry.facts)
+        return entry
+
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job another entry stands for."""
         lease = Lease(self.scope, f"outcome of {entry.item!r} in {entry.batch!r}")
@@ -397,7 +406,7 @@ class Journal:
             except LeaseLostError as error:
                 logger.info("%s", error)
             except StateError as error:
-                logger.warning("the end of a job could not be written down; it stays open in the journal: %s", error)
+                logger.warning("the journal of launches could not be written; an entry stays as it was: %s", error)
 
         task = self._writes[key] = asyncio.create_task(work())
         task.add_done_callback(lambda done: self._written_down(key, done))

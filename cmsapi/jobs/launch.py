@@ -46,10 +46,11 @@ from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import Finding, Verdict, name_of
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journaling import FOLLOW, INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Journal, Record
+from cmsapi.jobs.journaling import FOLLOW, INTENT, REVIEW, RUNNING, SENDING, Journal, Record
 from cmsapi.jobs.kinds import JobKind, Trail
 from cmsapi.jobs.ongoing import ITEM, TRACES, Key, Sending
 from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.review import ReviewHook
 from cmsapi.models import ContentIdeaSearch, Generation, GenerationStatus
 from cmsapi.state.journal import Entry
@@ -296,10 +297,8 @@ class Launcher:
 
     async def _adopt(self, launch: Launch, record: Record, finding: Finding) -> Job[Any]:
         """Take up what was launched although its answer is lost."""
-        await self.journal.write(record, status=RUNNING, job_id=finding.job_id)
-        job = self._desk.take_over(record)
-        job._trail.settings, job._trail.saw_running = launch.body, finding.running
-        job._adopted = not finding.ours
+        job = await adopt(self._desk, record, finding)
+        job._trail.settings = launch.body
         return job
 
     async def _give_up(
@@ -314,7 +313,7 @@ class Launcher:
                 wish = await wish
         if wish == "repeat":
             return
-        await self.journal.strike(record, UNKNOWN, facts={**record.entry.facts, "found": finding.why[:500]})
+        await self.journal.give_up(record, finding.why)
         raise unknown from cause
 
     # Sending it

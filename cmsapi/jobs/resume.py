@@ -10,8 +10,8 @@ import attrs
 
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.endings import unknown_launch
-from cmsapi.jobs.evidence import Verdict
-from cmsapi.jobs.journaling import INTENT, REVIEW, RUNNING, SENDING, UNKNOWN, Record
+from cmsapi.jobs.evidence import Finding, Verdict
+from cmsapi.jobs.journaling import INTENT, REVIEW, RUNNING, SENDING, Record
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.review import GenerationReview
@@ -35,6 +35,14 @@ class Resumed:
 
     jobs: tuple[Job[Any], ...]
     unknown: tuple[LaunchUnknownError, ...]
+
+
+async def adopt(desk: Desk, record: Record, finding: Finding) -> Job[Any]:
+    """Take up what was launched although its answer is lost."""
+    await desk.journal.write(record, status=RUNNING, job_id=finding.job_id)
+    job = desk.take_over(record)
+    job._adopted, job._trail.saw_running = not finding.ours, finding.running
+    return job
 
 
 @attrs.frozen
@@ -77,7 +85,6 @@ class Resumption:
             # It was not sent, and who wished for it is gone.
             await journal.strike(record)
             return None
-        adopted = running = False
         if entry.status == SENDING:
             try:
                 finding = await self.reconciler.find_out(entry)
@@ -88,14 +95,10 @@ class Resumption:
                 await journal.strike(record)
                 return None
             if finding.verdict is Verdict.UNKNOWN:
-                facts = {**entry.facts, "found": finding.why[:500]}
-                await journal.strike(record, UNKNOWN, facts=facts)
-                raise unknown_launch(JobKind(entry.kind), entry.target, facts)
-            await journal.write(record, status=RUNNING, job_id=finding.job_id)
-            adopted, running = not finding.ours, finding.running
-        job = self.desk.take_over(record)
-        job._adopted, job._trail.saw_running = adopted, running
-        return job
+                known = await journal.give_up(record, finding.why)
+                raise unknown_launch(JobKind(known.kind), known.target, known.facts)
+            return await adopt(self.desk, record, finding)
+        return self.desk.take_over(record)
 
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
