@@ -120,6 +120,23 @@ async def test_a_launch_that_was_only_intended_is_dropped() -> None:
     assert len(sandbox.ledger.launches()) == 1
 
 
+async def test_taking_up_a_job_again_keeps_what_is_known_of_it() -> None:
+    """A job that may be a colleague's stays one when it is left and resumed in the same process."""
+    sandbox = box(300.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        # Nobody read which generation there was before, so that this one may be anybody's.
+        await leave(client, sandbox, f"generation {content_id}", sent("generation", content_id, sandbox))
+        await client.request("POST", f"/v1/contents/{content_id}/atomic", json={"settings": {}})
+        (job,) = (await client.jobs.resume()).jobs
+        assert job.adopted
+        await asyncio.sleep(15)
+        (again,) = (await client.jobs.resume()).jobs
+        assert again is job
+        assert again.adopted
+
+
 @pytest.mark.parametrize("how", ["resume", "launch"])
 @pytest.mark.parametrize("happened", [True, False])
 @pytest.mark.parametrize("kind", ["keyword_analysis", "generation", "idea_search"])
