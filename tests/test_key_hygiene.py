@@ -89,6 +89,7 @@ def witness() -> Iterator[Witness]:
 def client_of(key: str, url: str, witness: Witness, **options: Any) -> cmsapi.Client:
     """Make a client that tells everything it can."""
     options.setdefault("retry", FAST)
+    options.setdefault("launch", cmsapi.LaunchPolicy(settle=0.05))
     options.setdefault("limits", cmsapi.RateLimits.unlimited())
     return cmsapi.Client(key, base_url=url, hooks=[log_event, witness.note], **options)
 
@@ -142,14 +143,16 @@ async def _ended(client: cmsapi.Client, keyword_id: str) -> Any:
     ids=lambda fault: fault.kind,
 )
 @pytest.mark.parametrize(
-    "timeouts", [cmsapi.Timeouts(request=0.1), cmsapi.Timeouts(deadline=0.1)], ids=["", "deadline"]
+    "timeouts",
+    [cmsapi.Timeouts(request=0.1, deadline=0.3), cmsapi.Timeouts(request=1.0, deadline=0.1)],
+    ids=["", "deadline"],
 )
 async def test_a_bad_day(witness: Witness, fault: Fault, timeouts: cmsapi.Timeouts) -> None:
     """Every way in which an answer can fail, of a read, a change and a launch."""
     async with (
         Sandbox() as box,
         FaultProxy(box.base_url, fault) as proxy,
-        client_of(box.api_key, proxy.base_url, witness, timeouts=cmsapi.Timeouts(request=0.1, deadline=0.3)) as client,
+        client_of(box.api_key, proxy.base_url, witness, timeouts=timeouts) as client,
     ):
         for ask in (
             client.me,
