@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -37,10 +38,12 @@ class Resumed:
     unknown: tuple[LaunchUnknownError, ...]
 
 
-async def adopt(desk: Desk, record: Record, finding: Finding) -> Job[Any]:
+async def adopt(desk: Desk, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None) -> Job[Any]:
     """Take up what was launched although its answer is lost."""
     await desk.journal.write(record, status=RUNNING, job_id=finding.job_id)
     job = desk.take_over(record)
+    if settings is not None:
+        job._trail.settings = settings
     job._adopted, job._trail.saw_running = not finding.ours, finding.running
     return job
 

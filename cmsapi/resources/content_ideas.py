@@ -5,7 +5,8 @@ from __future__ import annotations
 from cmsapi.arguments import text
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.jobs import ContentIdeas, Job, JobKind
-from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.jobs.launch import Launcher
+from cmsapi.jobs.work import Launch
 from cmsapi.models import ContentIdea, ContentIdeaSearch
 from cmsapi.pagination import Paginator
 

@@ -11,7 +11,8 @@ from cmsapi.arguments import given, optional_text, text, timestamp, within
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
-from cmsapi.jobs.launch import Launch, Launcher
+from cmsapi.jobs.launch import Launcher
+from cmsapi.jobs.work import Launch
 from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.pagination import Paginator
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes

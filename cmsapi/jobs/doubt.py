@@ -1,0 +1,50 @@
+"""What follows when nobody can tell whether a launch happened: an error that says what is known, or a repetition."""
+
+from __future__ import annotations
+
+import inspect
+import time
+
+import attrs
+
+from cmsapi.config import LaunchPolicy
+from cmsapi.errors import LaunchUnknownError
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.endings import unknown_launch
+from cmsapi.jobs.evidence import Finding
+from cmsapi.jobs.journaling import Record
+from cmsapi.jobs.work import Launch
+
+
+@attrs.frozen
+class Doubts:
+    """Tell of launches that may have happened.
+
+    Args:
+        desk: Knows the journal and the clock.
+        policy: Whether such a launch is repeated.
+    """
+
+    desk: Desk
+    policy: LaunchPolicy
+
+    async def give_up(
+        self, launch: Launch, record: Record, finding: Finding, said: str, cause: BaseException | None
+    ) -> None:
+        """Record that nobody knows whether it happened, unless the policy says that it shall be repeated."""
+        unknown = self.unknown(launch, said, record.entry.asked_at, found=finding.why)
+        wish = self.policy.on_unknown
+        if callable(wish):
+            wish = wish(unknown)
+            if inspect.isawaitable(wish):
+                wish = await wish
+        if wish == "repeat":
+            return
+        await self.desk.journal.give_up(record, finding.why)
+        raise unknown from cause
+
+    def unknown(self, launch: Launch, said: str, asked_at: float, **found: str) -> LaunchUnknownError:
+        """Make the error of a launch that may have happened, with what is known of it."""
+        at = self.desk.datetime_at(self.desk.time() - max(0.0, time.time() - asked_at))
+        evidence = {"operation": launch.operation, "asked_at": at.isoformat(), "said": said, **found}
+        return unknown_launch(launch.kind, launch.target, evidence)

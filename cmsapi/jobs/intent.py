@@ -1,0 +1,138 @@
+"""Write a launch down before it is sent, or find what stands in its place.
+
+What another client or process has launched is joined, what a dead one left behind is looked up, and what ended long ago
+is struck out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from typing import Any
+
+import attrs
+
+from cmsapi.config import LaunchPolicy
+from cmsapi.errors import JobError
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.doubt import Doubts
+from cmsapi.jobs.evidence import Verdict, name_of
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.journaling import FOLLOW, REVIEW, SENDING, Journal, Record
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.ongoing import ITEM
+from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.resume import adopt
+from cmsapi.jobs.work import Launch
+from cmsapi.models import GenerationStatus
+from cmsapi.state.journal import Entry
+
+# An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.
+STALE_AFTER = 12 * 3600.0
+
+_DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED)
+
+
+@attrs.frozen
+class Intents:
+    """Write launches down.
+
+    Args:
+        desk: Knows the journal, and takes up what was launched.
+        policy: What to do when the same work is under way.
+        reconciler: Finds out what became of launches.
+        doubts: Tells of those of which nobody knows.
+    """
+
+    desk: Desk
+    policy: LaunchPolicy
+    reconciler: Reconciler
+    doubts: Doubts
+
+    @property
+    def journal(self) -> Journal:
+        """Where they are written."""
+        return self.desk.journal
+
+    async def begin(self, launch: Launch) -> Record | Job[Any]:
+        """Write a launch down, or return the job that stands in its place."""
+        batch, item = ITEM.get() or (None, None)
+        entry = Entry(
+            kind=launch.kind.value,
+            target=name_of(launch.target),
+            asked_at=time.time(),
+            batch=batch,
+            item=item,
+            settings=self.journal.digest(launch.body),
+            facts={} if launch.workspace is None else {"workspace": launch.workspace},
+        )
+        if launch.joins and self.policy.dedupe != "allow":
+            key = f"{launch.kind.value} {launch.target}"
+        elif item is not None:
+            key = f"{launch.kind.value} for {item!r} in {batch!r}"
+        else:
+            key = f"{launch.kind.value} {secrets.token_hex(8)}"
+        while True:
+            record = await self.journal.begin(key, entry)
+            if record.entry is entry:
+                return record
+            if record.working is not None:
+                await record.working.wait()
+                continue
+            with record.in_work():
+                found = await self._stands(launch, record, entry)
+            if found is not None:
+                return found
+
+    async def _stands(self, launch: Launch, record: Record, wanted: Entry) -> Record | Job[Any] | None:
+        """Say what to do about an entry that stands in the way; None to begin anew."""
+        entry = record.entry
+        if record.job is not None and not record.job.done:
+            return record.job
+        if not entry.over:
+            self._check_entry(launch, entry, wanted)
+        if entry.over or record.bound:
+            if not entry.over and await self._is_stale(record):
+                return None
+            job = self.desk.take_over(record)
+            job._trail.settings = launch.body
+            return job
+        if not record.held:
+            await asyncio.sleep(FOLLOW)
+            return None
+        if entry.status == SENDING:
+            finding = await self.reconciler.find_out(entry)
+            if finding.verdict is Verdict.LAUNCHED:
+                return await adopt(self.desk, record, finding, launch.body)
+            if finding.verdict is Verdict.UNKNOWN:
+                await self.doubts.give_up(
+                    launch, record, finding, "the process that sent it ended before its answer", None
+                )
+        # It was not sent: this launch takes its place.
+        await self.journal.write(record, **attrs.asdict(wanted, recurse=False))
+        return record
+
+    def _check_entry(self, launch: Launch, entry: Entry, wanted: Entry) -> None:
+        same_item = entry.item is not None and (entry.batch, entry.item) == (wanted.batch, wanted.item)
+        if entry.settings != wanted.settings or (self.policy.dedupe == "error" and not same_item):
+            problem = " with other settings" if entry.settings != wanted.settings else ""
+            raise JobError(
+                f"A {launch.kind.value} for {launch.target} is under way already{problem}, launched by another client; "
+                "nothing was sent or charged. Wait for it, or launch with LaunchPolicy(dedupe='allow')."
+            )
+
+    async def _is_stale(self, record: Record) -> bool:
+        """Strike out what was launched long ago and has ended, so that its old result answers no new launch."""
+        entry = record.entry
+        recent = time.time() - entry.asked_at < STALE_AFTER
+        if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
+            return False
+        if record.entry.kind != JobKind.GENERATION:
+            await self.journal.strike(record)
+            return True
+        current = await self.reconciler.baseline(record.entry.target)
+        decided = current is None or current.id != record.entry.job_id or current.status in _DECIDED
+        if decided:
+            await self.journal.strike(record)
+        return decided

@@ -1,0 +1,242 @@
+"""Send a launch that is written down, and find out what became of it.
+
+Only what was certainly not executed (429, or nothing sent) is repeated at once. After a 5xx, a lost answer or an
+unreadable one it is found out whether the service has launched it: then the job is taken up, or it is sent again, or
+`LaunchUnknownError` says what is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from cmsapi.config import LaunchPolicy
+from cmsapi.core import Core
+from cmsapi.errors import (
+    CMSError,
+    ConflictError,
+    DeadlineError,
+    DecodeError,
+    LaunchUnknownError,
+    LeaseLostError,
+    OutcomeUnknownError,
+    StateError,
+)
+from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.doubt import Doubts
+from cmsapi.jobs.evidence import Verdict
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.journaling import INTENT, RUNNING, SENDING, Journal, Record
+from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.ongoing import Sending
+from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.resume import adopt
+from cmsapi.jobs.work import Launch
+from cmsapi.models import ContentIdeaSearch, Generation
+from cmsapi.transport.pipeline import Demand, Exchange
+from cmsapi.transport.ratelimit import Priority
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds for the last bytes on top of the request timeout.
+_LAST_BYTES = 5.0
+_STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
+
+
+@attrs.frozen
+class Sender:
+    """Send launches.
+
+    Args:
+        core: Calls the operations.
+        desk: Looks at what was launched.
+        policy: How long a lost request may still arrive, and whether a baseline is read.
+        reconciler: Finds out what became of launches.
+        doubts: Tells of those of which nobody knows.
+    """
+
+    core: Core
+    desk: Desk
+    policy: LaunchPolicy
+    reconciler: Reconciler
+    doubts: Doubts
+
+    @property
+    def journal(self) -> Journal:
+        """Where they are written down."""
+        return self.desk.journal
+
+    async def send(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
+        """Send a launch that is written down, find out what became of it, and repeat it only if nothing did."""
+        baseline: dict[str, Any] = {}
+        if launch.kind is JobKind.GENERATION and self.policy.baseline == "read":
+            current = await self.reconciler.baseline(launch.target)
+            baseline["baseline"] = None if current is None else current.id
+        core = self._watched(sending, record, baseline)
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return await self._ask(launch, sending, record, core)
+            except _DoubtError as doubt:
+                cause, said = doubt.cause, doubt.said
+            except LaunchUnknownError:
+                raise
+            except CMSError as refusal:
+                # A conflict may be the echo of an earlier attempt.
+                if tries > 1 and isinstance(refusal, ConflictError):
+                    cause, said = refusal, str(refusal)
+                else:
+                    if record.held and sending.departure.departed:
+                        self.journal.withdraw(record)
+                    raise
+            try:
+                finding = await self.reconciler.find_out(record.entry, sending.departure.left_at)
+            except (Exception, asyncio.CancelledError) as error:
+                found = f"looking it up failed: {error}"
+                unknown = self.doubts.unknown(launch, said, record.entry.asked_at, found=found, open=_STAYS_OPEN)
+                self._log(unknown, sending)
+                raise unknown from cause
+            if finding.verdict is Verdict.LAUNCHED:
+                return await adopt(self.desk, record, finding, launch.body)
+            if finding.verdict is Verdict.UNKNOWN:
+                try:
+                    await self.doubts.give_up(launch, record, finding, said, cause)
+                except LaunchUnknownError as unknown:
+                    self._log(unknown, sending)
+                    raise
+            if tries >= self.core.pipeline.retry.max_attempts or isinstance(cause, ConflictError):
+                await self.journal.strike(record)
+                cause.add_note("It was found out that nothing was launched or charged.")
+                raise cause
+
+    def _watched(self, sending: Sending, record: Record, baseline: Mapping[str, Any]) -> Core:
+        """Have it written down before each request that it is about to be sent, and afterwards that it was not."""
+        departure, clock = sending.departure, self.core.pipeline.clock
+        settle = self.policy.settle
+        if settle is None:
+            settle = self.core.pipeline.timeouts.request + _LAST_BYTES
+
+        async def before() -> None:
+            now = self.desk.time()
+            served = clock.at(now)
+            first = record.entry.served_at
+            await self.journal.write(
+                record,
+                status=SENDING,
+                served_at=first if first is not None else served.timestamp() if served is not None else None,
+                facts={**record.entry.facts, **baseline, "sent_at": time.time(), "settle": settle},
+            )
+            departure.until = now + max(settle, _LAST_BYTES)
+            if departure.left_at is None:
+                departure.left_at = now
+
+        async def undone() -> None:
+            if record.held:
+                await self.journal.write(record, status=INTENT, served_at=None)
+            departure.left_at = None
+
+        departure.before, departure.undone = before, undone
+        return departure.watching(self.core)
+
+    async def _ask(self, launch: Launch, sending: Sending, record: Record, core: Core) -> Job[Any]:
+        """Send it and read the answer.
+
+        Raises:
+            _DoubtError: It may have happened.
+        """
+        asked = self.desk.time()
+        demand = Demand(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
+        try:
+            exchange = await core.exchange(launch.operation, launch.path, body=launch.body, demand=demand)
+            launched = self._launched(launch, exchange)
+            sent_at = exchange.sent_at
+        except (OutcomeUnknownError, DecodeError) as error:
+            if not (_was_accepted(error) and launch.kind in _NAMED_BY_TARGET):
+                raise _DoubtError(error) from error
+            launched, sent_at = None, asked
+        except DeadlineError as error:
+            if not error.sent:
+                raise
+            raise _DoubtError(error) from error
+        except CMSError:
+            raise
+        except asyncio.CancelledError as error:
+            # Only the end of the client cancels what has departed; the next one that asks finds out.
+            if sending.departure.departed:
+                unknown = self.doubts.unknown(launch, type(error).__name__, record.entry.asked_at, open=_STAYS_OPEN)
+                self._log(unknown, sending)
+                raise unknown from error
+            self.core.ensure_open()
+            raise
+        except Exception as error:
+            # A transport that raises what no transport should: it may have been sent all the same.
+            raise _DoubtError(error) from error
+        launched_at = self.core.pipeline.clock.at(sent_at)
+        job_id = launched.id if launched is not None else None
+        await self._bind(record, job_id, launched_at)
+        trail = Trail(
+            began=self.desk.time(),
+            launched_at=launched_at,
+            job_id=job_id,
+            fresh=True,
+            settings=launch.body,
+            search=launched if isinstance(launched, ContentIdeaSearch) else None,
+        )
+        target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
+        job: Job[Any] = Job(self.desk, launch.kind, target, trail)
+        job._record, record.job = record, job
+        self.desk.launched(job)
+        return job
+
+    async def _bind(self, record: Record, job_id: str | None, launched_at: datetime | None) -> None:
+        """Write down which job it is."""
+        served_at = None if launched_at is None else launched_at.timestamp()
+        try:
+            await self.journal.write(record, status=RUNNING, job_id=job_id, served_at=served_at)
+        except (StateError, LeaseLostError) as error:
+            # It is launched: losing it here would be worse than looking at it twice.
+            logger.warning("a launch could not be written down as done: %s", error)
+
+    def _launched(self, launch: Launch, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
+        if launch.kind is JobKind.IDEA_SEARCH:
+            return self.core.read(launch.operation, exchange, ContentIdeaSearch)
+        if launch.kind is JobKind.GENERATION:
+            return self.core.read(launch.operation, exchange, Generation)
+        return None
+
+    def _log(self, unknown: LaunchUnknownError, sending: Sending) -> None:
+        if not sending.callers:
+            logger.error("nobody waits for this launch any more: %s", unknown)
+
+
+class _DoubtError(Exception):
+    """Say that a launch may have happened."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.said = str(cause.__cause__ or cause) or type(cause).__name__
+
+
+_NAMED_BY_TARGET = (JobKind.KEYWORD_ANALYSIS, JobKind.PROMPT_ANALYSIS)
+
+
+def _names(body: Mapping[str, Any]) -> Iterator[str]:
+    """Name the fields of a body, those of nested objects instead of the objects."""
+    for name, value in body.items():
+        if isinstance(value, Mapping):
+            yield from _names(value)
+        else:
+            yield name
+
+
+def _was_accepted(error: CMSError) -> bool:
+    """Tell whether the service said 2xx and only the document could not be read."""
+    return isinstance(error, DecodeError) or isinstance(error.__cause__, DecodeError)
