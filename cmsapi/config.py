@@ -46,12 +46,13 @@ def _seconds(*, zero: bool = False) -> Any:
 
 
 def _count(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is None and attribute.name.startswith("per_"):
+    optional = attribute.default is None or attribute.name.startswith("per_")
+    if value is None and optional:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigError(f"{type(instance).__name__}.{attribute.name} is a whole number from 1 on: {value!r}")
     if value > LARGEST_COUNT:
-        no_limit = ", or None for no limit" if attribute.name.startswith("per_") else ""
+        no_limit = ", or None for no limit" if optional else ""
         raise ConfigError(f"{type(instance).__name__}.{attribute.name} is at most {LARGEST_COUNT:,}{no_limit}")
 
 
@@ -64,6 +65,12 @@ def _reserve(instance: RateLimits, attribute: attrs.Attribute[Any], value: objec
         raise ConfigError(
             f"RateLimits.reserve ({value}) is less than per_hour ({instance.per_hour}), or no job could be looked at"
         )
+
+
+def _share(instance: RateLimits, attribute: attrs.Attribute[Any], value: object) -> None:
+    fits = isinstance(value, int | float) and not isinstance(value, bool)
+    if not fits or not 0 < value <= 1:  # type: ignore[operator]  # `fits`: it is a number
+        raise ConfigError(f"RateLimits.share is more than 0 and at most 1: {value!r}")
 
 
 def _word(*allowed: str) -> Any:
@@ -86,12 +93,16 @@ class RateLimits:
             for 1 % of `per_hour`. It shrinks in proportion when the service allows less.
         max_wait: Longest wait for quota in seconds; a call that would wait longer fails at once with
             `RateLimitWaitError`. None waits for as long as it takes.
+        share: Part of `per_second`, at least one request, that each process allows itself while the state that it
+            shares with others cannot be reached; between 0 and 1. What is left of the hour is then known from the
+            service's answers only.
     """
 
     per_second: int | None = attrs.field(default=20, validator=_count)
     per_hour: int | None = attrs.field(default=1000, validator=_count)
     reserve: int | None = attrs.field(default=None, validator=_reserve)
     max_wait: float | None = attrs.field(default=None, validator=_seconds(zero=True))
+    share: float = attrs.field(default=0.25, validator=_share)
 
     @classmethod
     def unlimited(cls) -> RateLimits:
@@ -165,6 +176,8 @@ class LaunchPolicy:
             the error and returns one of the two.
         baseline: `"read"` reads the generation of a content before another one is launched, which takes one request
             and tells the two apart when the answer is lost; `"none"` does not.
+        max_credits: Launches, of one credit each, that this client and its twins may send in all; the next one is
+            refused with `OutOfCreditsError`. Those that certainly cost nothing do not count. None for any number.
     """
 
     dedupe: Literal["join", "error", "allow"] = attrs.field(default="join", validator=_word("join", "error", "allow"))
@@ -173,6 +186,7 @@ class LaunchPolicy:
         default="raise", validator=_word_or_function("raise", "repeat")
     )
     baseline: Literal["read", "none"] = attrs.field(default="read", validator=_word("read", "none"))
+    max_credits: int | None = attrs.field(default=None, validator=_count)
 
 
 @attrs.frozen(kw_only=True)

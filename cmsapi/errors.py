@@ -23,7 +23,7 @@
     │  ├─ JobDetachedError                 UnknownJobStateError
     │  ├─ JobWaitTimeoutError(TimeoutError)  this waiter's patience only; the job goes on
     │  └─ LaunchUnknownError               the launch may have happened: .evidence
-    ├─ OutOfCreditsError                   a fan-out stopped launching: nothing was sent for this item
+    ├─ OutOfCreditsError                   the credits allowed, or all there are, are spent: nothing was sent
     ├─ EditConflictError                   an optimistic edit gave up: .base .current
     ├─ StateError                          what processes share cannot be reached, read or written
     └─ LeaseLostError                      another process has taken a job over
@@ -412,7 +412,7 @@ class LaunchUnknownError(JobError):
 
 
 class OutOfCreditsError(CMSError):
-    """Report that a fan-out stopped launching: `max_credits` is spent, or no credits are left; nothing was sent."""
+    """Report that nothing more is launched: `max_credits` is spent, or no credits are left; nothing was sent."""
 
 
 class EditConflictError(CMSError):

@@ -264,3 +264,17 @@ def test_options_of_the_own_transport_do_not_go_with_another(option: dict[str, A
     transport.send = send  # type: ignore[attr-defined]
     with pytest.raises(errors.ConfigError, match="for the own transport"):
         cmsapi.Client(KEY, base_url=URL, transport=transport, **option)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0, -0.1, 1.01, float("nan"), "half", True, None])
+def test_a_share_is_a_part(value: Any) -> None:
+    """The share of a process is more than nothing and at most all."""
+    with pytest.raises(errors.ConfigError, match=r"RateLimits\.share"):
+        cmsapi.RateLimits(share=value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "10"])
+def test_a_fuse_admits_something(value: Any) -> None:
+    """A fuse that no launch passes is a mistake."""
+    with pytest.raises(errors.ConfigError, match=r"LaunchPolicy\.max_credits"):
+        cmsapi.LaunchPolicy(max_credits=value)

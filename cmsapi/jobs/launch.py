@@ -21,17 +21,18 @@ from typing import Any
 
 from cmsapi.config import LaunchPolicy
 from cmsapi.core import Core
-from cmsapi.errors import ArgumentError, CMSError, JobError
+from cmsapi.errors import ArgumentError, CMSError, JobError, OutOfCreditsError
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.intent import Intents
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journaling import INTENT, Journal
+from cmsapi.jobs.journaling import INTENT, Journal, Record
 from cmsapi.jobs.ongoing import TRACES, Sending
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.review import ReviewHook
 from cmsapi.jobs.sending import Sender
+from cmsapi.jobs.spending import is_free
 from cmsapi.jobs.work import Launch
 from cmsapi.models import Generation, GenerationStatus
 
@@ -65,6 +66,7 @@ class Launcher:
             LaunchUnknownError: It was sent, and it could not be found out whether it happened.
             StateError: It could not be written down; nothing was sent.
             LeaseLostError: This process stood still, and another one has taken the launch over; nothing was sent.
+            OutOfCreditsError: The credits that the policy allows are spent; nothing was sent.
             JobError: The policy forbids a second launch, or it has other settings than the one under way.
             APIError: The service refused it; nothing was charged.
             NotSentError: Nothing was sent.
@@ -152,10 +154,27 @@ class Launcher:
             return begun
         with begun.in_work():
             try:
-                return await self._sender.send(launch, sending, begun)
+                return await self._pay(launch, sending, begun)
             finally:
                 if begun.held and begun.entry.status == INTENT:
                     # Nothing happened, and nobody works on it any more.
                     self.journal.withdraw(begun)
                 elif begun.held and not begun.bound:
                     self.journal.leave(begun)
+
+    async def _pay(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
+        """Send it, unless that would cost more than the policy allows."""
+        most, ongoing = self._policy.max_credits, self._desk.ongoing
+        if most is not None and ongoing.paid >= most:
+            raise OutOfCreditsError(
+                f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
+                f"{launch.kind.value} of {launch.target} was not sent, and nothing was charged for it. What is "
+                "launched goes on."
+            )
+        ongoing.paid += 1
+        try:
+            return await self._sender.send(launch, sending, record)
+        except BaseException as error:
+            if is_free(error) or not sending.departure.departed:
+                ongoing.paid -= 1
+            raise

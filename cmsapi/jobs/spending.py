@@ -70,7 +70,7 @@ class Spending:
         Args:
             error: Why there is no job, or None if there is one.
         """
-        if error is not None and _is_free(error):
+        if error is not None and is_free(error):
             self._left += 1
             self._covered += 1
         try:
@@ -101,7 +101,7 @@ class Spending:
         )
 
 
-def _is_free(error: BaseException) -> bool:
+def is_free(error: BaseException) -> bool:
     """Tell whether a launch that failed so has certainly cost nothing."""
     if isinstance(error, DeadlineError):
         return not error.sent

@@ -22,8 +22,8 @@ from cmsapi.transport.ratelimit import RateLimiter
 if TYPE_CHECKING:
     from cmsapi.state.store import State
 
-# While a shared state cannot be reached, a process takes this part of every second.
-_ALONE = 4
+# Of what a process without a limit of its own takes its share while the shared state cannot be reached.
+_BURST = 20
 
 
 @attrs.define(eq=False, slots=False)
@@ -75,7 +75,7 @@ class Place:
             return RateLimiter(Windows(per_second, per_hour, reserve=reserve))
         from cmsapi.state.sharing import SharedWindows
 
-        alone = max(1, (per_second or _ALONE) // _ALONE)
+        alone = max(1, int((per_second or _BURST) * limits.share))
         windows = SharedWindows(self.state, account, per_second, per_hour, reserve=reserve, alone=alone)
         limiter = RateLimiter(windows)
         windows.connect(limiter.waiting, limiter.serve)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Credits, Fault
+from cmsapi.sandbox import Credits, Fault, Limits
 
 from .support import box, client_of
 
@@ -102,3 +103,33 @@ async def test_a_wrong_bound_is_refused(wrong: Any) -> None:
         with pytest.raises(cmsapi.ArgumentError, match="max_credits"):
             client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, max_credits=wrong)
     assert len(sandbox.ledger) == 0
+
+
+async def test_a_client_has_a_fuse() -> None:
+    """`LaunchPolicy(max_credits=)` bounds all launches of a client and its twins; joining and refusals are free."""
+    sandbox = box(30.0)
+    one, two, three, *_ = sandbox.keyword_ids
+    async with client_of(sandbox, launch=cmsapi.LaunchPolicy(max_credits=2)) as client:
+        with pytest.raises(cmsapi.NotFoundError):
+            await client.keywords.analyze("kwd_unknown")
+        job = await client.keywords.analyze(one)
+        assert await client.keywords.analyze(one) is job
+        await client.with_options(timeouts=cmsapi.Timeouts(deadline=5.0)).keywords.analyze(two)
+        with pytest.raises(cmsapi.OutOfCreditsError, match="The 2 credits that LaunchPolicy"):
+            await client.keywords.analyze(three)
+        await job
+        with pytest.raises(cmsapi.OutOfCreditsError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+    assert len(sandbox.ledger.launches()) == 2
+
+
+async def test_a_launch_called_back_leaves_the_fuse_alone() -> None:
+    """A launch that is cancelled while it waits for quota has cost nothing."""
+    sandbox = box(30.0, limits=Limits(per_second=1))
+    policy, limits = cmsapi.LaunchPolicy(max_credits=1), cmsapi.RateLimits(per_second=1)
+    async with client_of(sandbox, launch=policy, limits=limits) as client:
+        await client.me()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.keywords.analyze(sandbox.keyword_ids[0]), 0.2)
+        await client.keywords.analyze(sandbox.keyword_ids[1])
+    assert [entry.target_id for entry in sandbox.ledger.launches()] == [sandbox.keyword_ids[1]]

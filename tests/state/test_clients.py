@@ -67,13 +67,20 @@ async def test_clients_of_one_loop_use_a_state_together(tmp_path: Path) -> None:
     await other.aclose()
 
 
-async def test_a_file_that_is_no_state_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("share", "a_second"), [(0.25, 5), (0.5, 10), (0.01, 1)])
+async def test_a_file_that_is_no_state_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, share: float, a_second: int
+) -> None:
     """A state that cannot be read is logged; calls that need only the limits go on with a share of them."""
     file = tmp_path / "state.db"
     file.write_text("this is no database, and it is long enough to be looked at\n" * 10)
     sandbox = Sandbox()
     async with cmsapi.Client(
-        sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state=f"sqlite:///{file}"
+        sandbox.api_key,
+        base_url=sandbox.base_url,
+        transport=sandbox.transport,
+        state=f"sqlite:///{file}",
+        limits=cmsapi.RateLimits(share=share),
     ) as client:
         await client.me()
-    assert "until it can be reached" in caplog.text
+    assert f"until it can be reached, this process makes at most {a_second} requests a second" in caplog.text
