@@ -274,7 +274,7 @@ class Job(Generic[R]):
         return cast("GenerationReview", await self.wait())
 
     async def refresh(self) -> JobStatus:
-        """Look now; one request, shared with a look that is under way.
+        """Look now; one request and its repeats, shared with a look that is under way.
 
         Raises:
             APIError: The look failed; that says nothing about the job.

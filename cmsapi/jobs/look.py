@@ -75,8 +75,8 @@ class Looker:
 
     async def _document(self, job: Job[Any], priority: Priority) -> Model:
         strategy = STRATEGIES[job.kind]
-        # The schedule is the retry.
-        demand = Demand(priority=priority, max_attempts=1)
+        # Of a look that is due, the schedule is the retry.
+        demand = Demand(priority=priority, max_attempts=1 if priority is Priority.POLL else None)
         return await self._core.call(
             strategy.model, strategy.operation, {strategy.parameter: job.target}, demand=demand
         )

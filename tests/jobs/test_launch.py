@@ -228,11 +228,20 @@ async def test_a_policy_may_allow_paying_twice() -> None:
 
 async def test_a_look_that_fails_keeps_a_launch_from_being_sent() -> None:
     """When it cannot be seen whether the earlier job runs, nothing is paid."""
-    sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503)])
+    sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=5)])
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         with pytest.raises(cmsapi.ServiceUnavailableError):
             await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert await client.keywords.analyze(sandbox.keyword_ids[0]) is job
+    assert posts(sandbox) == 1
+
+
+async def test_a_look_that_decides_on_a_launch_is_repeated() -> None:
+    """One bad answer to the question whether the earlier job runs does not fail the launch."""
+    sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503)])
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
         assert await client.keywords.analyze(sandbox.keyword_ids[0]) is job
     assert posts(sandbox) == 1
 
