@@ -21,9 +21,10 @@ from cmsapi.errors import ArgumentError, JobError, JobFailedError, LaunchUnknown
 from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import name_of
 from cmsapi.jobs.fanout import Fanout, Outcome
-from cmsapi.jobs.journaling import UNKNOWN, Journal, Record
+from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.ongoing import ITEM
+from cmsapi.jobs.record import UNKNOWN, Record
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
@@ -225,7 +226,7 @@ class Batch:
         """Return the ended job of an item, so that awaiting it reads its result again."""
         entry = self._outcomes[name]
         if entry.status == _SUCCEEDED:
-            return self._desk.take_over(Record(entry))
+            return self._desk.kept.take_over(Record(entry))
         if entry.status == UNKNOWN:
             raise unknown_launch(JobKind(entry.kind), entry.target, entry.facts)
         if entry.status == Phase.FAILED:

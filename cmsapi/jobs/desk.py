@@ -1,8 +1,6 @@
 """Where the jobs of a client are looked at: one look, what it means, and what follows from it.
 
-A look that fails says nothing about the job. Not a 404 either, until it has been 404 for a minute and three looks. One
-that fails for half an hour in a way that repeating does not mend ends the job as one whose end cannot be told. A
-refused key ends the waiters, not the job; an order to decide on a review stands, and is followed once the key works.
+A refused key ends the waiters, not the job; an order to decide on a review stands, and is followed once the key works.
 """
 
 from __future__ import annotations
@@ -22,32 +20,27 @@ from cmsapi.errors import (
     APIError,
     ClientClosedError,
     CMSError,
-    DeadlineError,
-    DecodeError,
-    ForbiddenError,
     JobError,
     JobSupersededError,
-    NotFoundError,
-    RateLimitWaitError,
     StateError,
-    TransportError,
-    UnauthorizedError,
 )
 from cmsapi.instrumentation import Hooks, JobObserved
-from cmsapi.jobs.endings import VANISHED_AFTER, doubt_limit, failed, superseded, undecidable, unreadable, vanished
+from cmsapi.jobs.endings import doubt_limit, failed, superseded, undecidable, unreadable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
+from cmsapi.jobs.failures import Failures, Sequel
 from cmsapi.jobs.job import Job, Outlook
-from cmsapi.jobs.journaling import FOLLOW, Journal, Record
-from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, JobKind, Judgement, Trail
+from cmsapi.jobs.journaling import FOLLOW, Journal
+from cmsapi.jobs.keeping import Kept
+from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, Judgement, Trail
 from cmsapi.jobs.look import Looker
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.record import Record
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.timetable import Listing
 from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt, User
 from cmsapi.models.model import Model
-from cmsapi.state.journal import Entry
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
 
@@ -55,8 +48,6 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 T = TypeVar("T")
 
-VANISHED_LOOKS = 3
-HOPELESS_LOOKS = 3
 # Of the rounds in which a job that another process looks at is followed, one in so many tries to take it over.
 CLAIM_EVERY = 5
 # So many failed looks in a row are worth a line in the log.
@@ -99,6 +90,7 @@ class Desk:
         self._taking: set[Job[Any]] = set()
         self.ongoing: Ongoing = ongoing
         self.journal: Journal = journal
+        self.kept: Kept = Kept(self, ongoing, journal)
         journal.read_user = self.read_user
 
     # For jobs
@@ -173,62 +165,6 @@ class Desk:
     async def read_credits(self) -> Credits:
         """Read the balances; one request."""
         return (await self.read_user()).organization.credits
-
-    def launched(self, job: Job[Any]) -> None:
-        """Keep a launched job so that another launch for the same target joins it."""
-        for forgotten in self.ongoing.add(job, self.time()):
-            if forgotten._record is not None and not self.journal.shared:
-                # What only this process knows is not kept for ever.
-                self.journal.withdraw(forgotten._record)
-
-    def ended_elsewhere(self, job: Job[Any]) -> None:
-        """Let nobody join a job that has ended, or whose article somebody else has decided on."""
-        self.ongoing.remove(job)
-        if job._undecided and job._record is not None:
-            self.journal.saw_end(job._record, Phase.SUCCEEDED.value, "elsewhere")
-
-    def take_over(self, record: Record) -> Job[Any]:
-        """Return the job that an entry of the journal stands for, and keep it; sends nothing."""
-        entry = record.entry
-        kind = JobKind(entry.kind)
-        launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
-        target = entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target
-        kept = self.ongoing.job((kind, target))
-        if kept is not None and not kept.done and not entry.over and kept.id == (entry.job_id or target):
-            kept._record, record.job = record, kept
-            return kept
-        trail = Trail(began=self.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
-        job: Job[Any] = Job(self, kind, target, trail)
-        if not entry.over:
-            job._record, record.job = record, job
-            self.launched(job)
-        return job
-
-    def attached(self, job: Job[Any]) -> Job[Any]:
-        """Keep a job that a token names likewise, or return the one that is kept for it already."""
-        job._record = Record(Entry(kind=job.kind, target=job.target, asked_at=0.0, job_id=job._trail.job_id), job=job)
-        kept = self.ongoing.job((job.kind, job.target))
-        if kept is None:
-            self.launched(job)
-        elif not kept.done and kept.id == job.id and kept._trail.launched_at == job._trail.launched_at:
-            return kept
-        return job
-
-    def order(self, job: Job[Any], hook: ReviewHook) -> None:
-        """Have a hook decide on a job's review; of several the first one does."""
-        if not job._closed and job._on_review is None:
-            job._on_review = hook
-            job._keeper.want(job)
-
-    def reopen(self, job: Job[Any]) -> Job[Any]:
-        """Return a new job for a generation that still waits for its decision."""
-        trail = attrs.evolve(job._trail, fresh=False)
-        again: Job[Any] = Job(self, job.kind, job.target, trail)
-        again._record = job._record
-        if again._record is not None:
-            again._record.job = again
-        self.launched(again)
-        return again
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that belongs to the client and not to its caller.
@@ -407,8 +343,7 @@ class Desk:
 
     def _note(self, job: Job[Any], judgement: Judgement) -> None:
         now, trail = self.time(), job._trail
-        trail.missing_since, trail.missing_looks = None, 0
-        trail.failed_looks, trail.hopeless, trail.hopeless_looks = 0, None, 0
+        trail.failures = Failures()
         changed = (judgement.phase, judgement.state) != (job._phase, job._state)
         if judgement.phase is not job._phase:
             job._since = now
@@ -419,54 +354,34 @@ class Desk:
         job._tell(Observed(job.status, changed))
 
     def _note_failure(self, job: Job[Any], error: Exception) -> None:
-        now, trail = self.time(), job._trail
+        failures, patience = job._trail.failures, doubt_limit(self.policy, unlisted_word=False)
         job._polls += 1
         if job._watch is not None:
             self.pacer.failed(job._watch, refused=isinstance(error, APIError) and error.status < 500)
         self._tell(job, error)
         job._tell(LookFailed(job.status, error))
-        trail.failed_looks += 1
-        if trail.failed_looks == WORRYING_LOOKS:
+        sequel = failures.weigh(error, STRATEGIES[job.kind].operation, self.time(), patience)
+        if failures.looks == WORRYING_LOOKS:
             logger.warning("the last %d looks at %r failed, and the looks go on: %s", WORRYING_LOOKS, job, error)
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package: nobody would hear of it.
             logger.error("a look at %r went wrong", job, exc_info=error)
-            job._wake(error)
-            self.unwant(job)
-        elif isinstance(error, UnauthorizedError | ForbiddenError):
-            job._wake(error)
-            self.unwant(job)
-        elif isinstance(error, NotFoundError) and error.operation == STRATEGIES[job.kind].operation:
-            trail.missing_since = now if trail.missing_since is None else trail.missing_since
-            trail.missing_looks += 1
-            long_enough = now - trail.missing_since >= VANISHED_AFTER
-            if trail.missing_looks >= VANISHED_LOOKS and long_enough and job not in self._deciding:
-                job._since, job._phase = now, Phase.VANISHED
-                self._close(job, error=vanished(job))
-        elif not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError):
-            # Something of this side, which no answer of the service will mend.
-            self._note_local(job, error)
-        elif (failure := _hopeless(error)) is not None:
-            self._note_hopeless(job, error, failure)
+        if sequel is Sequel.TELL:
+            # Closing the client tells the waiters, in better words.
+            if not self._closing():
+                job._wake(error)
+                self.unwant(job)
+        elif sequel is not Sequel.GO_ON and job not in self._deciding:
+            gone = sequel is Sequel.VANISHED
+            job._since, job._phase = self.time(), Phase.VANISHED if gone else Phase.UNKNOWN
+            self._close(job, error=vanished(job) if gone else unreadable(job, error))
 
-    def _note_local(self, job: Job[Any], error: CMSError) -> None:
+    def _closing(self) -> bool:
         try:
             self.ensure_open()
         except ClientClosedError:
-            # Closing the client tells the waiters, in better words.
-            return
-        job._wake(error)
-        self.unwant(job)
-
-    def _note_hopeless(self, job: Job[Any], error: CMSError, failure: object) -> None:
-        now, trail = self.time(), job._trail
-        if trail.hopeless != failure:
-            trail.hopeless, trail.hopeless_since, trail.hopeless_looks = failure, now, 0
-        trail.hopeless_looks += 1
-        long_enough = now - trail.hopeless_since >= doubt_limit(self.policy, unlisted_word=False)
-        if trail.hopeless_looks >= HOPELESS_LOOKS and long_enough and job not in self._deciding:
-            job._since, job._phase = now, Phase.UNKNOWN
-            self._close(job, error=unreadable(job, error))
+            return True
+        return False
 
     def _tell(self, job: Job[Any], error: Exception | None = None) -> None:
         self.hooks(
@@ -557,19 +472,6 @@ class Desk:
         self.journal.saw_review(record)
         if review is not None:
             review._decided = lambda decision: self.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
-
-
-def _hopeless(error: CMSError) -> object:
-    """Return what tells a failure that repeating does not mend from another such one, or None when it may be mended."""
-    if isinstance(error, DecodeError):
-        return DecodeError, error.operation
-    if isinstance(error, APIError) and error.status in _REFUSALS:
-        return error.status, error.operation
-    return None
-
-
-# 404 about the job itself is told apart from this: that job has vanished.
-_REFUSALS = (400, 404, 422)
 
 
 @attrs.frozen(eq=False)

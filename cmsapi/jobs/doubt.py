@@ -12,7 +12,7 @@ from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import Finding
-from cmsapi.jobs.journaling import Record
+from cmsapi.jobs.record import Record
 from cmsapi.jobs.work import Launch
 
 

@@ -14,12 +14,11 @@ from cmsapi.errors import (
     LaunchUnknownError,
     UnknownJobStateError,
 )
+from cmsapi.jobs.failures import VANISHED_AFTER
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.review import GenerationReview
 
-# How long the service answers 404 about a job before it counts as gone, in seconds.
-VANISHED_AFTER = 60.0
 # A job whose state decides nothing is given up after this long, unless the policy says otherwise. A word that nobody
 # lists most likely means that it runs; an old word or none most likely means that it has ended.
 LONGEST_DOUBT = 1800.0

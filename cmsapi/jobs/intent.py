@@ -19,10 +19,11 @@ from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.evidence import Verdict, name_of
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journaling import FOLLOW, REVIEW, SENDING, Journal, Record
+from cmsapi.jobs.journaling import FOLLOW, Journal
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.ongoing import ITEM
 from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.record import REVIEW, SENDING, Record
 from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.work import Launch
 from cmsapi.models import GenerationStatus
@@ -95,7 +96,7 @@ class Intents:
         if entry.over or record.bound:
             if not entry.over and await self._is_stale(record):
                 return None
-            job = self.desk.take_over(record)
+            job = self.desk.kept.take_over(record)
             job._trail.settings = launch.body
             return job
         if not record.held:

@@ -19,8 +19,8 @@ import attrs
 from cmsapi import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
-from cmsapi.jobs.journaling import Record
 from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.record import Record
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.timetable import Watch
@@ -386,6 +386,12 @@ class Job(Generic[R]):
         self._tell(Finished(self.status, error))
         self._abandon()
         self._wake(None)
+
+    def _order(self, hook: ReviewHook) -> None:
+        """Have a hook decide on its review; of several the first one does."""
+        if not self._closed and self._on_review is None:
+            self._on_review = hook
+            self._keeper.want(self)
 
     def _interrupt(self, error: Exception) -> None:
         """End all interest in it, although it is not over."""

@@ -155,7 +155,7 @@ class Jobs:
             began=self._desk.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
         job: Job[Any] = Job(self._desk, found.kind, found.target, trail)
-        return job if found.watched else self._desk.attached(job)
+        return job if found.watched else self._desk.kept.attached(job)
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...

@@ -16,19 +16,18 @@ import hashlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import attrs
 
 from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.record import INTENT, REVIEW, UNKNOWN, Record
+from cmsapi.jobs.writes import Writes
 from cmsapi.models import User
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.store import LIFE, State, bury_the_dead
 from cmsapi.transport.accounts import Place
-
-if TYPE_CHECKING:
-    from cmsapi.jobs.job import Job
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -37,58 +36,10 @@ BEAT = LIFE / 3
 # Seconds after which is looked again whether what somebody else holds is over or free.
 FOLLOW = 1.0
 
-INTENT = "intent"
-SENDING = "sending"
-RUNNING = "running"
-REVIEW = "review"
-UNKNOWN = "unknown"
-
 # An entry of the journal is small.
 _LONGEST_REASON = 500
 
-
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
-
-
-@attrs.define(eq=False)
-class Record:
-    """Hold an entry as this client knows it.
-
-    Args:
-        entry: What it says.
-        lease: Under which it is held or wished for; None as long as it was not looked for.
-        held: Whether it is held.
-        free: Whether its job may be looked at although it is not held, because there is no such entry.
-        job: The job that it stands for, once there is one.
-        working: Set when the task that launches it, or finds out about it, is through; None when none does.
-    """
-
-    entry: Entry
-    lease: Lease | None = None
-    held: bool = False
-    free: bool = False
-    job: Job[Any] | None = None
-    working: asyncio.Event | None = None
-
-    @property
-    def bound(self) -> bool:
-        """Whether the service is known to have launched it."""
-        return self.entry.status not in (INTENT, SENDING)
-
-    @property
-    def idle(self) -> bool:
-        """Whether nobody here works on it or waits for it."""
-        return self.working is None and (self.job is None or not self.job._wanted)
-
-    @contextlib.contextmanager
-    def in_work(self) -> Iterator[None]:
-        """Let nobody else of this client work on it meanwhile."""
-        mine = self.working = asyncio.Event()
-        try:
-            yield
-        finally:
-            mine.set()
-            self.working = None
 
 
 def scope_of(base_url: str, organization_id: str) -> str:
@@ -113,7 +64,7 @@ class Journal:
         self._scope: str | None = None
         self._salt = ""
         self._held: dict[str, Record] = {}
-        self._writes: dict[str, asyncio.Task[None]] = {}
+        self._writes = Writes()
         self._beating: asyncio.Task[None] | None = None
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: Reads whose key it is; set by the client.
@@ -174,7 +125,7 @@ class Journal:
             A record whose entry is `entry` itself when that was written. Otherwise it has what stands in the way, and
             holds it if nobody else who is alive does.
         """
-        await self._written(key)
+        await self._writes.of(key)
         if (mine := self._held.get(key)) is not None:
             return mine
         lease = Lease(self.scope, key)
@@ -294,7 +245,7 @@ class Journal:
         """
         if not (record.held or record.free):
             if record.lease is not None:
-                await self._written(record.lease.key)
+                await self._writes.of(record.lease.key)
             mine = await self._mine(record) if claim else record.held
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
@@ -314,8 +265,7 @@ class Journal:
 
     async def settled(self) -> None:
         """Wait until everything that was noted is written."""
-        while self._writes:
-            await asyncio.gather(*self._writes.values(), return_exceptions=True)
+        await self._writes.all()
 
     async def aclose(self) -> None:
         """Write what was noted, and let others have what is held."""
@@ -396,25 +346,4 @@ class Journal:
 
     def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"
-        before = self._writes.get(key)
-
-        async def work() -> None:
-            if before is not None:
-                await asyncio.gather(before, return_exceptions=True)
-            try:
-                await write()
-            except LeaseLostError as error:
-                logger.info("%s", error)
-            except StateError as error:
-                logger.warning("the journal of launches could not be written; an entry stays as it was: %s", error)
-
-        task = self._writes[key] = asyncio.create_task(work())
-        task.add_done_callback(lambda done: self._written_down(key, done))
-
-    def _written_down(self, key: str, task: asyncio.Task[None]) -> None:
-        if self._writes.get(key) is task:
-            del self._writes[key]
-
-    async def _written(self, key: str) -> None:
-        while (task := self._writes.get(key)) is not None:
-            await asyncio.gather(task, return_exceptions=True)
+        self._writes.add(key, write)

@@ -25,6 +25,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi.jobs.failures import Failures
 from cmsapi.jobs.status import Phase
 from cmsapi.models import (
     AnalysisStatus,
@@ -81,12 +82,7 @@ class Trail:
     saw_running: bool = False
     undecided: object = None
     undecided_looks: int = 0
-    missing_since: float | None = None
-    missing_looks: int = 0
-    failed_looks: int = 0
-    hopeless: object = None
-    hopeless_since: float = 0.0
-    hopeless_looks: int = 0
+    failures: Failures = attrs.Factory(Failures)
 
 
 @attrs.frozen

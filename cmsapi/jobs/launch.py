@@ -27,9 +27,10 @@ from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.intent import Intents
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journaling import INTENT, Journal, Record
+from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.ongoing import TRACES, Sending
 from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.record import INTENT, Record
 from cmsapi.jobs.review import ReviewHook
 from cmsapi.jobs.sending import Sender
 from cmsapi.jobs.spending import is_free
@@ -80,7 +81,7 @@ class Launcher:
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
         elif on_review is not None:
-            self._desk.order(job, on_review)
+            job._order(on_review)
         return job
 
     async def _join(self, launch: Launch) -> Job[Any] | None:
@@ -98,10 +99,10 @@ class Launcher:
                 return None
             # When nobody looks at it, it may have ended, and an ended one is not what a new launch asks for.
             if not job._wanted and not await self._goes_on(job):
-                self._desk.ended_elsewhere(job)
+                self._desk.kept.ended_elsewhere(job)
             elif ongoing.job(launch.key) is job:
                 self._check_same(launch, job._trail.settings, job)
-                return self._desk.reopen(job) if job.done else job
+                return self._desk.kept.reopen(job) if job.done else job
 
     async def _goes_on(self, job: Job[Any]) -> bool:
         if not job.done:

@@ -64,7 +64,7 @@ class Looker:
         if judgement.phase is Phase.SUCCEEDED:
             # It shows although the ideas may not be readable; it is over only with them.
             job._state, job._observed_at = judgement.state, self._time()
-            trail.missing_since, trail.missing_looks = None, 0
+            trail.failures.found()
             return judgement, ContentIdeas(document, await self._ideas(document.id, Demand(priority=Priority.RESULT)))
         if watch is not None and judgement.phase is Phase.RUNNING and pacer.tries_early(watch):
             return await self._try(job, judgement, document)

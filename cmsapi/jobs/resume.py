@@ -12,9 +12,9 @@ import attrs
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import Finding, Verdict
-from cmsapi.jobs.journaling import INTENT, REVIEW, RUNNING, SENDING, Record
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, SENDING, Record
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.models import GenerationStatus
@@ -41,7 +41,7 @@ class Resumed:
 async def adopt(desk: Desk, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None) -> Job[Any]:
     """Take up what was launched although its answer is lost."""
     await desk.journal.write(record, status=RUNNING, job_id=finding.job_id)
-    job = desk.take_over(record)
+    job = desk.kept.take_over(record)
     if settings is not None:
         job._trail.settings = settings
     job._adopted, job._trail.saw_running = not finding.ours, finding.running
@@ -101,7 +101,7 @@ class Resumption:
                 known = await journal.give_up(record, finding.why)
                 raise unknown_launch(JobKind(known.kind), known.target, known.facts)
             return await adopt(self.desk, record, finding)
-        return self.desk.take_over(record)
+        return self.desk.kept.take_over(record)
 
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""

@@ -32,10 +32,11 @@ from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.evidence import Verdict
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journaling import INTENT, RUNNING, SENDING, Journal, Record
+from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind, Trail
 from cmsapi.jobs.ongoing import Sending
 from cmsapi.jobs.reconcile import Reconciler
+from cmsapi.jobs.record import INTENT, RUNNING, SENDING, Record
 from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.work import Launch
 from cmsapi.models import ContentIdeaSearch, Generation
@@ -192,7 +193,7 @@ class Sender:
         target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
         job: Job[Any] = Job(self.desk, launch.kind, target, trail)
         job._record, record.job = record, job
-        self.desk.launched(job)
+        self.desk.kept.launched(job)
         return job
 
     async def _bind(self, record: Record, job_id: str | None, launched_at: datetime | None) -> None:
