@@ -349,6 +349,7 @@ class Pacer:
             min_interval=policy.min_interval,
             max_interval=policy.max_interval,
             strict=policy.budget == "strict",
+            learned=self.durations[kind].ends,
         )
 
     def loads(self) -> dict[LoadKey, Load]:

@@ -35,6 +35,8 @@ _PRICES = 72
 _FEWEST_LOOKS = 1.06
 # Looks are a matter of chance; so many deviations of their number are kept back.
 _CHANCE = 1.0
+# Where looks are never made fewer, a duration of which one end is known is taken to be off by so many times itself.
+_DOUBT = 4.0
 # What comes back later is not quite certain to be ours.
 _COMING = 0.9
 _HOUR = 3600.0
@@ -70,6 +72,7 @@ class Load:
         min_interval: Seconds between two looks at the least.
         max_interval: Seconds between two looks at the most, while the limits allow it.
         strict: Whether launched jobs are never looked at less often than that.
+        learned: How many ends the curve rests on.
     """
 
     curve: Curve
@@ -82,6 +85,15 @@ class Load:
     min_interval: float = 5.0
     max_interval: float = 10.0
     strict: bool = False
+    learned: float = 0.0
+
+    @property
+    def caution(self) -> float:
+        """Factor by which jobs are taken to need more looks than expected, where too few looks are never made up for.
+
+        The fewer ends are known, the farther the expectation may be off.
+        """
+        return 1.0 + _DOUBT / math.sqrt(1.0 + self.learned) if self.strict else 1.0
 
     @property
     def count(self) -> int:
@@ -130,7 +142,7 @@ class Frequent:
     def life(self) -> float:
         """Requests that one more job is expected to take from its launch to its result."""
         load = self.load
-        return 2.0 + load.curve.remaining(0, _HOUR) / load.max_interval + load.result
+        return 2.0 + load.caution * load.curve.remaining(0, _HOUR) / load.max_interval + load.result
 
     @property
     def lateness(self) -> float:
@@ -142,7 +154,7 @@ class Frequent:
         load, looks = self.load, 0.0
         for step, count in (*load.singles(), *load.paged.items()):
             # What is used is back after an hour.
-            looks += count * (load.curve.remaining(step, min(span, _HOUR)) / load.max_interval + 1.0)
+            looks += count * (load.caution * load.curve.remaining(step, min(span, _HOUR)) / load.max_interval + 1.0)
         return looks
 
 

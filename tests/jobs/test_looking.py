@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.config import PollPolicy
+from cmsapi.config import PollPolicy, RateLimits
 from cmsapi.instrumentation import JobObserved, Throttled
 from cmsapi.jobs import Job
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Lognormal, Sandbox
@@ -197,13 +197,25 @@ async def test_a_strict_budget_launches_less_instead() -> None:
         fanout = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
         first = await anext(fanout)
         assert first.error is None
-        assert 10 <= len(sandbox.ledger.launches()) <= 45
+        assert 3 <= len(sandbox.ledger.launches()) <= 45
         await fanout.aclose()
         assert not any("do not fit" in job.status.why_next for job in fanout.launched)
         for job in fanout.launched:
             job.detach()
     assert not [event for event in heard if isinstance(event, Throttled)]
     assert all(5.0 - 1e-6 <= gap <= 11.0 for gap in gaps(sandbox, "keyword_analysis"))
+
+
+async def test_a_strict_budget_is_careful_with_jobs_that_nobody_knows() -> None:
+    """Of jobs much longer than expected, so few are launched that hardly any look has to wait for the next hour."""
+    bare = Behaviour(keyword_items="bare")
+    sandbox = Sandbox(keywords=30, durations=Lognormal(300.0, 0.5), limits=Limits(per_hour=500), behaviour=bare)
+    limits = RateLimits(per_hour=500)
+    async with client_of(sandbox, polling=PollPolicy(budget="strict"), limits=limits) as client:
+        outcomes = [outcome async for outcome in client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)]
+    assert len(outcomes) == 30
+    late = sum(gap > 100.0 for gap in gaps(sandbox, "keyword_analysis"))
+    assert late <= 10
 
 
 async def test_what_fits_is_launched_and_read() -> None:
