@@ -1,0 +1,103 @@
+"""Analyse keywords as durable workflows of DBOS, on any number of workers, each of which may die at any moment.
+
+    python examples/dbos_worker.py work NAME
+    python examples/dbos_worker.py analyse KEYWORD_ID…
+    python examples/dbos_worker.py hand-over NAME
+
+`work` is a worker: start as many as you like, each under a name of its own, and start one that died again under its
+name. `analyse` **spends one credit for each keyword** and prints what comes of it. `hand-over` gives the workflows of a
+worker that will not come back to the others.
+
+All of them need WORKFLOWS, the database of DBOS (`sqlite:///workflows.db`, or `postgresql://…` for many hosts); a
+worker also STATE, what cmsapi keeps (`sqlite:////var/lib/app/launches.db`, or `redis://…` for many hosts), and
+CMSAPI_API_KEY and CMSAPI_BASE_URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+from dbos import DBOS, DBOSClient
+
+import cmsapi
+
+VERSION = "1"  # of the workflows: a worker takes up only what was begun by its own
+client: cmsapi.Client
+
+
+@DBOS.step()
+async def analyse(keyword_id: str) -> str:
+    """Launch an analysis and wait for it; run again after a crash, take up what was launched."""
+    async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
+        outcomes = [outcome async for outcome in batch.map(client.keywords.analyze, [keyword_id])]
+    return str(outcomes[0].result().analysis_status)
+
+
+@DBOS.workflow(name="analysis")
+async def analysis(keyword_id: str) -> str:
+    """Bring one keyword through; what else is to be done with it becomes another step."""
+    return await analyse(keyword_id)
+
+
+async def work(name: str, **settings: Any) -> None:
+    """Run workflows until this process is asked to stop; settings are those of the client."""
+    global client
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    DBOS(
+        config={
+            "name": "analyses",
+            "system_database_url": os.environ["WORKFLOWS"],
+            "executor_id": name,
+            "application_version": VERSION,
+        }
+    )
+    async with cmsapi.Client(state=os.environ["STATE"], **settings) as client:
+        DBOS.launch()
+        await DBOS.register_queue_async("analyses", worker_concurrency=50)
+        print("ready", flush=True)
+        await stop.wait()
+        await asyncio.to_thread(DBOS.destroy)
+
+
+def analyse_all(keyword_ids: list[str]) -> None:
+    """Put a workflow for each keyword into the queue, once, and wait for all of them."""
+    queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"], application_name="analyses")
+    handles = [
+        queue.enqueue(
+            {
+                "workflow_name": "analysis",
+                "queue_name": "analyses",
+                "workflow_id": f"analysis of {keyword_id}",
+                "app_version": VERSION,
+            },
+            keyword_id,
+        )
+        for keyword_id in keyword_ids
+    ]
+    print(len(handles), "enqueued", flush=True)
+    for keyword_id, handle in zip(keyword_ids, handles, strict=True):
+        print(keyword_id, handle.get_result(), flush=True)
+
+
+def hand_over(name: str) -> None:
+    """Put the workflows of a worker that is gone back into the queue."""
+    queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"], application_name="analyses")
+    for workflow in queue.list_workflows(executor_id=name, status="PENDING"):
+        queue.resume_workflow(workflow.workflow_id, queue_name="analyses")
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["work", name]:
+            asyncio.run(work(name))
+        case ["analyse", *keyword_ids]:
+            analyse_all(keyword_ids)
+        case ["hand-over", name]:
+            hand_over(name)
+        case _:
+            sys.exit(__doc__)

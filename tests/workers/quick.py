@@ -1,0 +1,30 @@
+"""The worker of an example, in a hurry: `python -m tests.workers.quick EXAMPLE [NAME]`.
+
+It runs what the example has, with a client that looks often and does not wait long for what may still arrive: here
+everything is on one machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import cmsapi
+
+SETTINGS: dict[str, Any] = {
+    "polling": cmsapi.PollPolicy(min_interval=0.3, max_interval=0.6),
+    "timeouts": cmsapi.Timeouts(request=5.0),
+    "launch": cmsapi.LaunchPolicy(settle=1.0),
+}
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+    match sys.argv[1:]:
+        case ["dbos", name]:
+            import dbos_worker
+
+            asyncio.run(dbos_worker.work(name, **SETTINGS))
+        case _:
+            sys.exit("what?")
