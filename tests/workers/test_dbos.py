@@ -28,15 +28,15 @@ def postgres() -> Iterator[str]:
         yield url
 
 
-def box() -> Sandbox:
+def box(keywords: int) -> Sandbox:
     """Make a service with its usual limits, whose analyses take a second or so."""
-    return Sandbox(keywords=60, durations=lambda rng: rng.uniform(0.5, 1.5))
+    return Sandbox(keywords=keywords, durations=lambda rng: rng.uniform(0.5, 1.5))
 
 
 async def test_a_killed_worker_that_is_started_again(tmp_path: Path) -> None:
     """On SQLite, a worker that is killed and started under its name goes on: 60 done, 60 paid, nothing refused."""
     workflows, state = f"sqlite:///{tmp_path / 'workflows.db'}", f"sqlite:///{tmp_path / 'launches.db'}"
-    async with box() as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
+    async with box(60) as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
         first = await fleet.ready(*WORKER, "first")
         await fleet.ready(*WORKER, "second")
         asking = await fleet.ready(EXAMPLE, "analyse", *sandbox.keyword_ids)
@@ -47,13 +47,13 @@ async def test_a_killed_worker_that_is_started_again(tmp_path: Path) -> None:
 
 
 async def test_a_worker_that_does_not_come_back(tmp_path: Path, postgres: str) -> None:
-    """On Postgres, the workflows of a worker that is gone are handed to another one: 60 done, 60 paid, none refused."""
+    """On Postgres, the workflows of a worker that is gone are handed to another one: all done, paid once, none refused."""
     workflows, state = f"{postgres}/workflows", f"sqlite:///{tmp_path / 'launches.db'}"
-    async with box() as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
+    async with box(30) as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
         gone = await fleet.ready(*WORKER, "gone")
         await fleet.ready(*WORKER, "here")
         asking = await fleet.ready(EXAMPLE, "analyse", *sandbox.keyword_ids)
-        await until(lambda: len(sandbox.ledger.launches()) >= 20)
+        await until(lambda: len(sandbox.ledger.launches()) >= 10)
         await killed(gone)
         assert await lines_of(await fleet.start(EXAMPLE, "hand-over", "gone")) == []
         judge(sandbox, await lines_of(asking))
