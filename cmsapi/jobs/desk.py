@@ -257,7 +257,12 @@ class Desk:
         return max(0.0, (now - trail.launched_at).total_seconds())
 
     def poll(self, job: Job[Any]) -> None:
-        """Begin to look at a job because it is due."""
+        """Begin to look at a job because it is due, unless another process does so by now."""
+        if job._record is not None and not self.journal.has(job._record):
+            if job._watch is not None:
+                self.pacer.drop(job._watch)
+            self._take_up(job)
+            return
         # Between the end of a client and that of its desks a timer may still ring; closing tells the waiters.
         with contextlib.suppress(ClientClosedError):
             self._look(job, Priority.POLL)

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -66,6 +67,9 @@ class Journal:
         self._held: dict[str, Record] = {}
         self._writes = Writes()
         self._beating: asyncio.Task[None] | None = None
+        self._burying = asyncio.Lock()
+        # Loop times of the last sign of life, of the last look for dead processes, and of the last one that found any.
+        self._heard = self._buried = self._freed = -math.inf
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: Reads whose key it is; set by the client.
         self.read_user: Callable[[], Awaitable[User]] | None = None
@@ -246,8 +250,14 @@ class Journal:
         if not (record.held or record.free):
             if record.lease is not None:
                 await self._writes.of(record.lease.key)
-            mine = await self._mine(record) if claim else record.held
+            mine = await self._mine(record) if claim or await self._bury() else record.held
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
+        return record.held or record.free
+
+    def has(self, record: Record) -> bool:
+        """Tell whether a job may be looked at here; after a standstill its entry has to be held anew first."""
+        if record.held and self._lapsed:
+            self._let_go(record)
         return record.held or record.free
 
     async def _recent_entries(self) -> dict[str, Entry]:
@@ -302,6 +312,8 @@ class Journal:
             return
         try:
             entry = await self.state.claim(record.lease)
+            if entry is None and await self._bury():
+                entry = await self.state.claim(record.lease)
         except BaseException:
             # It may be held all the same.
             self.leave(record)
@@ -310,10 +322,24 @@ class Journal:
             record.entry = entry
             self._hold(record)
 
+    async def _bury(self) -> bool:
+        """Look for dead processes, once a round for all that wait; tell whether one was found in this or the last."""
+        if not self.shared:
+            return False
+        async with self._burying:
+            now = asyncio.get_running_loop().time()
+            if now - self._buried >= FOLLOW:
+                if await bury_the_dead(self.state, self.scope):
+                    self._freed = now
+                self._buried = now
+            return now - self._freed < 2 * FOLLOW
+
     def _hold(self, record: Record) -> None:
         if record.lease is None:
             return
         record.held = True
+        if not self._held:
+            self._heard = asyncio.get_running_loop().time()
         self._held[record.lease.key] = record
         if self._beating is None or self._beating.done():
             self._beating = asyncio.create_task(self._beat())
@@ -340,9 +366,27 @@ class Journal:
                     if record.idle:
                         self._leave_idle(record)
                 if self.shared and self._held:
+                    now, lapsed = asyncio.get_running_loop().time(), self._lapsed
                     await bury_the_dead(self.state, self.scope)
+                    if lapsed:
+                        await self._keep_what_is_left()
+                    self._heard = now
             except StateError as error:
                 logger.warning("the journal of launches cannot be written; others may take them over: %s", error)
+
+    @property
+    def _lapsed(self) -> bool:
+        """Whether others may have taken over what is held, because this process stood still for so long."""
+        return self.shared and asyncio.get_running_loop().time() - self._heard >= LIFE
+
+    async def _keep_what_is_left(self) -> None:
+        for record in tuple(self._held.values()):
+            try:
+                if record.lease is not None:
+                    await self.state.keep(record.lease)
+            except LeaseLostError as error:
+                logger.info("%s", error)
+                self._let_go(record)
 
     def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"

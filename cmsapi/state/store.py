@@ -144,14 +144,20 @@ class State(Protocol):
         ...
 
 
-async def bury_the_dead(state: State, scope: str) -> None:
+async def bury_the_dead(state: State, scope: str) -> bool:
     """Say that this process lives, and bury the owners whose processes are gone from this machine.
 
-    Called on opening, and again every third part of `LIFE` as long as something is held.
+    Called on opening, every third part of `LIFE` as long as something is held, and while something is waited for that
+    another process holds.
+
+    Returns:
+        Whether there was one to bury.
     """
     others = await state.beat(scope)
-    for owner in await asyncio.to_thread(_dead, others):
+    dead = await asyncio.to_thread(_dead, others)
+    for owner in dead:
         await state.bury(scope, owner)
+    return bool(dead)
 
 
 def _dead(owners: Sequence[Owner]) -> list[Owner]:
