@@ -21,7 +21,7 @@ import signal
 import sys
 from typing import Any
 
-from dbos import DBOS, DBOSClient
+from dbos import DBOS, DBOSClient, WorkflowHandle
 
 import cmsapi
 
@@ -67,7 +67,7 @@ async def work(name: str, **settings: Any) -> None:
 def analyse_all(keyword_ids: list[str]) -> None:
     """Put a workflow for each keyword into the queue, once, and wait for all of them."""
     queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"], application_name="analyses")
-    handles = [
+    handles: list[WorkflowHandle[str]] = [
         queue.enqueue(
             {
                 "workflow_name": "analysis",

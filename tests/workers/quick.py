@@ -1,4 +1,4 @@
-"""The worker of an example, in a hurry: `python -m tests.workers.quick EXAMPLE [NAME]`.
+"""The worker of an example, in a hurry: `python -m tests.workers.quick dbos NAME` or `… saq`.
 
 It runs what the example has, with a client that looks often and does not wait long for what may still arrive: here
 everything is on one machine.
@@ -26,5 +26,21 @@ if __name__ == "__main__":
             import dbos_worker
 
             asyncio.run(dbos_worker.work(name, **SETTINGS))
+        case ["saq"]:
+            import saq_worker
+            from saq import Worker
+
+            async def connect(context: dict[str, Any]) -> None:
+                """Make the client, and say that this worker is ready."""
+                context["client"] = cmsapi.Client(state=saq_worker.REDIS, **SETTINGS)
+                sys.stdout.write("ready\n")
+                sys.stdout.flush()
+
+            hurried = {"startup": connect, "concurrency": 1, "timers": {"sweep": 1}}
+            asyncio.run(Worker(**{**saq_worker.settings, **hurried}).start())
+        case ["saq", name, *keyword_ids]:
+            import saq_worker
+
+            asyncio.run(saq_worker.analyse_all(name, keyword_ids, heartbeat=2))
         case _:
             sys.exit("what?")

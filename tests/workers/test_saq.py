@@ -1,0 +1,26 @@
+"""The example with SAQ: jobs on two workers, of which one is killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from cmsapi.sandbox import Sandbox
+
+from .ledger import judge
+from .processes import Fleet, killed, lines_of, until
+
+pytestmark = pytest.mark.enable_socket
+
+QUICK = ("-m", "tests.workers.quick", "saq")
+
+
+async def test_a_killed_worker(redis: str) -> None:
+    """What a killed worker had is run by the other one: 60 done, 60 paid, nothing refused."""
+    durations = lambda rng: rng.uniform(0.5, 1.5)  # noqa: E731
+    async with Sandbox(keywords=60, durations=durations) as sandbox, Fleet(sandbox, REDIS=redis) as fleet:
+        first = await fleet.ready(*QUICK)
+        await fleet.ready(*QUICK)
+        asking = await fleet.start(*QUICK, "tonight", *sandbox.keyword_ids)
+        await until(lambda: len(sandbox.ledger.launches()) >= 20)
+        await killed(first)
+        judge(sandbox, await lines_of(asking))
