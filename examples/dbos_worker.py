@@ -1,12 +1,12 @@
 """Analyse keywords as durable workflows of DBOS, on any number of workers, each of which may die at any moment.
 
     python examples/dbos_worker.py work NAME
-    python examples/dbos_worker.py analyse KEYWORD_ID…
+    python examples/dbos_worker.py analyse OCCASION KEYWORD_ID…
     python examples/dbos_worker.py hand-over NAME
 
 `work` is a worker: start as many as you like, each under a name of its own, and start one that died again under its
-name. `analyse` **spends one credit for each keyword** and prints what comes of it. `hand-over` gives the workflows of a
-worker that will not come back to the others.
+name. `analyse` **spends one credit for each keyword** and prints what comes of it; for the same occasion again it pays
+for nothing twice. `hand-over` gives the workflows of a worker that will not come back to the others.
 
 All of them need WORKFLOWS, the database of DBOS (`sqlite:///workflows.db`, or `postgresql://…` for many hosts); a
 worker also STATE, what cmsapi keeps (`sqlite:////var/lib/app/launches.db`, or `redis://…` for many hosts), and
@@ -25,11 +25,16 @@ from dbos import DBOS, DBOSClient, WorkflowHandle
 
 import cmsapi
 
-VERSION = "1"  # of the workflows: a worker takes up only what was begun by its own
+VERSION = "1"  # of the workflows; workers take up only those of their own
 client: cmsapi.Client
 
 
-@DBOS.step()
+def may_pass(error: BaseException) -> bool:
+    """Tell whether a step is to be tried again: the network or the state failed, not the job."""
+    return isinstance(error, cmsapi.CMSError) and not isinstance(error, cmsapi.JobError)
+
+
+@DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=60, should_retry=may_pass)
 async def analyse(keyword_id: str) -> str:
     """Launch an analysis and wait for it; run again after a crash, take up what was launched."""
     async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
@@ -64,15 +69,15 @@ async def work(name: str, **settings: Any) -> None:
         await asyncio.to_thread(DBOS.destroy)
 
 
-def analyse_all(keyword_ids: list[str]) -> None:
-    """Put a workflow for each keyword into the queue, once, and wait for all of them."""
+def analyse_all(occasion: str, keyword_ids: list[str]) -> None:
+    """Put a workflow for each keyword into the queue, once an occasion, and wait for all of them."""
     queue = DBOSClient(system_database_url=os.environ["WORKFLOWS"], application_name="analyses")
     handles: list[WorkflowHandle[str]] = [
         queue.enqueue(
             {
                 "workflow_name": "analysis",
                 "queue_name": "analyses",
-                "workflow_id": f"analysis of {keyword_id}",
+                "workflow_id": f"{occasion} {keyword_id}",
                 "app_version": VERSION,
             },
             keyword_id,
@@ -81,7 +86,10 @@ def analyse_all(keyword_ids: list[str]) -> None:
     ]
     print(len(handles), "enqueued", flush=True)
     for keyword_id, handle in zip(keyword_ids, handles, strict=True):
-        print(keyword_id, handle.get_result(), flush=True)
+        try:
+            print(keyword_id, handle.get_result(), flush=True)
+        except cmsapi.CMSError as error:
+            print(keyword_id, error, flush=True)
 
 
 def hand_over(name: str) -> None:
@@ -95,8 +103,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["work", name]:
             asyncio.run(work(name))
-        case ["analyse", *keyword_ids]:
-            analyse_all(keyword_ids)
+        case ["analyse", occasion, *keyword_ids]:
+            analyse_all(occasion, keyword_ids)
         case ["hand-over", name]:
             hand_over(name)
         case _:

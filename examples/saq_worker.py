@@ -1,10 +1,10 @@
 """Analyse keywords with the queue SAQ on Redis, on any number of workers, each of which may die at any moment.
 
     PYTHONPATH=examples saq saq_worker.settings
-    python examples/saq_worker.py NAME KEYWORD_ID…
+    python examples/saq_worker.py OCCASION KEYWORD_ID…
 
-The first line is a worker: start as many as you like. The second one puts the keywords into the queue under a name,
-**spends one credit for each** and prints what comes of them; under the same name again it pays for nothing twice.
+The first line is a worker: start as many as you like. The second one puts the keywords into the queue, **spends one
+credit for each** and prints what comes of them; for the same occasion again it pays for nothing twice.
 
 Both need REDIS (`redis://host:6379/0`), which holds the queue and what cmsapi keeps; a worker also CMSAPI_API_KEY and
 CMSAPI_BASE_URL.
@@ -34,6 +34,8 @@ async def analyse(context: dict[str, Any], *, keyword_ids: list[str]) -> dict[st
         async for outcome in batch.map(client.keywords.analyze, keyword_ids):
             found[outcome.item] = str(outcome.error or outcome.result().analysis_status)
             await context["job"].update()  # a sign of life
+        if batch.unfinished:
+            raise RuntimeError(f"to be run again: {', '.join(batch.unfinished)}")
     return found
 
 
@@ -57,10 +59,10 @@ settings: dict[str, Any] = {
 }
 
 
-async def analyse_all(name: str, keyword_ids: list[str], heartbeat: int = 120) -> None:
+async def analyse_all(occasion: str, keyword_ids: list[str], heartbeat: int = 120) -> None:
     """Put the keywords into the queue and wait; a job without a sign of life for so many seconds is run elsewhere."""
     parts = [keyword_ids[at : at + AT_ONCE] for at in range(0, len(keyword_ids), AT_ONCE)]
-    jobs = [{"key": f"{name} {number}", "keyword_ids": part, "timeout": 0} for number, part in enumerate(parts)]
+    jobs = [{"key": f"{occasion} {number}", "keyword_ids": part, "timeout": 0} for number, part in enumerate(parts)]
     for found in await queue.map("analyse", jobs, heartbeat=heartbeat, retries=10):
         for keyword_id, state in found.items():
             print(keyword_id, state)

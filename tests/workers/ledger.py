@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Limits, Sandbox
+
+# So many requests a second allows the service, and so many make the workers.
+PER_SECOND = 50
+
+
+def box(keywords: int) -> Sandbox:
+    """Make a service for the workers in a hurry, whose analyses take a second or so."""
+    durations = lambda rng: rng.uniform(0.5, 1.5)  # noqa: E731
+    return Sandbox(keywords=keywords, durations=durations, limits=Limits(per_second=PER_SECOND))
 
 
 def launched(sandbox: Sandbox, kind: str = "keyword_analysis") -> Counter[str]:

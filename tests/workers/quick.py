@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import cmsapi
+from tests.workers.ledger import PER_SECOND
 
 SETTINGS: dict[str, Any] = {
+    "limits": cmsapi.RateLimits(per_second=PER_SECOND),
     "polling": cmsapi.PollPolicy(min_interval=0.3, max_interval=0.6),
     "timeouts": cmsapi.Timeouts(request=5.0),
     "launch": cmsapi.LaunchPolicy(settle=1.0),
@@ -38,9 +40,9 @@ if __name__ == "__main__":
 
             hurried = {"startup": connect, "concurrency": 1, "timers": {"sweep": 1}}
             asyncio.run(Worker(**{**saq_worker.settings, **hurried}).start())
-        case ["saq", name, *keyword_ids]:
+        case ["saq", occasion, *keyword_ids]:
             import saq_worker
 
-            asyncio.run(saq_worker.analyse_all(name, keyword_ids, heartbeat=2))
+            asyncio.run(saq_worker.analyse_all(occasion, keyword_ids, heartbeat=2))
         case _:
             sys.exit("what?")

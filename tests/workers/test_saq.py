@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from cmsapi.sandbox import Sandbox
-
-from .ledger import judge
+from .ledger import box, judge
 from .processes import Fleet, killed, lines_of, until
 
 pytestmark = pytest.mark.enable_socket
@@ -16,10 +16,8 @@ QUICK = ("-m", "tests.workers.quick", "saq")
 
 async def test_a_killed_worker(redis: str) -> None:
     """What a killed worker had is run by the other one: 60 done, 60 paid, nothing refused."""
-    durations = lambda rng: rng.uniform(0.5, 1.5)  # noqa: E731
-    async with Sandbox(keywords=60, durations=durations) as sandbox, Fleet(sandbox, REDIS=redis) as fleet:
-        first = await fleet.ready(*QUICK)
-        await fleet.ready(*QUICK)
+    async with box(60) as sandbox, Fleet(sandbox, REDIS=redis) as fleet:
+        first, _ = await asyncio.gather(fleet.ready(*QUICK), fleet.ready(*QUICK))
         asking = await fleet.start(*QUICK, "tonight", *sandbox.keyword_ids)
         await until(lambda: len(sandbox.ledger.launches()) >= 20)
         await killed(first)
