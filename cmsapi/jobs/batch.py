@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 import attrs
 
 from cmsapi.arguments import text
-from cmsapi.errors import ArgumentError, JobError, JobFailedError, LaunchUnknownError
-from cmsapi.jobs.endings import unknown_launch
+from cmsapi.errors import ArgumentError, LaunchUnknownError
+from cmsapi.jobs.endings import without_result
 from cmsapi.jobs.evidence import name_of
 from cmsapi.jobs.fanout import Fanout, Outcome
 from cmsapi.jobs.journaling import Journal
-from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.ongoing import ITEM
 from cmsapi.jobs.record import UNKNOWN, Record
 from cmsapi.jobs.review import GenerationReview
@@ -110,7 +109,7 @@ class Batch:
     @property
     def failed(self) -> tuple[str, ...]:
         """Keys of the items whose jobs ended without a result."""
-        return tuple(key for key, entry in self._outcomes.items() if entry.status not in (_SUCCEEDED, UNKNOWN))
+        return tuple(key for key, entry in self._outcomes.items() if entry.status not in (Phase.SUCCEEDED, UNKNOWN))
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -192,6 +191,9 @@ class Batch:
                 while order and (order[0] in waiting or order[0] not in {**ended, **missing}):
                     if (first := order.pop(0)) in waiting:
                         yield waiting.pop(first)
+            if self.unfinished:
+                # Others that run the same batch may have ended them.
+                await self._read()
             for rest in waiting.values():
                 yield rest
 
@@ -225,19 +227,9 @@ class Batch:
     async def _read_again(self, name: str, item: object) -> Job[Any]:
         """Return the ended job of an item, so that awaiting it reads its result again."""
         entry = self._outcomes[name]
-        if entry.status == _SUCCEEDED:
-            return self._desk.kept.take_over(Record(entry))
-        if entry.status == UNKNOWN:
-            raise unknown_launch(JobKind(entry.kind), entry.target, entry.facts)
-        if entry.status == Phase.FAILED:
-            raise JobFailedError(
-                f"The {entry.kind} of {entry.target} failed in an earlier run. batch.retry_failed() lets the next map "
-                "launch it again, which costs a credit."
-            )
-        raise JobError(
-            f"The {entry.kind} of {entry.target} ended as {entry.status!r} in an earlier run. batch.retry_failed() "
-            "lets the next map launch it again, which costs a credit."
-        )
+        if (problem := without_result(entry)) is not None:
+            raise problem
+        return self._desk.kept.take_over(Record(entry))
 
     async def _note(self, name: str, outcome: Outcome[Any, Any]) -> None:
         job, now = outcome.job, time.time()
@@ -278,9 +270,6 @@ class Batch:
         )
         await self._journal.note_outcome(entry)
         self._outcomes[name] = entry
-
-
-_SUCCEEDED = Phase.SUCCEEDED.value
 
 
 async def _keyed(items: Iterable[I] | AsyncIterable[I], key: Callable[[I], str]) -> dict[str, I]:

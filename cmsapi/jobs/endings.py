@@ -17,7 +17,10 @@ from cmsapi.errors import (
 from cmsapi.jobs.failures import VANISHED_AFTER
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.record import UNKNOWN
 from cmsapi.jobs.review import GenerationReview
+from cmsapi.jobs.status import Phase
+from cmsapi.state.journal import Entry
 
 # A job whose state decides nothing is given up after this long, unless the policy says otherwise. A word that nobody
 # lists most likely means that it runs; an old word or none most likely means that it has ended.
@@ -40,6 +43,20 @@ def unknown_launch(kind: JobKind, target: str, evidence: Mapping[str, Any]) -> L
         kind=kind.value,
         target=target,
         evidence=evidence,
+    )
+
+
+def without_result(entry: Entry) -> JobError | None:
+    """Tell how an item of a batch ended in another run; None when it has a result."""
+    if entry.status == Phase.SUCCEEDED:
+        return None
+    if entry.status == UNKNOWN:
+        return unknown_launch(JobKind(entry.kind), entry.target, entry.facts)
+    failed = entry.status == Phase.FAILED
+    how = "failed" if failed else f"ended as {entry.status!r}"
+    return (JobFailedError if failed else JobError)(
+        f"The {entry.kind} of {entry.target} {how} in an earlier run. batch.retry_failed() lets the next map launch it "
+        "again, which costs a credit."
     )
 
 

@@ -17,6 +17,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import JobError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
+from cmsapi.jobs.endings import without_result
 from cmsapi.jobs.evidence import Verdict, name_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import FOLLOW, Journal
@@ -93,6 +94,8 @@ class Intents:
             return record.job
         if not entry.over:
             self._check_entry(launch, entry, wanted)
+        elif (problem := without_result(entry)) is not None:
+            raise problem
         if entry.over or record.bound:
             if not entry.over and await self._is_stale(record):
                 return None

@@ -84,8 +84,7 @@ async def test_answers_that_are_lost_after_the_effect(kind: str, sqlite: str) ->
                 # Only a search whose answer is lost leaves nothing by which it could be found.
                 assert not each["unknown"] or kind == "idea_search", each
         assert launched(sandbox, kind) == dict.fromkeys(items_of(sandbox, kind), 1)
-        assert {"dropped", None} & {entry.outcome for entry in sandbox.ledger if entry.effect}
-        assert 502 in {entry.status for entry in sandbox.ledger if entry.effect}
+        assert set(sandbox.faults_struck) == {"dropped after the effect", "502 after the effect"}
 
 
 async def test_a_frozen_worker_is_taken_over_and_wakes(redis: str) -> None:
