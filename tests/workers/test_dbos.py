@@ -31,10 +31,10 @@ async def test_a_killed_worker_that_is_started_again(tmp_path: Path) -> None:
 async def test_a_worker_that_does_not_come_back(tmp_path: Path, postgres: str) -> None:
     """On Postgres, the workflows of a worker that is gone are handed to another one: all done, paid once."""
     workflows, state = f"{postgres}/workflows", f"sqlite:///{tmp_path / 'launches.db'}"
-    async with box(30) as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
+    async with box(20) as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
         gone, _ = await asyncio.gather(fleet.ready(*WORKER, "gone"), fleet.ready(*WORKER, "here"))
         asking = await fleet.ready(EXAMPLE, "analyse", "tonight", *sandbox.keyword_ids)
-        await until(lambda: len(sandbox.ledger.launches()) >= 10)
+        await until(lambda: len(sandbox.ledger.launches()) >= 7)
         await killed(gone)
         assert await lines_of(await fleet.start(EXAMPLE, "hand-over", "gone")) == []
         judge(sandbox, await lines_of(asking))

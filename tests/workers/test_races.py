@@ -63,12 +63,11 @@ def looks(sandbox: Sandbox, key: str, since: int = 0) -> list[Entry]:
     return [entry for entry in found if entry.key == key]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_two_workers_on_the_same_items(kind: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("kind", ["generation", "idea_search"])
+async def test_two_workers_on_the_same_items(kind: str, redis: str) -> None:
     """Whoever is first launches an item, the other one joins, and both have all results."""
-    state: str = request.getfixturevalue("sqlite" if kind == KINDS[0] else "redis")
     async with box() as sandbox, Fleet(sandbox) as fleet:
-        for worker in await asyncio.gather(*(start(fleet, sandbox, state, sandbox.api_key, kind) for _ in range(2))):
+        for worker in await asyncio.gather(*(start(fleet, sandbox, redis, sandbox.api_key, kind) for _ in range(2))):
             assert {each["error"] for each in (await said(worker)).values()} == {None}
         assert launched(sandbox, kind) == dict.fromkeys(items_of(sandbox, kind), 1)
 
