@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from rich import box
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.progress_bar import ProgressBar
@@ -136,7 +137,7 @@ class Board:
             await asyncio.sleep(_REFRESH)
             live.update(self._draw(), refresh=True)
 
-    def _draw(self) -> Group:
+    def _draw(self) -> Constrain:
         jobs = self._running()
         over = self._succeeded + self._failed
         head = Table.grid(padding=(0, 1))
@@ -156,7 +157,8 @@ class Board:
             status = job.status
             table.add_row(Text(self._label(job)), *(Text(tell(status)) for tell in columns.values()))
         rest = [Text(f"… and {len(jobs) - room} more", style="dim")] if len(jobs) > room else []
-        return Group(head, table, *rest)
+        # Room for the ^C that a terminal shows, which would break the last line and leave the table behind.
+        return Constrain(Group(head, table, *rest), self._console.width - 3)
 
 
 def _span(seconds: float) -> str:
@@ -171,7 +173,7 @@ def _clock(moment: datetime | None) -> str:
 # What is told of a job, and how wide a terminal must be for it.
 _COLUMNS: Mapping[str, tuple[int, Callable[[JobStatus], str]]] = {
     "state": (0, lambda status: status.state or status.phase.value),
-    "runs for": (50, lambda status: _span(status.elapsed)),
+    "runs for": (60, lambda status: _span(status.elapsed)),
     "looks": (70, lambda status: str(status.polls)),
     "next look": (80, lambda status: _clock(status.next_poll_at)),
     "over about": (90, lambda status: _clock(status.eta)),

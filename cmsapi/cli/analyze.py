@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import cmsapi
+from cmsapi.cli.batching import BatchName, Retry, named_run
+from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit
-from cmsapi.cli.fanning import MaxCredits, fan_out, outcome_document, planned, tell_plan
+from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
 from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.planning import tell_plan
 from cmsapi.cli.reading import Words
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
@@ -25,26 +26,29 @@ async def analyze(
     keyword_ids: Words,
     /,
     *,
+    batch: BatchName = None,
+    retry: Retry = (),
     max_credits: MaxCredits = None,
-    dry_run: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    dry_run: DryRun = False,
+    state: State = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> int:
     """Analyse keywords: one credit each, as many at a time as the request limit has room for.
 
-    Ctrl-C stops launching; what was launched goes on, and the command says how to wait for it again.
+    Ctrl-C stops launching; what was launched goes on, and the command says how to go on.
 
     Args:
         keyword_ids: Keywords; - reads identifiers from standard input, @FILE from a file.
-        dry_run: Only say what it would take.
     """
-    async with cmsapi.Client() as client:
-        tell_plan(client.jobs.plan("keyword_analysis", planned(keyword_ids, max_credits)))
+    async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
+        tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
         if dry_run:
             return Exit.DONE
-        harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits)
-    show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
-    await harvest.tell("cmsapi analyze")
+        harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named)
+    if harvest.outcomes or as_json or as_csv:
+        show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    await harvest.tell(Again(["analyze"], batch, state))
     return harvest.code
 
 

@@ -21,7 +21,9 @@ from cmsapi.cli.workspaces import workspaces
 app: App = App(
     name="cmsapi",
     help="Work with the Content Marketing Service, or with a copy of it in a box.",
-    help_epilogue="The key is read from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL.",
+    help_epilogue="The key is read from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL. Exit codes: 0 done, "
+    "1 refused or no result, 2 wrong use, 3 some without a result, 4 no credits left, 5 sent and its outcome unknown, "
+    "130 interrupted.",
     version=__version__,
 )
 for _command in (me, credits, workspaces, folders, contents, analyze, ideas, generate, jobs, doctor, sandbox, demo):

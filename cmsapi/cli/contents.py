@@ -10,11 +10,11 @@ from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.asking import Yes, ensure
+from cmsapi.cli.connecting import State, connect, connect_with_journal
 from cmsapi.cli.exits import Exit
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_facts, show_json
+from cmsapi.cli.output import AsCsv, AsJson, Columns, say, show, show_facts, show_json
 from cmsapi.cli.reading import read_file
-from cmsapi.cli.reviewing import Flag, decide, review_by_hand
-from cmsapi.display import progress_console
+from cmsapi.cli.reviewing import Choice, Flag, decide, review_by_hand, waiting_review
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
 
@@ -55,7 +55,7 @@ async def list_contents(
     """
     found: list[cmsapi.ContentSummary] = []
     total = None
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         pages = client.contents.list(
             workspace_id,
             content_score_min=min_score,
@@ -70,7 +70,7 @@ async def list_contents(
                 break
     show(found[:limit], _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
     if total is not None and total > limit:
-        progress_console().print(f"{limit} of {total:,}; --limit {total} shows all.")
+        say(f"{limit} of {total:,}; --limit {total} shows all.")
 
 
 @contents.command(name="show")
@@ -86,7 +86,7 @@ async def show_content(
         content_id: The content.
         as_html: Print the body only, without the markers of the editor.
     """
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         content = await client.contents.get(content_id)
     if as_html:
         print(content.html_sanitized or content.html or "")
@@ -114,7 +114,7 @@ async def create(
         page_id: The imported page to attach it to.
         folder_id: The folder to put it into.
     """
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         content = await client.contents.create(
             workspace_id, title, html=html, meta_description=meta_description, page_id=page_id, folder_id=folder_id
         )
@@ -160,7 +160,7 @@ async def edit(
     }
     if not changes:
         raise cmsapi.ArgumentError("There is nothing to change: give --title, --html or another.", parameter="changes")
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         content = await client.contents.edit(content_id, lambda _: changes)
     _tell(content, as_json)
 
@@ -172,7 +172,7 @@ async def delete(content_id: str, *, yes: Yes = False) -> int:
     Args:
         content_id: The content.
     """
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         content = await client.contents.get(content_id)
         if not await ensure(f"Delete {content.title!r} ({content.words_count or 0} words)?", yes):
             return Exit.FAILED
@@ -181,7 +181,7 @@ async def delete(content_id: str, *, yes: Yes = False) -> int:
 
 
 @contents.command
-async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False) -> int:
+async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False, state: State = None) -> None:
     """Decide on the article of a content that waits in review, in the terminal or by an option; at least two requests.
 
     Args:
@@ -189,17 +189,18 @@ async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False
         confirm: Apply the article to the draft.
         cancel: Discard the article.
     """
-    async with cmsapi.Client() as client:
+    async with connect_with_journal(state) as client:
         before = await client.contents.get(content_id)
-        waiting = await client.contents.review(content_id)
+        waiting = await waiting_review(client, content_id)
         if waiting.generation.status != cmsapi.GenerationStatus.REVIEW:
             raise cmsapi.ArgumentError(
                 f"The generation of {content_id} is {str(waiting.generation.status)!r}: there is nothing to decide.",
                 parameter="content_id",
             )
         if confirm or cancel:
-            return await decide(waiting, confirm=confirm, cancel=cancel)
-        return await review_by_hand(client, waiting, before)
+            await decide(waiting, Choice.of(confirm=confirm, cancel=cancel))
+        else:
+            await review_by_hand(client, waiting, before)
 
 
 def _tell(content: cmsapi.Content, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import cmsapi
+from cmsapi.cli.connecting import connect
 from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_bars, show_facts, show_json
 
 # Over a longer time, days without any usage are left out.
@@ -27,7 +28,7 @@ async def credits(  # noqa: A001  the name of the command
     Args:
         days: How many days back.
     """
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         user = await client.me()
         since = datetime.now(UTC) - timedelta(days=days)
         report = await client.credit_usages.report(since=since)

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 import cmsapi
+from cmsapi.cli.connecting import connect
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.output import AsJson, clean, show_json
 
@@ -25,7 +26,7 @@ async def doctor(*, as_json: AsJson = False) -> int:
     Looks at key, permissions, balances, limits, clock, latency, routes and what differed from the specification. Exits
     with 1 when there is a problem.
     """
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         diagnosis = await client.doctor()
     if as_json:
         show_json(_document(diagnosis))

@@ -12,7 +12,7 @@ class Exit(enum.IntEnum):
     """List the exit codes of all commands."""
 
     DONE = 0
-    #: The service refused, a job has no result, or the doctor found a problem.
+    #: The service refused, a job has no result, the doctor found a problem, or the answer to a question was no.
     FAILED = 1
     #: Something about the command is wrong, or the key or address is missing; nothing was sent.
     USAGE = 2
@@ -47,6 +47,8 @@ def code_of_all(errors: Iterable[BaseException | None]) -> Exit:
     for worst in (Exit.UNKNOWN, Exit.CREDITS):
         if worst in codes:
             return worst
+    if set(codes) == {Exit.USAGE}:
+        return Exit.USAGE
     good = codes.count(Exit.DONE)
     return Exit.DONE if good == len(codes) else Exit.PARTLY if good else Exit.FAILED
 

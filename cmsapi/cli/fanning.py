@@ -1,4 +1,4 @@
-"""Many jobs from one command: what they will cost, how they run, and how to go on after Ctrl-C."""
+"""Many jobs from one command: how they run, what became of them, and how to go on after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import cmsapi
+from cmsapi.cli.batching import NamedRun
+from cmsapi.cli.connecting import STATE_VARIABLE
 from cmsapi.cli.exits import Exit, code_of_all, told
-from cmsapi.cli.output import clean, counted
+from cmsapi.cli.output import clean, counted, say
+from cmsapi.cli.reading import Items
 from cmsapi.display import Board, progress_console
 
 R = TypeVar("R")
@@ -27,6 +30,31 @@ _FEW = 3
 MaxCredits: TypeAlias = Annotated[
     int | None, Parameter(validator=Number(gte=0), help="Launch no more than this many credits pay for.")
 ]
+DryRun: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, help="Only say what it would take.")]
+
+
+@attrs.frozen
+class Again:
+    """Spell the command that goes on.
+
+    Args:
+        command: Its words before the items.
+        batch: What `--batch` says, or None.
+        state: What `--state` says, or None.
+        options: Its other options.
+    """
+
+    command: Sequence[str]
+    batch: str | None = None
+    state: str | None = None
+    options: Sequence[str] = ()
+
+    def __call__(self, items: str, *more: str) -> str:
+        """Return it with its items, as they are typed, and more options."""
+        batch = () if self.batch is None else ("--batch", self.batch)
+        state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", str(self.state))
+        after = shlex.join([*batch, *self.options, *more, *state])
+        return f"cmsapi {shlex.join(self.command)} {items} {after}".rstrip()
 
 
 @attrs.define
@@ -35,6 +63,7 @@ class Harvest(Generic[R]):
 
     Args:
         items: All that were asked for.
+        named: Their batch, or None.
         outcomes: Those that are over, or could not be launched, in the order in which they ended.
         left: Items whose jobs go on at the service, and these jobs.
         doubtful: Items whose launch was being sent at Ctrl-C, and of which it is not known which job is theirs.
@@ -42,7 +71,8 @@ class Harvest(Generic[R]):
         interrupted: Whether Ctrl-C ended it.
     """
 
-    items: Sequence[str]
+    items: Items
+    named: NamedRun | None = None
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
     left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
     doubtful: list[str] = attrs.field(factory=list)
@@ -56,27 +86,57 @@ class Harvest(Generic[R]):
             return Exit.INTERRUPTED
         return code_of_all([*(outcome.error for outcome in self.outcomes), *([self.stopped] if self.stopped else [])])
 
-    async def tell(self, again: str) -> None:
+    async def tell(self, again: Again) -> None:
         """Say on standard error what has no result, why, and how to go on.
 
         Args:
-            again: The command that takes the items that were not launched.
+            again: The command that was run.
         """
         for outcome in self.outcomes:
             if outcome.error is not None:
-                _say(f"{clean(outcome.item)}: {told(outcome.error)}", style="red")
+                say(f"{clean(outcome.item)}: {told(outcome.error)}", style="red")
         if self.stopped is not None:
-            _say(str(self.stopped), style="red")
+            say(str(self.stopped), style="red")
+        if self.named is not None:
+            await self._tell_batch(self.named.batch, again)
+        else:
+            await self._tell_rest(again)
+
+    async def _tell_rest(self, again: Again) -> None:
         if self.left:
-            _say(f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:")
-            _say(f"  cmsapi jobs watch {await _named('jobs', [job.token for job in self.left.values()])}")
+            say(f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:")
+            say(f"  cmsapi jobs watch {await _named('jobs', [job.token for job in self.left.values()])}")
         if self.doubtful:
-            _say("These were being launched at that moment, and some are: look before you launch them again.")
-            _say(f"  {shlex.join(map(clean, self.doubtful))}")
+            say("These were being launched at that moment, and some are: look before you launch them again.")
+            say(f"  {shlex.join(map(clean, self.doubtful))}")
         seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.doubtful)
         if rest := [item for item in self.items if item not in seen]:
-            _say(f"{counted(len(rest), 'item')} not launched and not charged. Launch the rest:")
-            _say(f"  {again} {await _named('rest', rest)}")
+            say(f"{counted(len(rest), 'item')} not launched and not charged. Launch the rest:")
+            say(f"  {again(await _named('rest', rest))}")
+
+    async def _tell_batch(self, batch: cmsapi.Batch, again: Again) -> None:
+        over = {outcome.item for outcome in self.outcomes if outcome.error is None}
+        wanted: list[tuple[str, tuple[str, ...]]] = []
+        if self.interrupted or self.stopped is not None:
+            text = f"{len(over)} of {counted(len(self.items), 'item')} of the batch have a result; what was launched "
+            wanted.append((f"{text}goes on. Go on, and pay only for what is missing:", ()))
+        failed = [outcome for outcome in self.outcomes if isinstance(outcome.error, cmsapi.JobError)]
+        if batch.failed and failed:
+            wanted.append(("Launch failed items again, a credit each:", ("--retry", "failed")))
+        if batch.unknown:
+            wanted.append(("Launch unknown items again, which may be paid twice:", ("--retry", "unknown")))
+        if wanted:
+            items = await _typed(self.items)
+            for text, options in wanted:
+                say(text)
+                say(f"  {again(items, *options)}")
+
+
+async def _typed(items: Items) -> str:
+    """Return what names the items once more: the arguments as they were typed, if that is not too much."""
+    if items.typed is not None and (len(items) <= _FEW or all(word.startswith("@") for word in items.typed)):
+        return shlex.join(items.typed)
+    return await _named("items", items)
 
 
 async def _named(what: str, words: Sequence[str]) -> str:
@@ -86,14 +146,10 @@ async def _named(what: str, words: Sequence[str]) -> str:
         try:
             await asyncio.to_thread(path.write_text, "\n".join(words) + "\n")
         except OSError as error:
-            _say(f"{path} cannot be written: {error}")
+            say(f"{path} cannot be written: {error}")
         else:
             return f"@{path}"
     return shlex.join(words)
-
-
-def _say(text: str, style: str | None = None) -> None:
-    progress_console().print(text, style=style, markup=False, highlight=False)
 
 
 def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str, Any]:
@@ -112,31 +168,23 @@ def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str
     }
 
 
-def planned(items: Sequence[str], max_credits: int | None) -> int:
-    """Return how many items will be launched."""
-    return len(items) if max_credits is None else min(len(items), max_credits)
-
-
-def tell_plan(forecast: cmsapi.Forecast) -> None:
-    """Say on standard error what a fan-out will take."""
-    seen = forecast.learned_from
-    basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
-    room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"
-    words = forecast.kind.value.replace("_", " ")
-    _say(
-        f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}, "
-        f"about {counted(forecast.requests, 'request')} and {_span(forecast.seconds)} ({basis}; {room})"
-    )
-
-
 async def fan_out(
     client: cmsapi.Client,
     launch: Callable[[str], Awaitable[cmsapi.Job[R]]],
-    items: Sequence[str],
+    items: Items,
     *,
     max_credits: int | None,
+    named: NamedRun | None = None,
 ) -> Harvest[R]:
-    """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps what runs."""
+    """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps what runs.
+
+    Args:
+        client: Waits for the jobs.
+        launch: Launches the job of one item.
+        items: The items.
+        max_credits: How many launches may be paid for; None for all.
+        named: The batch that they belong to; what ended in an earlier run of it is read again, and not launched.
+    """
     item_of: dict[cmsapi.Job[R], str] = {}
     cut_off: list[str] = []
 
@@ -149,9 +197,15 @@ async def fan_out(
         item_of[job] = item
         return job
 
+    def running() -> list[cmsapi.Job[R]]:
+        return [job for job in item_of if not job.done]
+
+    harvest: Harvest[R] = Harvest(items, named)
+    board = Board(progress_console(), len(items), running, lambda job: item_of.get(job, job.target))
+    if named is not None:
+        await _gather(harvest, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))
+        return harvest
     fanout = client.jobs.map(noted, items, max_credits=max_credits)
-    harvest: Harvest[R] = Harvest(items)
-    board = Board(progress_console(), len(items), lambda: fanout.launched, lambda job: item_of.get(job, job.target))
     async with fanout:
         await _gather(harvest, board, fanout)
     harvest.left = {item_of.get(job, job.target): job for job in fanout.launched}
@@ -163,7 +217,7 @@ async def fan_out(
 
 async def wait_for(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> Harvest[Any]:
     """Wait for jobs that run already; Ctrl-C leaves them."""
-    harvest: Harvest[Any] = Harvest([])
+    harvest: Harvest[Any] = Harvest(Items())
     board = Board(progress_console(), len(jobs), lambda: [job for job in jobs if not job.done], lambda job: job.target)
     async with client.jobs.as_completed(jobs) as outcomes:
         await _gather(harvest, board, outcomes)
@@ -185,10 +239,4 @@ async def _gather(harvest: Harvest[R], board: Board, outcomes: AsyncIterator[cms
         # What is left to do is quick: to say how to go on.
         if (task := asyncio.current_task()) is not None:
             task.uncancel()
-        _say("Interrupted.")
-
-
-def _span(seconds: float) -> str:
-    if seconds < 7200:
-        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+        say("Interrupted.")

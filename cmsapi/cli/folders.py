@@ -9,7 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 import cmsapi
-from cmsapi.cli.output import AsCsv, AsJson, Columns, clean, show
+from cmsapi.cli.connecting import connect
+from cmsapi.cli.output import AsCsv, AsJson, Columns, clean, counted, show
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,
@@ -25,18 +26,18 @@ async def folders(workspace_id: str, *, as_json: AsJson = False, as_csv: AsCsv =
     Args:
         workspace_id: The workspace.
     """
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         tree = await client.folders.list(workspace_id)
     if as_json or as_csv:
         show(tree, _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
         return
-    drawn = Tree(f"{len(tree)} folders")
+    drawn = Tree(counted(len(tree), "folder"))
     # An own stack: nothing bounds how deep folders nest.
     above = [(drawn, folder) for folder in reversed(tree.roots)]
     while above:
         parent, folder = above.pop()
         count = folder.nb_associated_contents
-        label = Text(f"{clean(folder.name)}  {count} content{'' if count == 1 else 's'}  ")
+        label = Text(f"{clean(folder.name)}  {counted(count, 'content')}  ")
         below = parent.add(label.append(folder.id, style="dim"))
         above += [(below, child) for child in reversed(tree.children(folder.id))]
     console = Console() if sys.stdout.isatty() else Console(width=1000)

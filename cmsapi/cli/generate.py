@@ -10,9 +10,14 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.fanning import tell_plan, wait_for
-from cmsapi.cli.reading import text_of
-from cmsapi.cli.reviewing import Flag, decide, ensure_somebody, review_by_hand
+from cmsapi.cli.batching import BatchName, Retry, named_run
+from cmsapi.cli.connecting import State, connect_with_journal
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
+from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.planning import tell_plan
+from cmsapi.cli.reading import Words, text_of
+from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
 
 _WORDS = {"true": True, "false": False}
 _NAMES = [
@@ -66,40 +71,73 @@ Settings: TypeAlias = Annotated[
 
 
 async def generate(
-    content_id: str,
+    content_ids: Words,
+    /,
     *,
     settings: Settings = None,
     confirm: Flag = False,
     cancel: Flag = False,
     review: Flag = False,
+    batch: BatchName = None,
+    retry: Retry = (),
+    max_credits: MaxCredits = None,
+    dry_run: DryRun = False,
+    state: State = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> int:
-    """Have the article of a content generated: AI-writing credits. The keyword of its page must be analysed.
+    """Have articles generated: an AI-writing credit each. The keyword of each content's page must be analysed.
 
-    The article then waits for a decision. Without one of the options for it, it is left in review.
+    An article then waits for a decision. Without one of the options for it, it is left in review.
 
     Args:
-        content_id: A draft.
+        content_ids: Drafts; - reads identifiers from standard input, @FILE from a file.
         settings: NAME=VALUE, such as fact_checking_enabled=true, may be repeated; or @FILE with a JSON object.
-        confirm: Apply the article to the draft.
-        cancel: Discard the article.
+        confirm: Apply the articles to the drafts.
+        cancel: Discard the articles.
         review: Decide in the terminal, with the old text and the new one.
     """
     wanted = _settings(settings or [])
-    if review:
-        ensure_somebody()
-    async with cmsapi.Client() as client:
-        before = await client.contents.get(content_id)
-        if (last := before.last_generation) is not None and last.status == cmsapi.GenerationStatus.REVIEW:
-            raise cmsapi.ArgumentError(
-                f"An article waits for a decision already: cmsapi contents review {content_id}. Nothing was launched.",
-                parameter="content_id",
-            )
-        tell_plan(client.jobs.plan("generation", 1))
-        harvest = await wait_for(client, [await client.contents.generate(content_id, wanted)])
-        await harvest.tell("")
-        for outcome in harvest.outcomes:
-            if outcome.value is not None:
-                if review:
-                    return await review_by_hand(client, outcome.value, before)
-                return await decide(outcome.value, confirm=confirm, cancel=cancel)
-    return harvest.code
+    choice = Choice.of(confirm=confirm, cancel=cancel, review=review)
+    before: dict[str, cmsapi.Content] = {}
+    async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
+
+        async def launch(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
+            content = before[content_id] = await client.contents.get(content_id)
+            last = content.last_generation
+            waits = last is not None and last.status == cmsapi.GenerationStatus.REVIEW
+            if waits and not (named and content_id in named.under_way):
+                raise cmsapi.ArgumentError(
+                    f"An article waits for a decision already: cmsapi contents review {content_id}. "
+                    "Nothing was launched.",
+                    parameter="content_id",
+                )
+            return await client.contents.generate(content_id, wanted)
+
+        tell_plan(client, "generation", content_ids, max_credits, named)
+        if dry_run:
+            return Exit.DONE
+        harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named)
+        reviews = [outcome.value for outcome in harvest.outcomes if outcome.value is not None]
+        # Whoever pressed Ctrl-C wants no more to happen.
+        decided = await decide_on_all(client, reviews, before, Choice.LEAVE if harvest.interrupted else choice)
+    if as_json or as_csv:
+        show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    typed = [word for text in settings or [] for word in ("--settings", text)]
+    options = [f"--{choice.value}"] if choice is not Choice.LEAVE else []
+    await harvest.tell(Again(["generate"], batch, state, [*typed, *options]))
+    return harvest.code or decided
+
+
+_COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {
+    "id": lambda outcome: outcome.item,
+    "generation": lambda outcome: outcome.value.generation.id if outcome.value else None,
+    "state": lambda outcome: outcome.value.generation.status if outcome.value else type(outcome.error).__name__,
+    "decision": lambda outcome: outcome.value.decision if outcome.value else None,
+}
+
+
+def _document(outcome: cmsapi.Outcome[str, cmsapi.GenerationReview]) -> dict[str, Any]:
+    review = outcome.value
+    result = {"generation": cmsapi.to_dict(review.generation), "decision": review.decision} if review else None
+    return outcome_document(outcome, result)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import cmsapi
-from cmsapi.cli.fanning import Harvest, MaxCredits, fan_out, planned, tell_plan
+from cmsapi.cli.batching import BatchName, Retry, named_run
+from cmsapi.cli.connecting import State, connect_with_journal
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.fanning import Again, DryRun, Harvest, MaxCredits, fan_out
 from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.planning import tell_plan
 from cmsapi.cli.reading import Lines
 
 Found: TypeAlias = tuple[str, cmsapi.ContentIdea]
@@ -24,25 +28,39 @@ async def ideas(
     keywords: Lines,
     /,
     *,
+    batch: BatchName = None,
+    retry: Retry = (),
     max_credits: MaxCredits = None,
+    dry_run: DryRun = False,
+    state: State = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> int:
-    """Search content ideas for seed keywords: one credit each. Two searches for one keyword cost two credits.
+    """Search content ideas for seed keywords: one credit each.
+
+    Two searches for one keyword cost two credits, except within one batch.
 
     Args:
         workspace_id: The workspace.
         keywords: Seed keywords; - reads one a line from standard input, @FILE from a file.
     """
-    async with cmsapi.Client() as client:
-        tell_plan(client.jobs.plan("idea_search", planned(keywords, max_credits)))
+
+    # The same seed in another workspace is another search.
+    def key(keyword: str) -> str:
+        return f"{workspace_id} {keyword}"
+
+    async with connect_with_journal(state) as client, named_run(client, batch, retry, key) as named:
+        tell_plan(client, "idea_search", keywords, max_credits, named)
+        if dry_run:
+            return Exit.DONE
 
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await client.content_ideas.search(workspace_id, keyword)
 
-        harvest = await fan_out(client, search, keywords, max_credits=max_credits)
-    show(_found(harvest), _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
-    await harvest.tell(f"cmsapi ideas {workspace_id}")
+        harvest = await fan_out(client, search, keywords, max_credits=max_credits, named=named)
+    if harvest.outcomes or as_json or as_csv:
+        show(_found(harvest), _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    await harvest.tell(Again(["ideas", workspace_id], batch, state))
     return harvest.code
 
 

@@ -1,4 +1,4 @@
-"""`cmsapi jobs`: wait for what was launched before."""
+"""`cmsapi jobs`: what was launched and is not over, and how to go on with it."""
 
 from __future__ import annotations
 
@@ -7,32 +7,141 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.fanning import outcome_document, wait_for
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.asking import Yes, ensure
+from cmsapi.cli.connecting import State, connect_with_journal
+from cmsapi.cli.exits import Exit, code_of_all, told
+from cmsapi.cli.fanning import Again, outcome_document, wait_for
+from cmsapi.cli.output import AsCsv, AsJson, Columns, clean, counted, say, show
 from cmsapi.cli.reading import Words
+from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
 
-jobs: App = App(name="jobs", help="Wait for jobs that were launched before.")
+jobs: App = App(name="jobs", help="Show what was launched and is not over, wait for it, and decide on articles.")
 
-_COLUMNS: Columns[cmsapi.Outcome[str, Any]] = {
+_ENDED: Columns[cmsapi.Outcome[str, Any]] = {
     "id": lambda outcome: outcome.item,
     "kind": lambda outcome: outcome.job.kind.value.replace("_", " ") if outcome.job else None,
     "end": lambda outcome: outcome.job.status.phase.value if outcome.job else None,
     "result": lambda outcome: _result(outcome),
 }
+_OPEN: Columns[cmsapi.JournalEntry] = {
+    "id": lambda entry: entry.target,
+    "kind": lambda entry: entry.kind.value.replace("_", " "),
+    "state": lambda entry: entry.state,
+    "launched": lambda entry: entry.asked_at,
+    "batch": lambda entry: entry.batch,
+}
+_WAITING: Columns[cmsapi.GenerationReview] = {
+    "id": lambda review: review.content_id,
+    "generation": lambda review: review.generation.id,
+    "state": lambda review: review.generation.status,
+}
+
+
+@jobs.command(name="list")
+async def list_jobs(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+    """List the launches that are not over, as they were written down; one request.
+
+    CSV and JSON have their tokens, for `jobs watch`.
+    """
+    async with connect_with_journal(state) as client:
+        found = await client.jobs.journal()
+    columns = {**_OPEN, "token": lambda entry: entry.token} if as_csv else _OPEN
+    show(found, columns, as_json=as_json, as_csv=as_csv, document=_entry_document)
 
 
 @jobs.command
-async def watch(tokens: Words, /, *, as_json: AsJson = False, as_csv: AsCsv = False) -> int:
+async def watch(tokens: Words, /, *, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> int:
     """Wait for jobs by their tokens and show their results; costs no credit.
 
     Args:
         tokens: Tokens as other commands print them; - reads them from standard input, @FILE from a file.
     """
-    async with cmsapi.Client() as client:
+    async with connect_with_journal(state) as client:
         harvest = await wait_for(client, [client.jobs.attach(token) for token in tokens])
-        show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
-        await harvest.tell("")
+        show(harvest.outcomes, _ENDED, as_json=as_json, as_csv=as_csv, document=_document)
+        await harvest.tell(Again(["jobs", "watch"]))
     return harvest.code
+
+
+@jobs.command
+async def resume(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> int:
+    """Take up every launch that no living process works on, wait for it and show its result; costs no credit.
+
+    What is taken up of a batch counts for the batch.
+    """
+    async with connect_with_journal(state) as client:
+        resumed = await client.jobs.resume()
+        harvest = await wait_for(client, resumed.jobs)
+        show(harvest.outcomes, _ENDED, as_json=as_json, as_csv=as_csv, document=_document)
+        await harvest.tell(Again(["jobs", "watch"]))
+        for unknown in resumed.unknown:
+            say(f"{clean(unknown.target)}: {told(unknown)}", style="red")
+    if harvest.interrupted:
+        return Exit.INTERRUPTED
+    return code_of_all([*(outcome.error for outcome in harvest.outcomes), *resumed.unknown])
+
+
+@jobs.command
+async def reviews(
+    content_ids: Words | None = None,
+    /,
+    *,
+    confirm: Flag = False,
+    cancel: Flag = False,
+    review: Flag = False,
+    yes: Yes = False,
+    state: State = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> int:
+    """List generated articles that wait for a decision, or decide on them; a request each, no credit.
+
+    Args:
+        content_ids: Only these contents; all if left out.
+        confirm: Apply all of them to their drafts; asks before.
+        cancel: Discard all of them; asks before.
+        review: Decide on one after another in the terminal, with the old text and the new one.
+    """
+    choice = Choice.of(confirm=confirm, cancel=cancel, review=review)
+    async with connect_with_journal(state) as client:
+        waiting = [each for each in await client.jobs.reviews() if not content_ids or each.content_id in content_ids]
+        missing = set(content_ids or ()) - {each.content_id for each in waiting}
+        if missing:
+            raise cmsapi.ArgumentError(
+                f"No article that was launched from here waits for: {', '.join(map(clean, sorted(missing)))}. "
+                "Nothing was decided. For others there is cmsapi contents review.",
+                parameter="content_ids",
+            )
+        code = Exit.DONE
+        if waiting and choice is not Choice.LEAVE:
+            deed = {Choice.CONFIRM: "Apply", Choice.CANCEL: "Discard"}.get(choice)
+            if deed and not await ensure(f"{deed} {counted(len(waiting), 'article')}?", yes):
+                return Exit.FAILED
+            code = await decide_on_all(client, waiting, {}, choice)
+    if choice is Choice.LEAVE or as_json or as_csv:
+        show(waiting, _WAITING, as_json=as_json, as_csv=as_csv, document=_review_document)
+    return code
+
+
+def _entry_document(entry: cmsapi.JournalEntry) -> dict[str, Any]:
+    return {
+        "kind": entry.kind.value,
+        "target": entry.target,
+        "state": entry.state,
+        "launchedAt": entry.asked_at.isoformat(),
+        "jobId": entry.job_id,
+        "batch": entry.batch,
+        "item": entry.item,
+        "token": entry.token,
+    }
+
+
+def _review_document(review: cmsapi.GenerationReview) -> dict[str, Any]:
+    return {
+        "contentId": review.content_id,
+        "generation": cmsapi.to_dict(review.generation),
+        "decision": review.decision,
+    }
 
 
 def _result(outcome: cmsapi.Outcome[str, Any]) -> str:

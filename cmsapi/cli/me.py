@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import cmsapi
+from cmsapi.cli.connecting import connect
 from cmsapi.cli.output import AsJson, show_facts, show_json
 
 
 async def me(*, as_json: AsJson = False) -> None:
     """Verify the key: show its user, organisation and balances; one request."""
-    async with cmsapi.Client() as client:
+    async with connect() as client:
         user = await client.me()
     if as_json:
         show_json(cmsapi.to_dict(user))

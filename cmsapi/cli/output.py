@@ -21,6 +21,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cmsapi.display import progress_console
+
 T = TypeVar("T")
 
 Columns: TypeAlias = Mapping[str, Callable[[T], object]]
@@ -68,6 +70,13 @@ def show_facts(facts: Mapping[str, object]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         print(f"{name:<{width}}  {clean(value)}".rstrip())
+
+
+def say(text: str, style: str | None = None) -> None:
+    """Print something that is not a result, on standard error; a line that is indented is a command, and not broken."""
+    console = progress_console()
+    whole = not console.is_terminal or text.startswith("  ")
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=whole)
 
 
 def counted(count: int, what: str) -> str:

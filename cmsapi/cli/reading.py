@@ -5,20 +5,35 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from cyclopts import Parameter, Token
 
 from cmsapi.errors import ArgumentError
 
 
-def _words(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for token in tokens for text in _texts(token.value) for word in text.split()))
+class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
+    """Hold what was read, and the arguments that it was read from."""
+
+    #: What can be typed again for the same, or None when standard input, which is used up, is part of it.
+    typed: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, texts: Iterable[str], tokens: Sequence[Token]) -> Self:
+        """Keep each text once, in order."""
+        items = cls(dict.fromkeys(texts))
+        arguments = tuple(token.value for token in tokens)
+        items.typed = None if "-" in arguments else arguments
+        return items
 
 
-def _lines(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+def _words(_: Any, tokens: Sequence[Token]) -> Items:
+    return Items.of((word for token in tokens for text in _texts(token.value) for word in text.split()), tokens)
+
+
+def _lines(_: Any, tokens: Sequence[Token]) -> Items:
     lines = (line.strip() for token in tokens for text in _texts(token.value) for line in text.splitlines())
-    return tuple(dict.fromkeys(line for line in lines if line))
+    return Items.of((line for line in lines if line), tokens)
 
 
 def _texts(argument: str) -> Iterable[str]:
@@ -50,6 +65,6 @@ def read_file(_: Any, tokens: Sequence[Token]) -> str:
 
 
 #: Identifiers or tokens, without repetitions and in order. `-` stands for standard input, `@path` for a file.
-Words: TypeAlias = Annotated[tuple[str, ...], Parameter(converter=_words, allow_leading_hyphen=True, n_tokens=-1)]
+Words: TypeAlias = Annotated[Items, Parameter(converter=_words, allow_leading_hyphen=True, n_tokens=-1)]
 #: The same for texts that may have spaces: one a line.
-Lines: TypeAlias = Annotated[tuple[str, ...], Parameter(converter=_lines, allow_leading_hyphen=True, n_tokens=-1)]
+Lines: TypeAlias = Annotated[Items, Parameter(converter=_lines, allow_leading_hyphen=True, n_tokens=-1)]

@@ -18,7 +18,7 @@ from cyclopts import CycloptsError
 import cmsapi
 from cmsapi.cli.commands import app
 from cmsapi.cli.exits import Exit, code_of, told
-from cmsapi.display import progress_console
+from cmsapi.cli.output import say
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -70,5 +70,5 @@ async def execute(command: Callable[[], Any]) -> int:
 
 def refuse(error: cmsapi.CMSError) -> int:
     """Say why a command ended, on standard error; return its exit code."""
-    progress_console().print(told(error), style="red", markup=False, highlight=False)
+    say(told(error), style="red")
     return code_of(error)

@@ -10,6 +10,7 @@ from cmsapi.jobs.forecast import Forecast
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.jobs import Jobs
+from cmsapi.jobs.journalentry import JournalEntry
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.resume import Resumed
 from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook, Wish
@@ -32,6 +33,7 @@ __all__ = [
     "JobStatus",
     "JobTable",
     "Jobs",
+    "JournalEntry",
     "LookFailed",
     "Observed",
     "Outcome",

@@ -107,6 +107,11 @@ class Batch:
         return tuple(key for key in self._keys if key not in self._outcomes)
 
     @property
+    def ended(self) -> tuple[str, ...]:
+        """Keys of the items that have ended, in this run or an earlier one, with or without a result."""
+        return tuple(self._outcomes)
+
+    @property
     def failed(self) -> tuple[str, ...]:
         """Keys of the items whose jobs ended without a result."""
         return tuple(key for key, entry in self._outcomes.items() if entry.status not in (Phase.SUCCEEDED, UNKNOWN))

@@ -14,6 +14,7 @@ from cmsapi.jobs.figures import JobStatistics, summary
 from cmsapi.jobs.forecast import Forecast
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.journalentry import JournalEntry, read_journal
 from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.resume import Resumed, Resumption
@@ -114,6 +115,17 @@ class Jobs:
         """
         self._desk.ensure_open()
         return Batch(name, self._desk, self.map)
+
+    async def journal(self) -> list[JournalEntry]:
+        """Return the launches of this state that are not over, the oldest first, whichever process made them.
+
+        It takes nothing up. With a shared state it takes one request, the first time, to find out whose journal it is.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        self._desk.ensure_open()
+        return await read_journal(self._desk)
 
     async def resume(self) -> Resumed:
         """Take up every launch of this state that nobody alive works on, whichever process made it.

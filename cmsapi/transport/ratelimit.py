@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
+from cmsapi import markup
 from cmsapi.errors import RateLimitWaitError
 from cmsapi.state.tokens import Quota, Token
 from cmsapi.state.windows import Windows
@@ -68,6 +69,9 @@ class RateLimit:
     in_flight: int
     foreign: int
     paused_for: float
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)
 
 
 class Permit(Token):

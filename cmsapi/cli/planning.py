@@ -1,0 +1,46 @@
+"""Say what many jobs will take before they are launched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cmsapi
+from cmsapi.cli.batching import NamedRun
+from cmsapi.cli.output import counted, say
+
+
+def tell_plan(
+    client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, named: NamedRun | None
+) -> None:
+    """Say on standard error what a fan-out will take.
+
+    Args:
+        client: Knows how long such jobs took.
+        kind: The kind of job.
+        items: What there is to launch.
+        max_credits: How many launches may be paid for; None for all.
+        named: What a batch knows already, or None.
+    """
+    missing = named.missing(items) if named else items
+    count = len(missing) if max_credits is None else min(len(missing), max_credits)
+    if named:
+        known = len(items) - len(missing)
+        say(f"batch {named.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs")
+    if not count:
+        say("plan: nothing to launch, no credit")
+        return
+    forecast = client.jobs.plan(kind, count)
+    seen = forecast.learned_from
+    basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
+    room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"
+    words = forecast.kind.value.replace("_", " ")
+    say(
+        f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}, "
+        f"about {counted(forecast.requests, 'request')} and {_span(forecast.seconds)} ({basis}; {room})"
+    )
+
+
+def _span(seconds: float) -> str:
+    if seconds < 7200:
+        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
