@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
+from cmsapi.display import progress_console
 from cmsapi.errors import ArgumentError
 
 Yes: TypeAlias = Annotated[bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")]
@@ -27,7 +28,8 @@ async def ask(question: str, answers: str) -> str:
         The letter.
     """
     while True:
-        print(f"{question} [{'/'.join(answers[:-1])}/{answers[-1].upper()}] ", end="", file=sys.stderr, flush=True)
+        choice = f"[{'/'.join(answers[:-1])}/{answers[-1].upper()}]"
+        progress_console().print(question, choice, end=" ", markup=False, highlight=False, soft_wrap=False)
         said = (await _line()).lower()[:1] or answers[-1]
         if said in answers:
             return said

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from html.parser import HTMLParser
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, strategies as st
 
@@ -84,6 +86,51 @@ async def test_everything_that_a_cell_may_end_with(sandbox: Sandbox, client: cms
     for thing, text in things:
         check(thing._repr_html_(), text)
         assert sandbox.api_key not in thing._repr_html_()
+
+
+MODELS = [
+    found
+    for found in (getattr(cmsapi, name) for name in cmsapi.__all__)
+    if isinstance(found, type) and issubclass(found, cmsapi.Model)
+]
+ERRORS = [
+    found
+    for found in (getattr(cmsapi, name) for name in cmsapi.__all__)
+    if isinstance(found, type) and issubclass(found, cmsapi.CMSError)
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_escaped(model: type[cmsapi.Model]) -> None:
+    """Whatever the service puts into a field, or into a key that nobody lists, is shown as text."""
+    fields = [field for field in attrs.fields(model) if not field.name.startswith("_")]
+    values: dict[str, Any] = {field.name: {NASTY: NASTY} if field.name == "extra" else NASTY for field in fields}
+    thing = model(**values)
+    check(cmsapi.Page((thing,), number=1, limit=1, total=1, has_more=False)._repr_html_())
+    check(thing._repr_html_(), NASTY, model.__name__)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_every_error_is_escaped(error: type[cmsapi.CMSError]) -> None:
+    """The message and the notes of each kind of error are shown as text."""
+    needed: dict[str, Any] = {"parameter": NASTY, "available_in": 1.0, "operation": NASTY, "attempts": 1, "sent": True}
+    needed |= {"kind": "generation", "target": NASTY, "evidence": {NASTY: NASTY}, "base": None}
+    known = inspect.signature(error.__init__).parameters
+    thing: cmsapi.CMSError
+    if issubclass(error, cmsapi.APIError):
+        thing = error(status=500, message=NASTY)
+    else:
+        thing = error(NASTY, **{name: value for name, value in needed.items() if name in known})
+    thing.add_note(f"note {NASTY}")
+    check(thing._repr_html_(), error.__name__, NASTY, f"note {NASTY}")
+
+
+async def test_the_limit_and_the_journal_are_shown(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """What is left of the limits, and what was launched and is not over."""
+    await client.content_ideas.search(sandbox.workspace_id, NASTY)
+    check(client.rate_limit._repr_html_(), "RateLimit", "remaining", str(client.rate_limit.remaining))
+    (entry,) = await client.jobs.journal()
+    check(entry._repr_html_(), NASTY)
 
 
 def test_deep_folders_need_no_deep_stack() -> None:
