@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from cmsapi import markup
-from cmsapi.jobs.journaling import INTENT, SENDING
 from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.record import INTENT, SENDING
 from cmsapi.jobs.token import Token
 
 if TYPE_CHECKING:

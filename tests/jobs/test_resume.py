@@ -398,3 +398,40 @@ async def test_an_end_is_written_although_nobody_waits_any_more() -> None:
         assert job.done
         await asyncio.sleep(1)
         assert await open_entries(sandbox) == {}
+
+
+async def test_the_journal_says_what_is_not_over() -> None:
+    """Jobs of any process are listed with their batch and a token, the oldest first, and go when they are over."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        search = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        async with client.jobs.batch("articles") as batch:
+            outcomes = batch.map(client.contents.generate, sandbox.content_ids[:1])
+            assert batch.ended == ()
+            async for outcome in outcomes:
+                assert isinstance(outcome.value, cmsapi.GenerationReview)
+        told = [(entry.kind, entry.target, entry.state, entry.batch) for entry in await client.jobs.journal()]
+        assert told == [
+            ("keyword_analysis", sandbox.keyword_ids[0], "running", None),
+            ("idea_search", "tents", "running", None),
+            ("generation", sandbox.content_ids[0], "review", "articles"),
+        ]
+    async with client_of(sandbox) as client:
+        first, second, third = await client.jobs.journal()
+        assert (first.token, second.token) == (job.token, search.token)
+        await client.jobs.gather(*(client.jobs.attach(entry.token) for entry in (first, second) if entry.token))
+        (review,) = await client.jobs.reviews()
+        await review.confirm()
+        assert await client.jobs.journal() == []
+        assert third.token is not None
+
+
+async def test_a_launch_without_an_answer_has_no_token() -> None:
+    """What was being sent when its process died is in the journal, and cannot be waited for."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        await client.me()
+        await leave(client, sandbox, "k", sent("keyword_analysis", sandbox.keyword_ids[0], sandbox))
+        (entry,) = await client.jobs.journal()
+    assert (entry.state, entry.token) == ("sending", None)
