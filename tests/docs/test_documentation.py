@@ -32,6 +32,7 @@ def virtual_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Vi
         time.run(sandbox.serve())
         monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", sandbox.base_url)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
         monkeypatch.setattr(asyncio, "run", time.run)
         yield time
         time.run(sandbox.aclose())
