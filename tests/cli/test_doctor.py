@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+import cmsapi
 from cmsapi.cli.exits import Exit
 from cmsapi.sandbox import Sandbox
+from tests.support.raw import RawServer, http
 
 from .running import command
 
@@ -29,3 +31,22 @@ async def test_a_refused_key_ends_with_one(
     monkeypatch.setenv("CMSAPI_API_KEY", box.revoked_key)
     assert await command("doctor", "--json") == Exit.FAILED
     assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+async def test_drift_is_counted(
+    sandbox: Sandbox, client: cmsapi.Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key that nobody lists, in an answer that the doctor reads, is shown with its count and given in JSON."""
+    user = await client.request("GET", "/v1/me")
+    moved = http(json.dumps({**user, "shoeSize": 38}).encode())
+    monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
+    for tokens in (["doctor"], ["doctor", "--json"]):
+        async with RawServer(moved, http(b"{}", "404 Not Found")) as server:
+            monkeypatch.setenv("CMSAPI_BASE_URL", server.url)
+            assert await command(*tokens) == Exit.FAILED
+        shown = capsys.readouterr().out
+        if "--json" in tokens:
+            (told,) = [each for each in json.loads(shown)["drift"] if each["where"].endswith("shoeSize")]
+            assert told["count"] == 1
+        else:
+            assert "1 x User.shoeSize: key that nobody lists" in shown
