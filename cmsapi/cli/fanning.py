@@ -92,9 +92,14 @@ class Harvest(Generic[R]):
         Args:
             again: The command that was run.
         """
+        # What is wrong with all of them is said once.
+        items_of: dict[str, list[str]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
-                say(f"{clean(outcome.item)}: {told(outcome.error)}", style="red")
+                items_of.setdefault(told(outcome.error), []).append(clean(outcome.item))
+        for text, items in items_of.items():
+            more = f" and {len(items) - _FEW} more" if len(items) > _FEW else ""
+            say(f"{', '.join(items[:_FEW])}{more}: {text}", style="red")
         if self.stopped is not None:
             say(str(self.stopped), style="red")
         if self.named is not None:

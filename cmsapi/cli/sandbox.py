@@ -7,14 +7,18 @@ import contextlib
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
+from cmsapi.errors import ArgumentError
 from cmsapi.sandbox import Sandbox, serve_forever
 
 
 async def sandbox(
     *,
     host: str = "127.0.0.1",
-    port: Annotated[int, Parameter(help="Port to listen on; 0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, Parameter(help="Port to listen on; 0 takes a free one.", validator=Number(gte=0, lte=65535))
+    ] = 8000,
     seed: Annotated[int, Parameter(help="What the data is made from: the same seed gives the same data.")] = 0,
 ) -> None:
     """Serve the whole service in a box until interrupted."""
@@ -29,4 +33,10 @@ async def sandbox(
         print("Ctrl-C stops it.", flush=True)
 
     with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
-        await serve_forever(box, host, port, started=started)
+        try:
+            await serve_forever(box, host, port, started=started)
+        except OSError as error:
+            raise ArgumentError(
+                f"Nobody can listen at {host}, port {port}: {error.strerror}. --port 0 takes a free port.",
+                parameter="port",
+            ) from error

@@ -11,6 +11,10 @@ import urllib.request
 import pytest
 
 from cmsapi.cli.demo import run_demo
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Sandbox
+
+from .running import command
 
 COMMAND = [sys.executable, "-m", "cmsapi"]
 
@@ -37,6 +41,16 @@ def test_the_sandbox_is_served_until_interrupted() -> None:
             assert answer.status == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 0
+
+
+@pytest.mark.looptime
+async def test_a_port_in_use_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """A second sandbox at the same port says what to do, and so does a port that cannot be."""
+    async with Sandbox() as box:
+        port = box.base_url.rpartition(":")[2]
+        assert await command("sandbox", "--port", port) == Exit.USAGE
+    assert "--port 0" in capsys.readouterr().err
+    assert await command("sandbox", "--port", "65536") == Exit.USAGE
 
 
 def test_a_wrong_option_is_refused() -> None:
