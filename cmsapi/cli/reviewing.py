@@ -168,7 +168,7 @@ def show_difference(before: cmsapi.Content, after: cmsapi.Content) -> None:
     console = Console()
     old, new = list(_lines(before)), list(_lines(after))
     for line in difflib.unified_diff(old, new, "old", "new", lineterm="", n=1):
-        console.print(Text(line, style=_STYLES.get(line[:1], "")))
+        console.print(Text(line, style=_STYLES.get(line[:1], "")), soft_wrap=not console.is_terminal)
     console.print(
         f"words {before.words_count} → {after.words_count}, score {before.content_score} → {after.content_score}",
         highlight=False,

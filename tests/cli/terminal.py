@@ -76,7 +76,7 @@ async def terminal(box: Sandbox, *tokens: str, columns: int = 100) -> AsyncItera
         start_new_session=True,
         # Makes it the terminal of the new session, so that Ctrl-C is a signal.
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
-        env={**os.environ, "CMSAPI_API_KEY": box.api_key, "CMSAPI_BASE_URL": box.base_url, "TERM": "xterm"},
+        env={**_inherited(), "CMSAPI_API_KEY": box.api_key, "CMSAPI_BASE_URL": box.base_url, "TERM": "xterm"},
     )
     os.close(its)
     shell = Terminal(process, ours)
@@ -88,3 +88,8 @@ async def terminal(box: Sandbox, *tokens: str, columns: int = 100) -> AsyncItera
         await process.wait()
         asyncio.get_running_loop().remove_reader(ours)
         os.close(ours)
+
+
+def _inherited() -> dict[str, str]:
+    """Return the environment without what would go before the size of the terminal; xdist sets it."""
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

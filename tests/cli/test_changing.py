@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,23 @@ async def test_an_article_is_confirmed_or_discarded(box: Sandbox, capsys: pytest
     assert await command("contents", "review", third, "--confirm") == Exit.DONE
     assert await command("contents", "review", third, "--confirm") == Exit.USAGE
     assert len(box.ledger.launches()) == 3
+
+
+async def test_articles_are_reviewed_one_by_one(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`generate --review` waits for the articles, shows them against the old text, and does what is answered."""
+    ours, its = pty.openpty()
+    with os.fdopen(its) as keyboard, os.fdopen(ours, "w") as fingers:
+        monkeypatch.setattr("sys.stdin", keyboard)
+        # Apply and keep, apply and put back, cancel.
+        fingers.write("a\nk\na\np\nc\n")
+        fingers.flush()
+        assert await command("generate", *box.content_ids[:3], "--review") == Exit.DONE
+    shown = capsys.readouterr()
+    assert shown.out.count("+++ new") == 2
+    assert [word for word in ("Kept.", "The old text is back", "Discarded.") if word not in shown.err] == []
+    assert box.ledger.count(operation="confirm_generation") == 2
 
 
 async def test_an_article_in_review_is_not_paid_again(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:

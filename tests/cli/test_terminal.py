@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -53,28 +52,14 @@ async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
         assert (await client.contents.get(content_id)).html == "<p>The old text.</p>"
 
 
-async def test_a_generation_is_reviewed_in_the_terminal(home: Path) -> None:
-    """`generate --review` waits for the article, shows it against the old text, and keeps it unless told otherwise."""
-    async with (
-        Sandbox(durations=Fixed(1)) as box,
-        terminal(box, "generate", box.content_ids[0], "--review", columns=70) as shell,
-    ):
-        await shell.until("[a/c/L]")
-        shell.type("a\n")
-        await shell.until("[p/K]")
-        shell.type("\n")
-        assert await shell.end() == Exit.DONE
-        assert "Kept." in shell.shown
-        assert box.ledger.count(operation="confirm_generation") == 1
-
-
 async def test_ctrl_c_leaves_no_table_behind(box: Sandbox) -> None:
     """The ^C that the terminal itself shows fits beside the last row, so that all rows are taken away."""
     async with terminal(box, "analyze", *box.keyword_ids[:3], "--batch", "b", columns=50) as shell:
         await shell.until("3 running")
         shell.type("\x03")
         assert await shell.end() == Exit.INTERRUPTED
-    widths = [len(re.sub(r"\x1b\[[\d;?]*\w", "", line)) for line in shell.shown.splitlines() if "running" in line]
+    rows = [row for row in re.split(r"[\r\n]|\x1b\[\d*[AK]", shell.shown) if "running" in row]
+    widths = [len(re.sub(r"\x1b\[[\d;?]*\w", "", row)) for row in rows]
     assert max(widths) <= 48
 
 
