@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +10,9 @@ from cmsapi.sandbox import Fixed, Sandbox
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory for the state that is not the user's own."""
-    monkeypatch.delenv("CMSAPI_STATE", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state"
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep launches where the commands of one test find them; files have tests of their own."""
+    monkeypatch.setenv("CMSAPI_STATE", "memory:")
 
 
 @pytest.fixture

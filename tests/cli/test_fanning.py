@@ -105,7 +105,7 @@ async def test_ctrl_c_while_launching_offers_nothing_twice(
     async with Sandbox(faults=Faults(latency=(2.0, 2.0))) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
-        running = asyncio.create_task(execute(read(["ideas", box.workspace_id, "trail running", "--state", "memory:"])))
+        running = asyncio.create_task(execute(read(["ideas", box.workspace_id, "trail running"])))
         await asyncio.sleep(1)
         running.cancel()
         assert await running == Exit.INTERRUPTED

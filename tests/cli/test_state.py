@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import stat
 from pathlib import Path
 
 import pytest
 
 from cmsapi.cli.exits import Exit
+from cmsapi.cli.running import execute, read
 from cmsapi.sandbox import Sandbox
 
 from .running import command
 
 pytestmark = pytest.mark.looptime
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for the state of a user who has named none."""
+    monkeypatch.delenv("CMSAPI_STATE")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
 
 
 async def test_only_what_launches_makes_a_file(box: Sandbox, home: Path) -> None:
@@ -26,6 +37,25 @@ async def test_only_what_launches_makes_a_file(box: Sandbox, home: Path) -> None
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert box.api_key.encode() not in file.read_bytes()
+
+
+async def test_a_file_remembers_what_a_batch_has_paid_for(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """What one process left running and what it saw end is not launched by the next one."""
+    ids = box.keyword_ids[:4]
+    assert await command("analyze", *ids[:2], "--batch", "nightly") == Exit.DONE
+    running = asyncio.create_task(execute(read(["analyze", *ids, "--batch", "nightly"])))
+    while len(box.ledger.launches()) < 4:  # noqa: ASYNC110  the ledger tells nobody
+        await asyncio.sleep(0.01)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    capsys.readouterr()
+    assert await command("jobs", "list", "--json") == Exit.DONE
+    assert [(each["target"], each["batch"]) for each in json.loads(capsys.readouterr().out)] == [
+        (id_, "nightly") for id_ in ids[2:]
+    ]
+    assert await command("analyze", *ids, "--batch", "nightly") == Exit.DONE
+    assert len(box.ledger.launches()) == 4
 
 
 async def test_without_a_state_directory_it_is_in_the_home(
