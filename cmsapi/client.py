@@ -174,6 +174,7 @@ class Client:
             hooks=trunk.hooks,
             rng=trunk.rng,
             under_way=trunk.under_way,
+            base_url=trunk.account.base_url,
         )
         builder = RequestBuilder(trunk.account, __version__)
         self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)

@@ -110,7 +110,7 @@ class Trunk:
         self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()
-        self.hooks: Hooks = Hooks((self.tally, warn_of_waits, *hooks))
+        self.hooks: Hooks = Hooks(hooks, own=(self.tally, warn_of_waits))
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets

@@ -248,8 +248,16 @@ async def test_a_hook_that_raises_breaks_nothing(caplog: pytest.LogCaptureFixtur
 
     async with client_of(Script(refusal(503), answer()), hooks=[broken, heard.append]) as client:
         assert (await client.me()).id == "usr_1"
-    assert [type(event).__name__ for event in heard] == ["RequestFinished", "RetryScheduled", "RequestFinished"]
-    assert caplog.records[0].message == "hook failed on RequestFinished"
+    assert [type(event).__name__ for event in heard] == [
+        "CallStarted",
+        "RequestStarted",
+        "RequestFinished",
+        "RetryScheduled",
+        "RequestStarted",
+        "RequestFinished",
+        "CallFinished",
+    ]
+    assert caplog.records[0].message == "hook failed on CallStarted"
 
 
 async def test_events_tell_what_happened_without_secrets() -> None:
@@ -284,12 +292,15 @@ async def test_log_event_logs_by_importance(caplog: pytest.LogCaptureFixture) ->
         await client.me()
         await client.me()
         await client.me()
-    levels = {record.getMessage().partition("(")[0]: record.levelname for record in caplog.records}
+    levels = {record.getMessage().partition(" op")[0]: record.levelname for record in caplog.records}
     assert levels == {
-        "RequestFinished": "DEBUG",
-        "RateLimitPaused": "INFO",
-        "RetryScheduled": "INFO",
-        "QuotaWait": "INFO",
+        "cmsapi.call.started": "DEBUG",
+        "cmsapi.request.started": "DEBUG",
+        "cmsapi.request.finished": "DEBUG",
+        "cmsapi.call.finished": "DEBUG",
+        "cmsapi.rate_limit.paused": "INFO",
+        "cmsapi.retry.scheduled": "INFO",
+        "cmsapi.quota.wait": "INFO",
         "calls wait for the request limit, the first of them about 3602 s": "WARNING",
     }
 

@@ -1,6 +1,7 @@
 """Events as frozen data, and the one-method protocol of those who want to hear of them.
 
-No event holds a key, a body or a query; paths are templates.
+No event holds a key, a body or a query; paths are templates. `CallStarted`, `RequestStarted`, `CallFinished`,
+`JobWatched` and `JobReleased` are told only where a client has hooks of its user's.
 """
 
 from __future__ import annotations
@@ -8,6 +9,40 @@ from __future__ import annotations
 from typing import Protocol, TypeAlias
 
 import attrs
+
+
+@attrs.frozen(kw_only=True)
+class CallStarted:
+    """Tell that a call begins: a request with its waits and repeats.
+
+    All events of a call come in one task, up to its `CallFinished`.
+
+    Args:
+        operation: Name in the operations table.
+        method: HTTP method.
+        path: Path template.
+        base_url: Address of the service.
+    """
+
+    operation: str
+    method: str
+    path: str
+    base_url: str
+
+
+@attrs.frozen(kw_only=True)
+class RequestStarted:
+    """Tell that an attempt has its quota and leaves.
+
+    Args:
+        operation: Name in the operations table.
+        attempt: Number of the attempt, from 1.
+        waited: Seconds spent waiting for quota.
+    """
+
+    operation: str
+    attempt: int
+    waited: float
 
 
 @attrs.frozen(kw_only=True)
@@ -23,6 +58,7 @@ class RequestFinished:
         error: Name of the error when there was no answer.
         waited: Seconds spent waiting for quota.
         duration: Seconds from then to the whole answer.
+        remaining: Requests that the hour still admits, or None where there is no limit or nobody but the SDK listens.
     """
 
     operation: str
@@ -32,6 +68,30 @@ class RequestFinished:
     status: int | None
     error: str | None
     waited: float
+    duration: float
+    remaining: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CallFinished:
+    """Tell that a call is over, however it ended.
+
+    Args:
+        operation: Name in the operations table.
+        method: HTTP method.
+        path: Path template.
+        attempts: Requests spent.
+        status: HTTP status of the last attempt, or None when it got no answer.
+        error: Name of what was raised, or None.
+        duration: Seconds from its start, waits included.
+    """
+
+    operation: str
+    method: str
+    path: str
+    attempts: int
+    status: int | None
+    error: str | None
     duration: float
 
 
@@ -94,6 +154,26 @@ class RateLimitPaused:
 
 
 @attrs.frozen(kw_only=True)
+class JobWatched:
+    """Tell that somebody waits for a job, and that it is looked at from now on.
+
+    The looks run in a copy of the waiter's context (`contextvars`), and hooks on this event run in it, too: what they
+    set there shows in the looks.
+
+    Args:
+        kind: Kind of job.
+        target: Identifier of what it works on.
+        id: Identifier of the job.
+        elapsed: Seconds since its launch, or since it was first known.
+    """
+
+    kind: str
+    target: str
+    id: str
+    elapsed: float
+
+
+@attrs.frozen(kw_only=True)
 class JobObserved:
     """Tell what a look at a job showed.
 
@@ -114,7 +194,44 @@ class JobObserved:
     error: str | None = None
 
 
-Event: TypeAlias = RequestFinished | RetryScheduled | QuotaWait | RateLimitPaused | Throttled | JobObserved
+@attrs.frozen(kw_only=True)
+class JobReleased:
+    """Tell that a job is over, or that nobody waits for it any more.
+
+    Args:
+        kind: Kind of job.
+        target: Identifier of what it works on.
+        id: Identifier of the job.
+        phase: Where it stands.
+        over: Whether it is over.
+        polls: Looks so far.
+        elapsed: Seconds since its launch, or since it was first known.
+        error: Name of the error that it ended with, or None.
+    """
+
+    kind: str
+    target: str
+    id: str
+    phase: str
+    over: bool
+    polls: int
+    elapsed: float
+    error: str | None
+
+
+Event: TypeAlias = (
+    CallStarted
+    | RequestStarted
+    | RequestFinished
+    | RetryScheduled
+    | CallFinished
+    | QuotaWait
+    | RateLimitPaused
+    | Throttled
+    | JobWatched
+    | JobObserved
+    | JobReleased
+)
 
 
 class Hook(Protocol):

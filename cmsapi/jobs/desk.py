@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from cmsapi.errors import (
     JobSupersededError,
     StateError,
 )
-from cmsapi.instrumentation import Hooks, JobObserved
+from cmsapi.instrumentation import Hooks, JobObserved, JobReleased, JobWatched
 from cmsapi.jobs.endings import doubt_limit, failed, superseded, undecidable, unreadable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.failures import Failures, Sequel
@@ -83,7 +84,8 @@ class Desk:
         self.hooks: Hooks = hooks
         self._find_pacer = find_pacer
         self._looker = Looker(core, find_pacer, self.time)
-        self._wanted: set[Job[Any]] = set()
+        # With the context in which each is looked at: that of who wanted it first, as hooks have changed it.
+        self._wanted: dict[Job[Any], contextvars.Context] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._deciding: set[Job[Any]] = set()
         self._shut = False
@@ -122,15 +124,21 @@ class Desk:
 
     def want(self, job: Job[Any]) -> None:
         """Have a job looked at from now on."""
-        self._wanted.add(job)
+        if job not in self._wanted:
+            context = self._wanted[job] = contextvars.copy_context()
+            if self.hooks.listening:
+                told = JobWatched(kind=job.kind.value, target=job.target, id=job.id, elapsed=job._elapsed())
+                context.run(self.hooks, told)
         self._take_up(job)
 
     def unwant(self, job: Job[Any]) -> None:
         """Stop looking at a job when nobody wants it any more."""
-        if not job._wanted:
-            self._wanted.discard(job)
-            if job._watch is not None:
-                self.pacer.drop(job._watch)
+        if job._wanted:
+            return
+        if self._wanted.pop(job, None) is not None and self.hooks.listening:
+            self._tell_release(job)
+        if job._watch is not None:
+            self.pacer.drop(job._watch)
 
     def outlook(self, job: Job[Any]) -> Outlook:
         """Say when a job will be looked at, and when it may end; before the first wait nothing is planned."""
@@ -166,8 +174,12 @@ class Desk:
         """Read the balances; one request."""
         return (await self.read_user()).organization.credits
 
-    def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context | None = None) -> asyncio.Task[T]:
         """Run something that belongs to the client and not to its caller.
+
+        Args:
+            coroutine: What to run.
+            context: Where; by default in a copy of the caller's context.
 
         Raises:
             ClientClosedError: The client is closed.
@@ -177,7 +189,7 @@ class Desk:
         except ClientClosedError:
             coroutine.close()
             raise
-        task = asyncio.create_task(coroutine)
+        task = asyncio.create_task(coroutine, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
@@ -269,7 +281,7 @@ class Desk:
 
     def _look(self, job: Job[Any], priority: Priority) -> asyncio.Task[None]:
         if job._look is None:
-            job._look = self.start(self._look_once(job, priority))
+            job._look = self.start(self._look_once(job, priority), self._wanted.get(job))
             if job._watch is not None:
                 self.pacer.looking(job._watch)
         return job._look
@@ -322,9 +334,9 @@ class Desk:
             self.pacer.hasten(watch, "another request shows that it is over")
 
     def read_page(self, listing: Listing) -> None:
-        """Begin to read a page of a list for all jobs that it shows."""
+        """Begin to read a page of a list for all jobs that it shows; in nobody's context, because it is for many."""
         try:
-            self.start(self._read_page(listing))
+            self.start(self._read_page(listing), contextvars.Context())
         except ClientClosedError:
             # Another client may wait for jobs on it.
             self.pacer.page_failed(listing)
@@ -397,6 +409,20 @@ class Desk:
                 state=job._state,
                 polls=job._polls,
                 error=type(error).__name__ if error else None,
+            )
+        )
+
+    def _tell_release(self, job: Job[Any]) -> None:
+        self.hooks(
+            JobReleased(
+                kind=job.kind.value,
+                target=job.target,
+                id=job.id,
+                phase=job._phase.value,
+                over=job.done,
+                polls=job._polls,
+                elapsed=job._elapsed(),
+                error=type(job._error).__name__ if job._error is not None else None,
             )
         )
 

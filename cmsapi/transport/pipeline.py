@@ -24,7 +24,16 @@ from cmsapi.errors import (
     RateLimitWaitError,
     TransportError,
 )
-from cmsapi.instrumentation import Hooks, QuotaWait, RateLimitPaused, RequestFinished, RetryScheduled
+from cmsapi.instrumentation import (
+    CallFinished,
+    CallStarted,
+    Hooks,
+    QuotaWait,
+    RateLimitPaused,
+    RequestFinished,
+    RequestStarted,
+    RetryScheduled,
+)
 from cmsapi.operations import Operation, Replay
 from cmsapi.transport import protocol
 from cmsapi.transport.clock import ServerClock
@@ -85,6 +94,7 @@ class Pipeline:
         hooks: Who wants to hear of it.
         rng: Source of jitter.
         under_way: Where calls are noted while they run.
+        base_url: Address of the service, for hooks.
     """
 
     transport: Transport | TellingTransport
@@ -96,6 +106,7 @@ class Pipeline:
     hooks: Hooks = attrs.field(factory=Hooks)
     rng: random.Random = attrs.field(factory=random.Random)
     under_way: UnderWay = attrs.field(factory=UnderWay)
+    base_url: str = ""
     _tells: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -112,6 +123,32 @@ class Pipeline:
             ClientClosedError: The client was closed meanwhile.
         """
         call = _Call(self, operation, request, demand)
+        return await (self._told(call) if self.hooks.listening else self._in_time(call))
+
+    async def _told(self, call: _Call) -> Exchange:
+        """Carry out a call, and tell that it begins and ends."""
+        time, row, error = asyncio.get_running_loop().time, call.operation, None
+        began = time()
+        self.hooks(CallStarted(operation=row.name, method=row.method, path=row.path, base_url=self.base_url))
+        try:
+            return await self._in_time(call)
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        finally:
+            self.hooks(
+                CallFinished(
+                    operation=row.name,
+                    method=row.method,
+                    path=row.path,
+                    attempts=call.attempt,
+                    status=call.status,
+                    error=error,
+                    duration=time() - began,
+                )
+            )
+
+    async def _in_time(self, call: _Call) -> Exchange:
         scope = asyncio.timeout(self.timeouts.deadline)
         try:
             async with scope:
@@ -177,6 +214,7 @@ class _Call:
         self.request = request
         self.demand = demand
         self.attempt = 0
+        self.status: int | None = None
         self.in_doubt = False
         self.ends_at: float | None = None
         self.sent_at = 0.0
@@ -221,19 +259,20 @@ class _Call:
     async def once(self) -> Exchange:
         pipeline, loop = self.pipeline, asyncio.get_running_loop()
         asked = loop.time()
-        permit = await pipeline.find_limiter().acquire(
-            self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait
-        )
+        limiter = pipeline.find_limiter()
+        permit = await limiter.acquire(self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait)
         began = self.sent_at = loop.time()
         self.attempt += 1
+        if pipeline.hooks.listening:
+            pipeline.hooks(RequestStarted(operation=self.operation.name, attempt=self.attempt, waited=began - asked))
         try:
             response = await pipeline.carry(self.request, permit)
         except BaseException as error:
             # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
             self.in_doubt = self.in_doubt or permit.stage == "lost"
-            self.tell(None, type(error).__name__, waited=began - asked, duration=loop.time() - began)
+            self.tell(None, type(error).__name__, limiter, waited=began - asked, duration=loop.time() - began)
             raise
-        self.tell(response.status, None, waited=began - asked, duration=loop.time() - began)
+        self.tell(response.status, None, limiter, waited=began - asked, duration=loop.time() - began)
         if not 200 <= response.status < 300:
             told = protocol.without_key(response, self.request)
             raise protocol.error_from(told, self.operation, attempts=self.attempt, sent=self.demand.sent)
@@ -321,7 +360,10 @@ class _Call:
             error.add_note(line)
         return error
 
-    def tell(self, status: int | None, error: str | None, *, waited: float, duration: float) -> None:
+    def tell(
+        self, status: int | None, error: str | None, limiter: RateLimiter, *, waited: float, duration: float
+    ) -> None:
+        self.status = status
         self.pipeline.hooks(
             RequestFinished(
                 operation=self.operation.name,
@@ -332,6 +374,7 @@ class _Call:
                 error=error,
                 waited=waited,
                 duration=duration,
+                remaining=limiter.remaining if self.pipeline.hooks.listening else None,
             )
         )
 

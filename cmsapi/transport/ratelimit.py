@@ -245,6 +245,12 @@ class RateLimiter:
         """Tell whether nobody waits and no permit is out in either window."""
         return self._front() is None and now >= self._paused_until and self.windows.idle(now)
 
+    @property
+    def remaining(self) -> int | None:
+        """Requests that the hour admits, as of the last request; None for no limit."""
+        windows = self.windows
+        return max(0, int(windows.remaining)) if windows.per_hour != math.inf else None
+
     def snapshot(self) -> RateLimit:
         """Show the limits as they stand."""
         now = self.time()
@@ -253,7 +259,7 @@ class RateLimiter:
         limited = windows.per_hour != math.inf
         return RateLimit(
             limit=int(windows.per_hour) if limited else None,
-            remaining=max(0, int(windows.remaining)) if limited else None,
+            remaining=self.remaining,
             reset_in=reset_in,
             reserve=int(windows.reserve),
             queued=self.queued,
