@@ -10,8 +10,8 @@ import pytest
 
 import cmsapi
 from cmsapi import errors
+from cmsapi.testing import mocked_aiohttp
 from cmsapi.transport.protocol import masked
-from tests.support.mocked import mocked
 from tests.support.script import KEY, ME, Script, answer, refusal
 
 from .conftest import Connect
@@ -57,7 +57,7 @@ BROKEN = {
 async def me(connect: Connect, status: int = 200, body: Any = b"", headers: dict[str, str] | None = None) -> Any:
     """Ask once for the user and be answered so."""
     encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.get(f"{BASE}/v1/me", status=status, body=encoded, headers=headers)
         return await connect(retry=ONCE).me()
 
@@ -152,7 +152,7 @@ async def test_a_success_that_is_none(connect: Connect, body: bytes, path: str) 
 
 async def test_a_success_is_a_success(connect: Connect) -> None:
     """A 2xx with the promised document is read, and a code that nobody documented is counted as drift."""
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         for status in (200, 203):
             answers.get(f"{BASE}/v1/me", status=status, payload=ME)
         client = connect()
@@ -172,7 +172,7 @@ async def test_a_success_is_a_success(connect: Connect) -> None:
 )
 async def test_a_validation_error_names_the_field(connect: Connect, message: str, field: str | None) -> None:
     """The field is the first name in the message that the request carried."""
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.post(f"{BASE}/v1/things", status=422, payload=document("validation_error", message))
         with pytest.raises(errors.ValidationError) as caught:
             await connect().request("POST", "/v1/things", json={"title": "", "html": None})
@@ -197,7 +197,7 @@ async def test_a_validation_error_names_the_field(connect: Connect, message: str
 async def test_retry_after_is_read(connect: Connect, value: str, seconds: float | None) -> None:
     """Seconds are seconds, absurd ones are a day, and anything else is not there."""
     limits = cmsapi.RateLimits(max_wait=0.0)
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.get(f"{BASE}/v1/me", status=503, headers={"Retry-After": value})
         with pytest.raises(errors.ServiceUnavailableError) as caught:
             await connect(retry=ONCE, limits=limits).me()
@@ -230,7 +230,7 @@ async def test_an_assumed_route_says_so_when_it_is_missing(connect: Connect) -> 
     """A 404 on a route that nobody shows tells how to replace it; other errors do not blame the route."""
     shown = {}
     for status in (404, 405, 501, 403):
-        with mocked() as answers:
+        with mocked_aiohttp() as answers:
             answers.get(f"{BASE}/v1/contents/c_1", status=status)
             with pytest.raises(errors.APIError) as caught:
                 await connect(retry=ONCE).contents.get("c_1")
@@ -241,7 +241,7 @@ async def test_an_assumed_route_says_so_when_it_is_missing(connect: Connect) -> 
 async def test_a_deletion_needs_no_body(connect: Connect) -> None:
     """Whatever the body of a deletion is, the thing is gone."""
     for body in (b"", b"null", b"{}", b"<html>"):
-        with mocked() as answers:
+        with mocked_aiohttp() as answers:
             answers.delete(f"{BASE}/v1/contents/c_1", body=body)
             await connect().contents.delete("c_1")
 
@@ -262,7 +262,7 @@ async def test_a_deletion_needs_no_body(connect: Connect) -> None:
 )
 async def test_limit_headers_that_make_no_sense_are_ignored(connect: Connect, headers: dict[str, str]) -> None:
     """The setting holds when the headers are missing, contradict each other or show an epoch."""
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.get(f"{BASE}/v1/me", payload=ME, headers=headers)
         client = connect()
         await client.me()
@@ -272,7 +272,7 @@ async def test_limit_headers_that_make_no_sense_are_ignored(connect: Connect, he
 async def test_limit_headers_that_make_sense_are_obeyed(connect: Connect) -> None:
     """Limit and remaining of an answer are what is left for us."""
     headers = {"x-ratelimit-limit": "500", "X-RATELIMIT-REMAINING": "100", "X-RateLimit-Reset": "60"}
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.get(f"{BASE}/v1/me", payload=ME, headers=headers)
         client = connect()
         await client.me()
@@ -281,7 +281,7 @@ async def test_limit_headers_that_make_sense_are_obeyed(connect: Connect) -> Non
 
 async def test_lists_without_pages_name_their_operation(connect: Connect) -> None:
     """A flat list is read whole (specification 1, convention 5), and an error in it names operation and place."""
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": "f_2"}]})
         answers.get(f"{BASE}/v1/workspaces/w_1/folders", payload={"data": [{"id": "f_1"}, {"id": 2}]})
         client = connect()

@@ -6,13 +6,13 @@ import aiohttp
 import pytest
 from aioresponses import aioresponses
 
-from .mocked import mocked
+from cmsapi.testing import mocked_aiohttp
 
 URL = "https://api.example.com/v1/me"
 
 
 async def test_aioresponses_still_needs_the_repair() -> None:
-    """When this fails, aioresponses has learned to work with aiohttp 3.14: remove `mocked.Repaired`."""
+    """When this fails, aioresponses has learned to work with aiohttp 3.14: remove `mocked._Repaired`."""
     with aioresponses() as answers:
         answers.get(URL)
         async with aiohttp.ClientSession() as session:
@@ -22,7 +22,7 @@ async def test_aioresponses_still_needs_the_repair() -> None:
 
 async def test_the_repaired_one_answers() -> None:
     """With the repair, a listed answer arrives."""
-    with mocked() as answers:
+    with mocked_aiohttp() as answers:
         answers.get(URL, status=418, payload={"tea": True})
         async with aiohttp.ClientSession() as session, session.get(URL) as answer:
             assert (answer.status, await answer.json()) == (418, {"tea": True})

@@ -1,0 +1,127 @@
+"""The plugin as pytest finds it: in a run of pytest of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+AUTO = "[pytest]\nasyncio_mode = auto\naddopts = --strict-markers\nasyncio_default_fixture_loop_scope = function\n"
+STRICT = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
+
+
+def test_fixtures_give_a_sandbox_and_a_client_of_it(pytester: pytest.Pytester) -> None:
+    """Markers on module, class and test set them up, and the nearest counts."""
+    pytester.makeini(AUTO)
+    pytester.makepyfile(
+        """
+        import asyncio, pytest, cmsapi
+        from cmsapi.sandbox import Fixed
+        from cmsapi.testing import assert_requests, Fault
+
+        pytestmark = [pytest.mark.virtual_time, pytest.mark.cms_sandbox(keywords=3, durations=Fixed(3600))]
+
+        async def test_an_hour(cms_client, cms_sandbox):
+            assert len(cms_sandbox.keyword_ids) == 3
+            await (await cms_client.keywords.analyze(cms_sandbox.keyword_ids[0]))
+            assert asyncio.get_running_loop().time() >= 3600
+            assert_requests(cms_sandbox, "POST *", times=1)
+
+        @pytest.mark.cms_sandbox(faults=[Fault(status=503)], keywords=5)
+        @pytest.mark.cms_client(retry=cmsapi.RetryPolicy(max_attempts=1))
+        async def test_nearest(cms_client, cms_sandbox):
+            assert len(cms_sandbox.keyword_ids) == 5
+            with pytest.raises(cmsapi.ServiceUnavailableError):
+                await cms_client.me()
+
+        def test_plain(cms_sandbox):
+            assert cms_sandbox.keyword_ids
+        """
+    )
+    pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=3)
+
+
+def test_strict_mode_works_as_well(pytester: pytest.Pytester) -> None:
+    """In pytest-asyncio's strict mode, its default, the client is there too, and is closed at the end."""
+    pytester.makeini(STRICT)
+    pytester.makepyfile(
+        """
+        import pytest, cmsapi
+        seen = []
+
+        @pytest.mark.asyncio
+        @pytest.mark.virtual_time
+        async def test_me(cms_client):
+            seen.append(cms_client)
+            await cms_client.me()
+
+        @pytest.mark.asyncio
+        async def test_closed():
+            with pytest.raises(cmsapi.ClientClosedError, match="closed"):
+                await seen[0].me()
+        """
+    )
+    pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
+
+
+def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pytester) -> None:
+    """A test that would wait for an hour fails at once instead."""
+    pytester.makeini(AUTO)
+    pytester.makepyfile(
+        """
+        import asyncio, pytest
+
+        @pytest.mark.virtual_time
+        async def test_an_hour():
+            await asyncio.sleep(3600)
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:looptime_plugin")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*virtual_time needs looptime and pytest-asyncio: install cmsapi*"])
+
+
+def test_settings_are_given_by_name(pytester: pytest.Pytester) -> None:
+    """A marker with a bare value says so."""
+    pytester.makeini(STRICT)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.cms_sandbox(40)
+        def test_bare(cms_sandbox):
+            pass
+        """
+    )
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*cms_sandbox takes settings by name, not 40.*"])
+
+
+def test_it_costs_nothing_and_breaks_nothing_where_it_is_not_used(pytester: pytest.Pytester) -> None:
+    """Without pytest-asyncio and looptime a run with the plugin passes and has loaded nothing of the package."""
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_other_things():
+            loaded = {name for name in sys.modules if name.startswith("cmsapi")}
+            assert loaded == {"cmsapi", "cmsapi._version", "cmsapi.testing", "cmsapi.testing.plugin"}
+            assert not {"aiohttp", "attrs", "cattrs", "anyio.pytest_plugin"} & set(sys.modules)
+        """
+    )
+    absent = [word for name in ("asyncio", "looptime_plugin", "looptime_chronometers", "looptime_timeproxies", "anyio",
+              "aiohttp", "hypothesispytest", "schemathesis") for word in ("-p", f"no:{name}")]  # fmt: skip
+    pytester.runpytest_subprocess(*absent).assert_outcomes(passed=1)
+
+
+def test_the_package_does_not_load_it() -> None:
+    """`import cmsapi` and a client load neither pytest nor the plugin."""
+    script = (
+        "import sys, cmsapi; cmsapi.Client('sk_1', base_url='https://x.example.com')\n"
+        "sys.exit(any(name.startswith(('cmsapi.testing', 'pytest', '_pytest')) for name in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
