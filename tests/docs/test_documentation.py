@@ -14,6 +14,7 @@ import pytest
 
 import cmsapi
 import cmsapi.sandbox
+import cmsapi.testing
 from cmsapi.sandbox import Sandbox
 
 from .running import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
@@ -66,6 +67,7 @@ def test_the_reference_has_every_public_name() -> None:
     described = set(re.findall(r"^\.\. (?:auto\w+|py:data):: (cmsapi[\w.]*)", text, re.MULTILINE))
     public = {f"cmsapi.{name}" for name in cmsapi.__all__ if name != "__version__"}
     public |= {f"cmsapi.sandbox.{name}" for name in cmsapi.sandbox.__all__}
+    public |= {f"cmsapi.testing.{name}" for name in set(cmsapi.testing.__all__) - set(cmsapi.sandbox.__all__)}
     assert set() == public - described
 
 
