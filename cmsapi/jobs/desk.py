@@ -25,7 +25,8 @@ from cmsapi.errors import (
     JobSupersededError,
     StateError,
 )
-from cmsapi.instrumentation import Hooks, JobObserved, JobReleased, JobWatched
+from cmsapi.instrumentation import Hooks
+from cmsapi.jobs import telling
 from cmsapi.jobs.endings import doubt_limit, failed, superseded, undecidable, unreadable, vanished
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.failures import Failures, Sequel
@@ -127,8 +128,7 @@ class Desk:
         if job not in self._wanted:
             context = self._wanted[job] = contextvars.copy_context()
             if self.hooks.listening:
-                told = JobWatched(kind=job.kind.value, target=job.target, id=job.id, elapsed=job._elapsed())
-                context.run(self.hooks, told)
+                context.run(self.hooks, telling.watched(job))
         self._take_up(job)
 
     def unwant(self, job: Job[Any]) -> None:
@@ -136,7 +136,7 @@ class Desk:
         if job._wanted:
             return
         if self._wanted.pop(job, None) is not None and self.hooks.listening:
-            self._tell_release(job)
+            self.hooks(telling.released(job))
         if job._watch is not None:
             self.pacer.drop(job._watch)
 
@@ -367,7 +367,7 @@ class Desk:
         job._phase, job._state = judgement.phase, judgement.state
         job._observed_at = now
         job._polls += 1
-        self._tell(job)
+        self.hooks(telling.observed(job))
         job._tell(Observed(job.status, changed))
 
     def _note_failure(self, job: Job[Any], error: Exception) -> None:
@@ -375,7 +375,7 @@ class Desk:
         job._polls += 1
         if job._watch is not None:
             self.pacer.failed(job._watch, refused=isinstance(error, APIError) and error.status < 500)
-        self._tell(job, error)
+        self.hooks(telling.observed(job, error))
         job._tell(LookFailed(job.status, error))
         sequel = failures.weigh(error, STRATEGIES[job.kind].operation, self.time(), patience)
         if failures.looks == WORRYING_LOOKS:
@@ -399,32 +399,6 @@ class Desk:
         except ClientClosedError:
             return True
         return False
-
-    def _tell(self, job: Job[Any], error: Exception | None = None) -> None:
-        self.hooks(
-            JobObserved(
-                kind=job.kind.value,
-                target=job.target,
-                phase=job._phase.value,
-                state=job._state,
-                polls=job._polls,
-                error=type(error).__name__ if error else None,
-            )
-        )
-
-    def _tell_release(self, job: Job[Any]) -> None:
-        self.hooks(
-            JobReleased(
-                kind=job.kind.value,
-                target=job.target,
-                id=job.id,
-                phase=job._phase.value,
-                over=job.done,
-                polls=job._polls,
-                elapsed=job._elapsed(),
-                error=type(job._error).__name__ if job._error is not None else None,
-            )
-        )
 
     def _conclude(self, job: Job[Any], judgement: Judgement, result: Any) -> None:
         if job in self._deciding:

@@ -67,6 +67,26 @@ def test_strict_mode_works_as_well(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
 
 
+def test_the_plugin_of_anyio_will_do(pytester: pytest.Pytester) -> None:
+    """Without pytest-asyncio, anyio's plugin runs the client."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        @pytest.mark.anyio
+        async def test_me(cms_client):
+            assert (await cms_client.me()).first_name == "Ada"
+        """
+    )
+    absent = ("asyncio", "looptime_plugin", "looptime_chronometers", "looptime_timeproxies")
+    words = [word for name in absent for word in ("-p", f"no:{name}")]
+    pytester.runpytest_inprocess(*words).assert_outcomes(passed=1)
+
+
 def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pytester) -> None:
     """A test that would wait for an hour fails at once instead."""
     pytester.makeini(AUTO)
