@@ -2,7 +2,7 @@
 
 A hook like any other: it turns events into one span a call, with its repeats and waits as events of the span, and one
 span a job, under which its looks are. Begins are told by the clock of the machine, lengths by that of the event loop.
-Neither holds a key, a query, a body or an address of a resource, because events hold none.
+Neither holds a key, a query or a body, because events hold none; identifiers are in spans of jobs only.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ class OpenTelemetry:
     def _begin_call(self, event: CallStarted) -> None:
         server = _server(event.base_url)
         begun: _Attributes = {"http.request.method": event.method, **server, "cmsapi.operation": event.operation}
-        call = self._open(f"{event.method} {event.path}", trace.SpanKind.CLIENT, begun, server)
+        # A path of `client.request` is no template: it would make a name for each resource.
+        name = event.method if event.operation == "request" else f"{event.method} {event.path}"
+        call = self._open(name, trace.SpanKind.CLIENT, begun, server)
         call.token = context.attach(trace.set_span_in_context(call.span))
         self._calls[asyncio.current_task()] = call
         self._meters.waiting.add(1, server)
@@ -205,7 +207,7 @@ class _Meters:
         self.waiting = meter.create_up_down_counter(
             "cmsapi.calls.waiting", "{call}", "Calls that wait for the request limit or for their next attempt."
         )
-        self.retries = meter.create_counter("cmsapi.retries", "{request}", "Requests that were repeated.")
+        self.retries = meter.create_counter("cmsapi.retries", "{request}", "Repeats that were scheduled.")
         self.jobs = meter.create_up_down_counter("cmsapi.jobs.watched", "{job}", "Jobs that somebody waits for.")
         self.job_duration = meter.create_histogram(
             "cmsapi.job.duration",

@@ -1,7 +1,7 @@
 """Events as frozen data, and the one-method protocol of those who want to hear of them.
 
-No event holds a key, a body or a query; paths are templates. `CallStarted`, `RequestStarted`, `CallFinished`,
-`JobWatched` and `JobReleased` are told only where a client has hooks of its user's.
+No event holds a key, a body or a query; paths are templates, but for those given to `client.request`. `CallStarted`,
+`RequestStarted`, `CallFinished`, `JobWatched` and `JobReleased` are told only where a user gave a client hooks.
 """
 
 from __future__ import annotations

@@ -69,6 +69,15 @@ async def test_an_error_is_the_status_of_its_span(otel: Exported) -> None:
     )
 
 
+async def test_a_free_request_has_no_name_of_its_own(otel: Exported) -> None:
+    """What has no template is named by its method, so that names stay few."""
+    box = Sandbox()
+    async with client_of(box, otel) as client:
+        await client.request("GET", f"/v1/keywords/{box.keyword_ids[0]}")
+    (span,) = otel.spans
+    assert (span.name, (span.attributes or {})["cmsapi.operation"]) == ("GET", "request")
+
+
 async def test_spans_hang_together(otel: Exported) -> None:
     """A call and a job belong to the span around them, looks to their job, and what is logged in a call to its span."""
     box = Sandbox(durations=Fixed(30))

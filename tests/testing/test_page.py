@@ -24,6 +24,7 @@ def test_the_project_of_the_page_passes_its_tests(pytester: pytest.Pytester) -> 
         "test_weather.py",
         "test_answers.py",
     ]
+    assert len(files) == len(re.findall(r"^```(?:py|toml)$", PAGE, re.MULTILINE))
     for name, text in files:
         (pytester.path / name).write_text(text)
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:cacheprovider", "--durations=6")
