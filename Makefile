@@ -1,5 +1,5 @@
 # One command on a machine that has only Python 3.11 or later: `make demo`, `make test`.
-# Everything is installed into .venv; nothing else on the machine is touched.
+# Everything is installed into .venv; nothing else on the machine is touched, but by `make test-browser`.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit coverage crash format docs bench figures chaos clean
+.PHONY: help demo sandbox test check unit coverage test-browser crash format docs bench figures chaos clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -37,6 +37,12 @@ unit: $(READY) ## Run the tests
 # Measuring makes the tests nearly twice as slow.
 coverage: $(READY) ## Run the tests and measure which branches of the SDK they take
 	$(BIN)/pytest -n 3 --cov --cov-report=term
+
+test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and install one where there is none
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
+	|| $(BIN)/playwright install chromium
+	$(BIN)/pytest tests/browser
 
 crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
 	$(BIN)/python -m tests.crash $(SEEDS)

@@ -9,6 +9,8 @@ import attrs
 from cmsapi.sandbox.answers import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cmsapi.sandbox.limits import Window
     from cmsapi.sandbox.records import User
 
@@ -37,6 +39,9 @@ class Keys:
 
     def __getitem__(self, text: str) -> Key:
         return self._keys[text]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys.values())
 
     def label(self, authorization: str | None) -> str:
         """Name the key of a header for the ledger, never showing it."""

@@ -1,4 +1,4 @@
-"""The sandbox on a socket: aiohttp in front of the same exchange."""
+"""The sandbox on a socket: aiohttp in front of the same exchange, and of the page."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from cmsapi.sandbox.exchange import Exchange
+    from cmsapi.sandbox.page.site import Site
 
 LARGEST_BODY = 64 * 1024 * 1024
 CLOSING_TIME = 1.0
 
 
 @asynccontextmanager
-async def served(exchange: Exchange, host: str, port: int) -> AsyncIterator[int]:
+async def served(exchange: Exchange, site: Site, host: str, port: int) -> AsyncIterator[int]:
     """Serve while the context is open, and yield the port.
 
     Args:
         exchange: What answers.
+        site: The page beside it.
         host: Address to listen on.
         port: Port to listen on; 0 for any that is free.
     """
 
     async def respond(request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        answer = await exchange.answer(request.method, request.raw_path, request.headers, body)
+        own = await site.answer(request.method, request.raw_path, request.headers, body)
+        answer = own or await exchange.answer(request.method, request.raw_path, request.headers, body)
         if answer is None:
             if request.transport is not None:
                 request.transport.abort()

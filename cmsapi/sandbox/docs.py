@@ -1,4 +1,7 @@
-"""The page for people: every operation and the rules that hold for all of them, without a script or a foreign host."""
+"""The page for people: every operation and the rules that hold for all of them, as a table without any script.
+
+On a socket a script of the sandbox's own makes a reference of it that can send requests.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +14,42 @@ from cmsapi.sandbox.routes import ROUTES, Route
 
 _PAGE = Template("""<!doctype html>
 <html lang="en">
+<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Content Marketing Service API</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-td, th { border-bottom: 1px solid #ddd; padding: .3rem .6rem; text-align: left; vertical-align: top; }
-code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
-</style>
-<h1>Content Marketing Service API</h1>
-<p>Version 1.0.0, served by a sandbox. The machine-readable description is at <a href="/openapi.json">/openapi.json</a>.
-<ul>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/_sandbox/page.css">
+<script type="module" src="/_sandbox/reference.js"></script>
+</head>
+<body>
+<a class="skip" href="#operations">Skip to the operations</a>
+<header class="top">
+  <h1>Sandbox</h1>
+  <nav aria-label="Pages"><a href="/">Live</a><a href="/docs" aria-current="page">Reference</a></nav>
+  <p class="quiet">version 1.0.0 · <a href="/openapi.json">openapi.json</a></p>
+</header>
+<p id="lost" class="lost" role="alert" hidden>The description at /openapi.json could not be read, so this is only a
+table. <a href="/docs">Try again</a></p>
+<div class="page">
+<h2>Content Marketing Service API</h2>
+<ul class="rules">
 <li>Every request carries <code>Authorization: Bearer sk_…</code>, except for <code>/health</code>,
 <code>/openapi.json</code> and <code>/docs</code>.</li>
 <li>20 requests in any second and 1,000 in any hour; beyond that 429 with <code>Retry-After</code>.</li>
 <li>Errors are <code>{"error": {"code": "…", "message": "…"}}</code>.</li>
 <li>Collections take <code>page</code> and <code>limit</code> (1 to 100, by default 25).</li>
 </ul>
+<main id="operations">
 <table>
 <thead><tr><th>Operation<th>What it does<th>Query<th>Body<th>Answer</thead>
 <tbody>
 $rows
 </tbody>
 </table>
+</main>
+</div>
+</body>
 </html>
 """)
 

@@ -136,13 +136,31 @@ class Weather:
     """
 
     def __init__(self, faults: Faults, seed: object) -> None:
+        self._seed = seed
         self._latency = faults.latency
         self._rules = [(rule, dice(seed, "fault", index)) for index, rule in enumerate(faults.rules)]
         self._left = [rule.times for rule in faults.rules]
+        self._added = len(self._rules)
         self._delays = dice(seed, "latency")
         self._steps = list(faults.clock_steps)
         self._began: float | None = None
         self.struck: Counter[str] = Counter()
+
+    @property
+    def rules(self) -> list[tuple[Fault, int | None]]:
+        """The faults that may still strike, each with how many requests it will break; None for all that match."""
+        return [(rule, left) for (rule, _), left in zip(self._rules, self._left, strict=True) if left != 0]
+
+    def add(self, rule: Fault) -> None:
+        """Let a fault strike from now on, before those that are there."""
+        self._rules.insert(0, (rule, dice(self._seed, "fault", self._added)))
+        self._left.insert(0, rule.times)
+        self._added += 1
+
+    def clear(self) -> None:
+        """Let no fault strike from now on; delays and steps of the clock stay."""
+        self._rules.clear()
+        self._left.clear()
 
     def delay(self) -> float:
         """Draw the seconds of one way."""

@@ -39,6 +39,7 @@ class Job:
         outcome: `success` or `failed`; a successful generation shows `review`.
         purchase: The credit it costs, if any.
         done: Whether its end has taken effect.
+        dropped: Whether it ended without effect, because its target was deleted or given to another job.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Job:
     outcome: str
     purchase: Purchase | None = None
     done: bool = False
+    dropped: bool = False
 
     @property
     def duration(self) -> float:
@@ -123,6 +125,7 @@ class Jobs:
         """Let the job on a target end without effect, and return it."""
         job = self.running.get(target_id)
         if job is not None:
+            job.dropped = True
             self._close(job)
         return job
 

@@ -7,6 +7,7 @@ than a second. Nothing is scanned.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 
@@ -42,19 +43,18 @@ class Window:
         limits: The limits to hold.
     """
 
-    __slots__ = ("_limits", "_log")
+    __slots__ = ("_log", "limits")
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits: Limits = limits
         # Without an hourly limit the log need not reach back further than the burst.
         shortest = limits.per_second if limits.per_hour >= UNLIMITED else None
         self._log: deque[float] = deque(maxlen=0 if shortest is not None and shortest >= UNLIMITED else shortest)
 
     def wait(self, at: float) -> float:
         """Return the seconds until an arrival is admitted: 0 when it is admitted now."""
-        log, limits = self._log, self._limits
-        while log and log[0] + HOUR <= at:
-            log.popleft()
+        log, limits = self._log, self.limits
+        self._forget(at)
         wait = 0.0
         if len(log) >= limits.per_hour:
             wait = log[-limits.per_hour] + HOUR - at
@@ -71,14 +71,25 @@ class Window:
         if self._log:
             self._log.pop()
 
+    def used(self, at: float) -> tuple[int, int]:
+        """Return how many arrivals count against the second and against the hour; 0 where there is no limit."""
+        self._forget(at)
+        second = sum(1 for _ in itertools.takewhile(lambda arrival: arrival + SECOND > at, reversed(self._log)))
+        return second, len(self._log) if self.limits.per_hour < UNLIMITED else 0
+
     def headers(self, at: float) -> dict[str, str]:
         """Describe the hour: its limit, what remains, seconds until the oldest request leaves (section 8, rule 2)."""
-        log, limit = self._log, self._limits.per_hour
+        log, limit = self._log, self.limits.per_hour
         return {
             "X-RateLimit-Limit": str(limit),
             "X-RateLimit-Remaining": str(max(0, limit - len(log))),
             "X-RateLimit-Reset": str(math.ceil(log[0] + HOUR - at) if log else 0),
         }
+
+    def _forget(self, at: float) -> None:
+        log = self._log
+        while log and log[0] + HOUR <= at:
+            log.popleft()
 
 
 def retry_after(wait: float) -> int:

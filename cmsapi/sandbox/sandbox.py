@@ -129,7 +129,7 @@ class Sandbox:
         await self.aclose()
 
     async def serve(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen on a socket as well, and return the new `base_url`.
+        """Listen on a socket as well, and return the new `base_url`; on loopback it is also a page to watch and use.
 
         Args:
             host: Address to listen on.
@@ -138,10 +138,12 @@ class Sandbox:
         Raises:
             OSError: The address is taken.
         """
-        from cmsapi.sandbox.app import served  # aiohttp is for those who serve
+        from cmsapi.sandbox.app import served  # aiohttp and the page are for those who serve
+        from cmsapi.sandbox.page.site import Site
 
         self._clock.follow_wall_clock()
-        port = await self._serving.enter_async_context(served(self._exchange, host, port))
+        site = Site(self, self._service, self._exchange.weather, host)
+        port = await self._serving.enter_async_context(served(self._exchange, site, host, port))
         self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         return self.base_url
 
@@ -226,6 +228,14 @@ class Sandbox:
         ):
             if balance is not None:
                 setattr(self.credits, name, balance)
+
+    def add_fault(self, fault: Fault) -> None:
+        """Let a fault strike from now on, before those that are there."""
+        self._exchange.weather.add(fault)
+
+    def clear_faults(self) -> None:
+        """Let no fault strike from now on; delays and steps of the clock stay."""
+        self._exchange.weather.clear()
 
     def revoke(self, api_key: str) -> None:
         """Revoke an API key: 401 from now on."""

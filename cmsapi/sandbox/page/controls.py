@@ -1,0 +1,98 @@
+"""The buttons of the page: each pulls a string of `Sandbox` that a program may pull as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cmsapi.sandbox import validation
+from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.faults import Fault
+from cmsapi.sandbox.schemas import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cmsapi.sandbox.sandbox import Sandbox
+
+Control = tuple["Callable[[Sandbox, dict[str, Any]], object]", Schema]
+
+FAULTS: Mapping[str, Mapping[str, Any]] = {
+    "503": {"status": 503},
+    "500 after": {"status": 500, "when": "after"},
+    "429": {"status": 429, "retry_after": 5},
+    "drop before": {"drop": True},
+    "drop after": {"drop": True, "when": "after"},
+    "slow": {"slow": 5.0},
+    "truncated": {"spoil": "truncated"},
+    "null status": {"spoil": "null status"},
+}
+
+
+def finish(sandbox: Sandbox, body: dict[str, Any]) -> None:
+    """End a job now."""
+    sandbox.finish(body["target_id"], "failed" if body["failed"] else "success")
+
+
+def decide(sandbox: Sandbox, body: dict[str, Any]) -> None:
+    """Let a colleague confirm or discard what is in review."""
+    decision = sandbox.confirm_elsewhere if body["confirm"] else sandbox.cancel_elsewhere
+    decision(body["target_id"])
+
+
+def credit(sandbox: Sandbox, body: dict[str, Any]) -> None:
+    """Set balances."""
+    sandbox.set_credits(**body)
+
+
+def fault(sandbox: Sandbox, body: dict[str, Any]) -> None:
+    """Break some of the requests to come."""
+    name = body["name"]
+    if name not in FAULTS:
+        raise Refusal(422, f"name: must be one of {', '.join(FAULTS)}")
+    if body["times"] is not None and body["times"] < 1:
+        raise Refusal(422, "times: must be at least 1, or null for every request")
+    sandbox.add_fault(Fault(match=body["match"], times=body["times"], **FAULTS[name]))
+
+
+def calm(sandbox: Sandbox, body: dict[str, Any]) -> None:
+    """Break no more requests."""
+    sandbox.clear_faults()
+
+
+def _body(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    return shape(required, optional=optional, additionalProperties=False)
+
+
+_CONTROLS: Mapping[str, Control] = {
+    "finish": (finish, _body({"target_id": FILLED, "failed": BOOLEAN})),
+    "decide": (decide, _body({"target_id": FILLED, "confirm": BOOLEAN})),
+    "credit": (credit, _body({}, dict.fromkeys(("analysis", "ai_writing", "content_ideas_searches"), COUNT))),
+    "fault": (fault, _body({"name": FILLED, "match": FILLED, "times": nullable(COUNT)})),
+    "calm": (calm, _body({})),
+}
+
+
+def press(sandbox: Sandbox, name: str, body: bytes) -> None:
+    """Press a button.
+
+    Args:
+        sandbox: Where.
+        name: Which.
+        body: What to do, as JSON.
+
+    Raises:
+        Refusal: There is no such button, or what it should do makes no sense, or it is too late for it.
+    """
+    if name not in _CONTROLS:
+        raise Refusal(404, f"{name}: no such button")
+    control, schema = _CONTROLS[name]
+    value = validation.parse(body)
+    validation.check(schema, value)
+    try:
+        control(sandbox, value)
+    except ValueError as error:
+        raise Refusal(422, str(error)) from None
+    except KeyError as error:
+        raise Refusal(404, f"{error.args[0]}: not there") from None
+    except LookupError as error:
+        raise Refusal(409, str(error)) from None

@@ -1,0 +1,268 @@
+// Draws the reference from /openapi.json and sends requests from it. A key lives in this script alone: it is in no
+// address, no text of the page and no storage. Without this script the page is a table.
+const EXAMPLES = "/_sandbox/examples";
+const OWN = "own";
+
+const main = document.getElementById("operations");
+let description = null;
+let examples = { keys: {}, values: {} };
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "class") made.className = value;
+    else if (value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+// Backticks are code.
+function prose(text) {
+  return text.split("`").map((part, place) => (place % 2 ? element("code", {}, part) : part));
+}
+
+// A long path breaks between its parts.
+function breakable(path) {
+  return path.split(/(?=\/)/).flatMap((part) => [element("wbr"), part]);
+}
+
+function resolve(thing) {
+  let found = thing;
+  while (found?.$ref) found = found.$ref.slice(2).split("/").reduce((inside, name) => inside[name], description);
+  return found ?? {};
+}
+
+function bare(schema) {
+  const found = resolve(schema);
+  return found.anyOf && !found.properties ? resolve(found.anyOf.find((each) => resolve(each).type !== "null")) : found;
+}
+
+function typeName(schema) {
+  const found = resolve(schema);
+  if (found.enum) return found.enum.map((each) => JSON.stringify(each)).join(" | ");
+  if (found.anyOf && !found.properties) return found.anyOf.map(typeName).join(" | ");
+  if (found.type === "array") return `list of ${typeName(found.items ?? {})}`;
+  const type = Array.isArray(found.type) ? found.type.join(" | ") : found.type ?? "any";
+  return found.format ? `${type} (${found.format})` : type;
+}
+
+function shape(schema, depth = 0) {
+  let found = bare(schema);
+  while (found.type === "array") found = bare(found.items);
+  if (!found.properties || depth > 3) return "";
+  const required = new Set(found.required ?? []);
+  return element("ul", { class: "shape" }, ...Object.entries(found.properties).map(([name, each]) =>
+    element("li", {}, element("code", {}, name), " ", element("span", { class: "quiet" }, typeName(each) + (required.has(name) ? "" : ", optional")), shape(each, depth + 1))));
+}
+
+function example(schema, name = "") {
+  const found = bare(schema);
+  if (examples.values[name]) return examples.values[name];
+  if (found.enum) return found.enum[0];
+  if (found.type === "object") {
+    const required = found.required ?? (found.anyOf ? found.anyOf[0].required : null) ?? [];
+    // Where one of several is wanted, the first of them.
+    const wanted = [...required, ...(found.oneOf?.[0]?.required ?? [])];
+    const known = found.properties ?? {};
+    return Object.fromEntries([...new Set(wanted)].filter((each) => known[each]).map((each) => [each, example(known[each], each)]));
+  }
+  if (found.type === "array") return [];
+  if (found.type === "boolean") return false;
+  if (found.type === "integer" || found.type === "number") return found.minimum ?? 1;
+  if (found.format === "date-time") return new Date(Date.now() + 7 * 864e5).toISOString();
+  if (found.pattern?.includes("http")) return "https://northwind.example/a-page";
+  return name === "html" ? "<p>Text.</p>" : name.endsWith("Code") ? "en" : `example ${name}`.trim();
+}
+
+function field(parameter, values) {
+  const found = bare(parameter.schema);
+  const id = `field-${Math.random().toString(36).slice(2)}`;
+  let input;
+  if (found.enum) {
+    input = element("select", { id, name: parameter.name }, ...(parameter.required ? [] : [element("option", { value: "" }, "any")]),
+      ...found.enum.map((word) => element("option", {}, word)));
+  } else {
+    input = element("input", { id, name: parameter.name, required: Boolean(parameter.required), autocomplete: "off", spellcheck: "false",
+      inputmode: found.type === "integer" ? "numeric" : "text", placeholder: found.default ?? (parameter.required ? "" : "optional") });
+    if (parameter.in === "path") input.value = values[parameter.name] ?? "";
+  }
+  return element("label", { for: id }, parameter.name, parameter.required ? "" : element("span", { class: "quiet" }, " optional"), input);
+}
+
+function target(path, form, parameters) {
+  const query = new URLSearchParams();
+  let address = path;
+  for (const { name, in: place } of parameters) {
+    const { value } = form.elements.namedItem(name);
+    if (place === "path") address = address.replace(`{${name}}`, encodeURIComponent(value));
+    else if (value) query.append(name, value);
+  }
+  return query.size ? `${address}?${query}` : address;
+}
+
+function curl(method, address, body, open) {
+  const parts = [`curl${method === "GET" ? "" : ` -X ${method}`} '${location.origin}${address.replaceAll("'", "%27")}'`];
+  if (!open) parts.push('-H "Authorization: Bearer $CMSAPI_API_KEY"');
+  if (body) parts.push("-H 'Content-Type: application/json'", `-d '${body.replaceAll("'", "'\\''")}'`);
+  return parts.join(" \\\n  ");
+}
+
+function key() {
+  const chosen = document.getElementById("who").value;
+  return chosen === OWN ? document.getElementById("own").value.trim() : examples.keys[chosen] ?? "";
+}
+
+async function send(method, address, body, open, place) {
+  const headers = {};
+  if (!open && key()) headers.Authorization = `Bearer ${key()}`;
+  if (body) headers["Content-Type"] = "application/json";
+  const began = performance.now();
+  try {
+    const answer = await fetch(address, { method, headers, body: body || undefined, credentials: "omit", cache: "no-store", redirect: "error" });
+    const text = await answer.text();
+    const took = Math.round(performance.now() - began);
+    const limits = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "Content-Type"]
+      .filter((name) => answer.headers.has(name)).map((name) => `${name}: ${answer.headers.get(name)}`);
+    let shown = text;
+    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* Not JSON: as it is. */ }
+    if (shown.length > 50_000) shown = `${shown.slice(0, 50_000)}\n… ${shown.length - 50_000} characters more`;
+    place.replaceChildren(
+      element("p", {}, element("span", { class: `word ${answer.ok ? "good" : "bad"}` }, `${answer.status} ${answer.statusText}`), ` after ${took} ms`),
+      element("pre", { tabindex: "0", "aria-label": "Headers" }, limits.join("\n")),
+      element("pre", { tabindex: "0", "aria-label": "Body" }, shown || "no body"));
+  } catch {
+    place.replaceChildren(element("p", {}, element("span", { class: "word bad" }, "No answer"),
+      " The connection broke: a fault, or the sandbox was stopped. Whether the request took effect is in the ledger."));
+  }
+}
+
+function body(operation) {
+  const wanted = operation.requestBody?.content?.["application/json"]?.schema;
+  if (!wanted) return null;
+  const text = JSON.stringify(example(wanted), null, 2);
+  const area = element("textarea", { name: "body", spellcheck: "false", rows: String(Math.min(12, text.split("\n").length + 1)) });
+  area.value = text;
+  return { wanted, area };
+}
+
+function fill(details, method, path, operation) {
+  const open = operation.security?.length === 0;
+  const parameters = operation.parameters ?? [];
+  const json = body(operation);
+  const [good] = Object.entries(operation.responses).filter(([status]) => status < 300);
+  const answers = good[1].content?.["application/json"]?.schema;
+  const form = element("form", {}, element("h3", {}, "Try it"), ...parameters.map((each) => field(each, examples.values)));
+  if (json) form.append(element("label", {}, "Body", json.area));
+  const again = () => { command.textContent = curl(method, target(path, form, parameters), json?.area.value.trim(), open); };
+  const button = element("button", { class: "main" }, "Send");
+  form.append(element("div", { class: "row" }, button));
+  const command = element("pre", { tabindex: "0", "aria-label": "The same with curl" });
+  form.append(command);
+  const place = element("div", { class: "answer", role: "status" });
+  form.addEventListener("input", again);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    await send(method, target(path, form, parameters), json?.area.value.trim(), open, place);
+    button.disabled = false;
+    button.focus();
+  });
+  again();
+  const known = element("div", {});
+  if (json) known.append(element("h3", {}, "Body"), shape(json.wanted));
+  known.append(element("h3", {}, `Answer ${good[0]}`), answers ? shape(answers) || element("p", { class: "quiet" }, typeName(answers)) : "");
+  const wrong = Object.entries(operation.responses).filter(([status]) => status >= 300)
+    .map(([status, response]) => `${status} ${resolve(response).description}`);
+  if (wrong.length) {
+    known.append(element("details", {}, element("summary", {}, "Errors"), element("ul", { class: "rules" }, ...wrong.map((each) => element("li", {}, each)))));
+  }
+  details.append(element("div", { class: "operation" }, form, known, place));
+}
+
+function draw(operations) {
+  const groups = new Map();
+  for (const one of operations) {
+    // The noun of the path, whatever it hangs under; what needs no key is about the service.
+    const nouns = one.path.split("/").slice(2).filter((part) => part && !part.startsWith("{"));
+    const noun = one.operation.security?.length === 0 ? "service" : nouns[0] === "workspaces" && nouns[1] && nouns[1] !== "users" ? nouns[1] : nouns[0];
+    const title = noun.charAt(0).toUpperCase() + noun.slice(1).replaceAll("-", " ");
+    groups.set(title, [...(groups.get(title) ?? []), one]);
+  }
+  const filter = element("input", { id: "filter", type: "search", placeholder: "Filter", "aria-label": "Filter the operations" });
+  const contents = element("nav", { "aria-label": "Operations" });
+  const list = element("div", {});
+  for (const [title, members] of groups) {
+    const section = element("section", { class: "group" }, element("h2", {}, title));
+    const links = element("ul", {});
+    for (const { method, path, operation } of members) {
+      const details = element("details", { class: "card", id: operation.operationId },
+        element("summary", {}, element("span", { class: `method ${method.toLowerCase()}` }, method), element("code", {}, ...breakable(path)),
+          element("span", { class: "what" }, ...prose(operation.summary))));
+      details.addEventListener("toggle", () => {
+        if (details.open && details.children.length === 1) fill(details, method, path, operation);
+      });
+      section.append(details);
+      links.append(element("li", {}, element("a", { href: `#${operation.operationId}` }, operation.operationId.replaceAll("_", " "))));
+    }
+    contents.append(element("h2", {}, title), links);
+    list.append(section);
+  }
+  filter.addEventListener("input", () => {
+    const wanted = filter.value.trim().toLowerCase();
+    for (const details of list.querySelectorAll("details.card")) {
+      details.hidden = !`${details.id} ${details.firstElementChild.textContent}`.toLowerCase().includes(wanted);
+    }
+    for (const section of list.children) section.hidden = !section.querySelector("details.card:not([hidden])");
+  });
+  const bar = keyBar();
+  main.replaceChildren(element("div", { class: "contents" }, filter, contents), element("div", {}, bar, list));
+  main.classList.add("reference");
+  openTarget();
+  window.addEventListener("hashchange", openTarget);
+}
+
+function keyBar() {
+  const names = Object.keys(examples.keys);
+  const options = [...names.map((name) => element("option", { value: name }, `the ${name} key`)),
+    element("option", { value: OWN }, names.length ? "another key" : "this key"), element("option", { value: "" }, "no key")];
+  const who = element("select", { id: "who" }, ...options);
+  const own = element("input", { id: "own", type: "password", autocomplete: "off", placeholder: "sk_…" });
+  const label = element("label", {}, "Key ", own);
+  label.hidden = names.length > 0;
+  who.addEventListener("change", () => { label.hidden = who.value !== OWN; });
+  const bar = element("form", { class: "key-bar" }, element("label", {}, "Send with ", who), label);
+  bar.addEventListener("submit", (event) => event.preventDefault());
+  return bar;
+}
+
+function openTarget() {
+  const details = document.getElementById(location.hash.slice(1));
+  if (details?.tagName === "DETAILS") {
+    details.open = true;
+    details.scrollIntoView();
+  }
+}
+
+async function begin() {
+  try {
+    const answer = await fetch("/openapi.json");
+    if (!answer.ok) throw new Error(String(answer.status));
+    description = await answer.json();
+  } catch {
+    // The table stays.
+    document.getElementById("lost").hidden = false;
+    return;
+  }
+  try {
+    const answer = await fetch(EXAMPLES);
+    if (answer.ok) examples = await answer.json();
+  } catch { /* Without them the fields are empty. */ }
+  const operations = [];
+  for (const [path, methods] of Object.entries(description.paths)) {
+    for (const [method, operation] of Object.entries(methods)) operations.push({ method: method.toUpperCase(), path, operation });
+  }
+  draw(operations);
+}
+
+begin();

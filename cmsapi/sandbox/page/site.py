@@ -1,0 +1,130 @@
+"""The paths of the page: `/`, its files, and what its script reads and presses below `/_sandbox/`."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from cmsapi.sandbox import answers
+from cmsapi.sandbox.answers import Answer, Refusal
+from cmsapi.sandbox.page import controls, guard
+from cmsapi.sandbox.page.overview import overview
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cmsapi.sandbox.faults import Weather
+    from cmsapi.sandbox.sandbox import Sandbox
+    from cmsapi.sandbox.service import Service
+
+_PREFIX = "/_sandbox/"
+_TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_FILES = frozenset({"live.html", "live.js", "page.css", "reference.js"})
+# Nothing from anywhere else, no frame around it, nothing kept.
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Site:
+    """Answer the requests of the page.
+
+    Args:
+        sandbox: Whose strings the buttons pull.
+        service: What is shown.
+        weather: The faults on the way to it.
+        host: Address that is listened on. The page exists on loopback only; elsewhere there are only the files that
+            the reference needs.
+    """
+
+    def __init__(self, sandbox: Sandbox, service: Service, weather: Weather, host: str) -> None:
+        self._sandbox = sandbox
+        self._service = service
+        self._weather = weather
+        self._alone = guard.is_loopback(host)
+        # A page that was open before sees that it talks to another sandbox now.
+        self._run = uuid.uuid4().hex
+        self._files: dict[str, bytes] = {}
+
+    async def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
+        """Return the answer, or None when the path belongs to the service.
+
+        Args:
+            method: HTTP method.
+            target: Path and query, percent-encoded.
+            headers: Request headers, looked up without regard to case.
+            body: Whole body.
+        """
+        path, _, query = target.partition("?")
+        if path != "/" and not path.startswith(_PREFIX):
+            return None
+        name = path.removeprefix(_PREFIX) if path != "/" else "live.html"
+        try:
+            answer = await self._answer(method, name, query, headers, body)
+        except Refusal as refusal:
+            answer = answers.error(refusal.status, refusal.message, refusal.headers)
+        answer.headers.update(_HEADERS)
+        return answer
+
+    async def _answer(self, method: str, name: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        if method == "GET" and name in _FILES and name != "live.html":
+            return await self._file(name)
+        if not self._alone:
+            raise Refusal(404, "the page is there only where the sandbox listens on loopback")
+        if method == "GET" and name == "live.html":
+            if refusal := guard.stranger(headers):
+                raise Refusal(403, refusal)
+            return await self._file(name)
+        if refusal := guard.intruder(method, headers):
+            raise Refusal(403, refusal)
+        if method == "POST":
+            controls.press(self._sandbox, name, body)
+            return answers.document(200, {})
+        if method != "GET":
+            raise Refusal(405, f"{method} is not allowed here", {"Allow": "GET, POST"})
+        if name == "state":
+            seen = parse_qs(query).get("seen", ["0"])[0]
+            known = int(seen) if seen.isdecimal() else 0
+            return answers.document(200, {"run": self._run, **overview(self._service, self._weather, known)})
+        if name == "examples":
+            return answers.document(200, self._examples())
+        raise Refusal(404, "no such path")
+
+    def _examples(self) -> dict[str, Any]:
+        """Say what a try of the reference can start with: keys, and an identifier for each name of a parameter."""
+        box = self._sandbox
+        return {
+            "keys": {"admin": box.api_key, "member": box.member_key, "revoked": box.revoked_key},
+            "values": {
+                "workspaceId": box.workspace_id,
+                **{
+                    name: ids[0]
+                    for name, ids in {
+                        "folderId": box.folder_ids,
+                        "contentId": box.content_ids,
+                        "pageId": box.page_ids,
+                        "keywordId": box.keyword_ids,
+                        "promptId": box.prompt_ids,
+                        "brandVoiceId": box.brand_voice_ids,
+                        "knowledgeDocumentId": box.knowledge_document_ids,
+                        "contentStatusId": box.content_status_ids,
+                        "assignedToId": box.user_ids,
+                    }.items()
+                    if ids
+                },
+            },
+        }
+
+    async def _file(self, name: str) -> Answer:
+        if name not in self._files:
+            file = resources.files("cmsapi.sandbox.page") / "files" / name
+            self._files[name] = await asyncio.to_thread(file.read_bytes)
+        return Answer(200, {"Content-Type": _TYPES[name.rpartition(".")[2]]}, self._files[name])
