@@ -13,8 +13,13 @@ author = "The cmsapi authors"
 copyright = "2026, the cmsapi authors"  # noqa: A001  the name that Sphinx reads
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-exclude_patterns = ["_build"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+exclude_patterns = ["_build", "jupyter_execute"]
+# The notebooks are kept without their outputs and run by every build, so that none can be stale.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
 html_theme = "furo"
 html_title = f"cmsapi {version}"
 html_show_sphinx = False

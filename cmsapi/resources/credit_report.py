@@ -90,28 +90,9 @@ class CreditReport:
         It belongs to no window and changes no global state: a notebook shows it, `savefig` writes it to a file. Drawing
         takes a moment, during which the event loop stands still; a service draws in a thread.
         """
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
+        from cmsapi.resources.credit_plot import draw
 
-        figure = Figure(figsize=(10, 6), layout="constrained")
-        grid = figure.add_gridspec(2, 2)
-        by_day = figure.add_subplot(grid[0, :])
-        locator = AutoDateLocator()  # type: ignore[no-untyped-call]  # nor have these
-        days: Any = list(self.by_day)
-        by_day.bar(days, list(self.by_day.values()))
-        by_day.xaxis.set_major_locator(locator)
-        by_day.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]  # nor have these
-        by_day.yaxis.set_major_locator(MaxNLocator(integer=True))
-        by_day.set(title=f"{self.total:,} credits", ylabel="credits a day")
-        for place, (title, counts) in enumerate([("by type", self.by_type), ("by workspace", self.by_workspace)]):
-            axes = figure.add_subplot(grid[1, place])
-            # Service text is no formula, whatever dollar signs it has.
-            axes.barh([name.replace("$", r"\$") for name in counts], list(counts.values()))
-            axes.invert_yaxis()
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-            axes.set(title=title)
-        return figure
+        return draw(self)
 
     def _most_first(self, key: Callable[[dict[str, Any]], str]) -> dict[str, int]:
         return dict(sorted(self._added(key).items(), key=lambda pair: (-pair[1], pair[0])))

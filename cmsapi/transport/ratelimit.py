@@ -71,7 +71,7 @@ class RateLimit:
     paused_for: float
 
     def _repr_html_(self) -> str:
-        return markup.record(self)
+        return markup.record(self, title="Rate limit")
 
 
 class Permit(Token):

@@ -79,6 +79,7 @@ async def test_everything_that_a_cell_may_end_with(sandbox: Sandbox, client: cms
         (client.jobs.statistics(), "2"),
         (client.jobs.show(), sandbox.keyword_ids[0]),
         (client.statistics, "requests"),
+        (client.rate_limit, "1000"),
         (await client.doctor(), "operations"),
         (await client.credit_usages.report(), "analysis"),
         (caught.value, NASTY),
