@@ -13,6 +13,8 @@ import attrs
 # Characters of a text that a cell shows, items of a list, and rows of a table.
 _LONGEST, _MOST, _ROWS = 400, 5, 200
 _LEFT = ' style="text-align:left;vertical-align:top"'
+# A token has no place to break, and is longer than any page is wide.
+_WRAPPED = ' style="text-align:left;vertical-align:top;overflow-wrap:anywhere"'
 # What tells one thing from another, in the order of what people like to read.
 _TELLING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")
 
@@ -33,7 +35,7 @@ def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> s
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
     """Write names and values, one pair a row."""
     rows = "".join(
-        f"<tr><th{_LEFT}>{text(name.replace('_', ' '))}</th><td{_LEFT}>{text(brief(value))}</td></tr>"
+        f"<tr><th{_LEFT}>{text(name.replace('_', ' '))}</th><td{_WRAPPED}>{text(brief(value))}</td></tr>"
         for name, value in pairs
     )
     return f"<table><caption>{text(title)}</caption>{rows}</table>"

@@ -93,6 +93,15 @@ def test_paths_of_the_drawing_exist() -> None:
             assert (ROOT / path).exists(), f"{_name(page)} names {path}"
 
 
+def test_paths_of_the_coverage_exist() -> None:
+    """Each module and test in the table of sections is there, below the folder that its column names."""
+    rows = re.findall(r"^\| \*\*.*$", (ROOT / "docs/interface-coverage.md").read_text(), re.MULTILINE)
+    assert len(rows) > 20
+    for row in rows:
+        for folder, cell in zip(("cmsapi", "cmsapi/sandbox", "tests"), row.split("|")[2:5], strict=True):
+            assert all((ROOT / folder / path).exists() for path in re.findall(r"`([^`]+)`", cell)), row
+
+
 def test_the_drawing_has_the_layers_of_the_contract() -> None:
     """The layers of the drawing are those that import-linter holds."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
