@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from cmsapi.errors import ArgumentError
 from cmsapi.sandbox import Sandbox, serve_forever
+from cmsapi.sandbox.page.guard import is_loopback
 
 
 async def sandbox(
@@ -29,6 +30,8 @@ async def sandbox(
         print(f"API key     {box.api_key}    (admin)")
         print(f"            {box.member_key}    (member)")
         print(f"workspace   {box.workspace_id}")
+        if is_loopback(host):
+            print(f"page        {base_url}/    (to watch it)")
         print(f"reference   {base_url}/docs")
         print("Ctrl-C stops it.", flush=True)
 
