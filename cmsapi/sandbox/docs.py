@@ -6,11 +6,22 @@ On a socket a script of the sandbox's own makes a reference of it that can send 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from html import escape
 from string import Template
 
 from cmsapi.sandbox.openapi import summary
 from cmsapi.sandbox.routes import ROUTES, Route
+
+# For everything that a browser shows: nothing from anywhere else, no frame around it, nothing kept.
+HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 _PAGE = Template("""<!doctype html>
 <html lang="en">

@@ -140,7 +140,7 @@ class Service:
             return answers.document(200, {"status": "ok"})
         if path == "/openapi.json":
             return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded())
-        return Answer(200, {"Content-Type": "text/html; charset=utf-8"}, docs.encoded())
+        return Answer(200, {"Content-Type": "text/html; charset=utf-8", **docs.HEADERS}, docs.encoded())
 
     def _permit(self, key: Key, name: str) -> None:
         if name in self.world.behaviour.admin_only and key.user.role != "Admin":

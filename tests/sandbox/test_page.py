@@ -155,6 +155,14 @@ async def test_what_it_shows(box: Sandbox, browser: aiohttp.ClientSession, clien
     assert len((await state(browser, seen=1))["ledger"]["entries"]) == 1
 
 
+async def test_no_frame_around_it(browser: aiohttp.ClientSession) -> None:
+    """Neither page can be put into a frame of another site, or loads anything from one."""
+    for path in ("/", "/docs"):
+        async with browser.get(path) as answer:
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
 async def test_without_limits_there_is_none_to_show() -> None:
     """A limit that does not exist is null, not a large number."""
     async with Sandbox(limits=Limits.unlimited()) as box, aiohttp.ClientSession(box.base_url) as browser:

@@ -38,7 +38,6 @@ def overview(service: Service, weather: Weather, seen: int = 0) -> dict[str, Any
     settle(world, at)
     first = min(len(ledger), max(seen, len(ledger) - MOST_ENTRIES))
     return {
-        "now": world.clock.moment(at),
         "keys": [_key(key, at) for key in service.keys if not key.revoked],
         "requests": len(ledger),
         "rate_limited": statistics.rate_limited,
@@ -59,7 +58,6 @@ def overview(service: Service, weather: Weather, seen: int = 0) -> dict[str, Any
                 {
                     "moment": world.clock.moment(entry.at),
                     "request": f"{entry.method} {entry.path}",
-                    "operation": entry.operation,
                     "key": entry.key,
                     "status": entry.status,
                     "outcome": entry.outcome,

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from cmsapi.sandbox import answers
+from cmsapi.sandbox import answers, docs
 from cmsapi.sandbox.answers import Answer, Refusal
 from cmsapi.sandbox.page import controls, guard
 from cmsapi.sandbox.page.overview import overview
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 _PREFIX = "/_sandbox/"
 _TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 _FILES = frozenset({"live.html", "live.js", "page.css", "reference.js"})
-# Nothing from anywhere else, no frame around it, nothing kept.
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 class Site:
@@ -71,7 +62,7 @@ class Site:
             answer = await self._answer(method, name, query, headers, body)
         except Refusal as refusal:
             answer = answers.error(refusal.status, refusal.message, refusal.headers)
-        answer.headers.update(_HEADERS)
+        answer.headers.update(docs.HEADERS)
         return answer
 
     async def _answer(self, method: str, name: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
