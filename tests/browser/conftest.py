@@ -25,8 +25,18 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(browser: Browser) -> AsyncIterator[Page]:
-    """A page that has seen nothing yet; what goes wrong in its scripts fails the test."""
+async def box() -> AsyncIterator[Sandbox]:
+    """A served sandbox whose jobs end only when told to."""
+    async with Sandbox(durations=Fixed(3600)) as box:
+        yield box
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, box: Sandbox) -> AsyncIterator[Page]:
+    """A page that has seen nothing yet; what goes wrong in its scripts fails the test.
+
+    It is closed before the sandbox is, which would otherwise wait for its connections.
+    """
     context = await browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(5000)
     page = await context.new_page()
@@ -35,13 +45,6 @@ async def page(browser: Browser) -> AsyncIterator[Page]:
     yield page
     await context.close()
     assert not mistakes
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def box() -> AsyncIterator[Sandbox]:
-    """A served sandbox whose jobs end only when told to."""
-    async with Sandbox(durations=Fixed(3600)) as box:
-        yield box
 
 
 @pytest_asyncio.fixture(loop_scope="session")
