@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,10 @@ from cmsapi.sandbox import Fixed, Sandbox
 
 
 @pytest.fixture(autouse=True)
-def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep launches where the commands of one test find them; files have tests of their own."""
+def in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep launches where the commands of one test find them, and what they write out of the working directory."""
     monkeypatch.setenv("CMSAPI_STATE", "memory:")
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
