@@ -31,7 +31,7 @@ client: cmsapi.Client
 
 def may_pass(error: BaseException) -> bool:
     """Tell whether a step is to be tried again: the network or the state failed, not the job."""
-    return isinstance(error, cmsapi.CMSError) and not isinstance(error, cmsapi.JobError)
+    return not isinstance(error, cmsapi.JobError)
 
 
 @DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=60, should_retry=may_pass)
@@ -66,7 +66,8 @@ async def work(name: str, **settings: Any) -> None:
         await DBOS.register_queue_async("analyses", worker_concurrency=50)
         print("ready", flush=True)
         await stop.wait()
-        await asyncio.to_thread(DBOS.destroy)
+        # What is not over by then is taken up by the next worker of this name.
+        await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=20)
 
 
 def analyse_all(occasion: str, keyword_ids: list[str]) -> None:

@@ -16,15 +16,18 @@ EXAMPLE = "examples/dbos_worker.py"
 WORKER = ("-m", "tests.workers.quick", "dbos")
 
 
-async def test_a_killed_worker_that_is_started_again(tmp_path: Path) -> None:
-    """On SQLite, a worker that is killed and started under its name goes on: 60 done, 60 paid, nothing refused."""
+async def test_workers_that_are_started_again(tmp_path: Path) -> None:
+    """On SQLite, one worker is killed and one is stopped; both come back: 60 done, 60 paid, nothing refused."""
     workflows, state = f"sqlite:///{tmp_path / 'workflows.db'}", f"sqlite:///{tmp_path / 'launches.db'}"
     async with box(60) as sandbox, Fleet(sandbox, WORKFLOWS=workflows, STATE=state) as fleet:
-        first, _ = await asyncio.gather(fleet.ready(*WORKER, "first"), fleet.ready(*WORKER, "second"))
+        first, second = await asyncio.gather(fleet.ready(*WORKER, "first"), fleet.ready(*WORKER, "second"))
         asking = await fleet.ready(EXAMPLE, "analyse", "tonight", *sandbox.keyword_ids)
         await until(lambda: len(sandbox.ledger.launches()) >= 20)
         await killed(first)
         await fleet.start(*WORKER, "first")
+        second.terminate()
+        assert await second.wait() == 0
+        await fleet.start(*WORKER, "second")
         judge(sandbox, await lines_of(asking))
 
 
