@@ -126,7 +126,7 @@ class RetryPolicy:
     cap: float = attrs.field(default=30.0, validator=_seconds())
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, cache_hash=True)
 class PollPolicy:
     """Say how often a waiting job is looked at (specification 8, rule 5).
 

@@ -124,6 +124,7 @@ class Row:
         group: Share of the price.
         gap: Seconds to wait.
         watches: The jobs.
+        queued: When the timetable will ask whether it is due.
     """
 
     key: LoadKey
@@ -131,6 +132,7 @@ class Row:
     group: int
     gap: float
     watches: OrderedDict[Watch, None] = attrs.field(factory=OrderedDict)
+    queued: float = math.inf
 
     @property
     def due(self) -> float:
@@ -156,9 +158,12 @@ class Timetable:
     def __init__(self, gap: Callable[[LoadKey, int, int], float]) -> None:
         self._gap = gap
         self._rows: dict[tuple[LoadKey, int, int], Row] = {}
+        # For each row a time that is not later than its first job; looked up anew when it is reached.
+        self._queue: list[tuple[float, int, Row]] = []
         self._own: list[tuple[float, int, Watch]] = []
-        # Jobs with a time of their own that stand in no row.
-        self._apart: set[Watch] = set()
+        # Jobs with a time of their own that stand in no row, each with the step under which it is counted.
+        self._apart: dict[Watch, int] = {}
+        self._counts: dict[LoadKey, Counter[int]] = {}
         self._order = itertools.count()
 
     def line_up(self, watch: Watch) -> None:
@@ -169,19 +174,22 @@ class Timetable:
             row = self._rows[key] = Row(*key, gap=self._gap(*key))
         row.add(watch)
         watch.row = row
-        self._apart.discard(watch)
+        if (due := row.due) < row.queued:
+            self._ask_at(row, due)
+        self._rejoin(watch)
 
     def set(self, watch: Watch, due: float, why: str) -> None:
         """Give a job a time of its own, also besides a row."""
         watch.due, watch.why = due, why
         heapq.heappush(self._own, (due, next(self._order), watch))
-        if watch.row is None:
-            self._apart.add(watch)
+        if watch.row is None and watch not in self._apart:
+            self._apart[watch] = watch.known
+            self._counts.setdefault(watch.key, Counter())[watch.known] += 1
 
     def remove(self, watch: Watch) -> None:
         """Take a job out."""
         watch.due = None
-        self._apart.discard(watch)
+        self._rejoin(watch)
         row = watch.row
         if row is not None:
             watch.row = None
@@ -191,12 +199,14 @@ class Timetable:
 
     def replan(self) -> None:
         """Ask for all gaps again."""
+        self._queue.clear()
         for key, row in self._rows.items():
             row.gap = self._gap(*key)
+            self._ask_at(row, row.due)
 
     def earliest(self) -> float:
         """Return when something is due next, infinity when nothing is."""
-        return min([self._earliest_own(), *(row.due for row in self._rows.values())])
+        return min(self._earliest_own(), self._earliest_row())
 
     def take(self, now: float, room: float = math.inf) -> list[Watch]:
         """Take out jobs that are due, first those that are due for longest.
@@ -231,8 +241,9 @@ class Timetable:
         counts: dict[LoadKey, Counter[int]] = {}
         for row in self._rows.values():
             counts.setdefault(row.key, Counter())[row.step] += len(row.watches)
-        for watch in self._apart:
-            counts.setdefault(watch.key, Counter())[watch.known] += 1
+        for key, apart in self._counts.items():
+            if apart:
+                counts.setdefault(key, Counter()).update(apart)
         return counts
 
     def watches(self) -> Iterator[Watch]:
@@ -240,6 +251,32 @@ class Timetable:
         for row in self._rows.values():
             yield from row.watches
         yield from self._apart
+
+    def _rejoin(self, watch: Watch) -> None:
+        """Count a job that stood apart there no more."""
+        counted = self._apart.pop(watch, None)
+        if counted is not None:
+            counts = self._counts[watch.key]
+            counts[counted] -= 1
+            if not counts[counted]:
+                del counts[counted]
+
+    def _ask_at(self, row: Row, when: float) -> None:
+        row.queued = when
+        heapq.heappush(self._queue, (when, next(self._order), row))
+
+    def _earliest_row(self) -> float:
+        queue = self._queue
+        while queue:
+            when, _, row = queue[0]
+            due = row.due
+            if when == row.queued == due:
+                return due
+            heapq.heappop(queue)
+            # Its first job has left since, or all of them have, or there is an earlier entry.
+            if when == row.queued and row.watches:
+                self._ask_at(row, due)
+        return math.inf
 
     def _earliest_own(self) -> float:
         own = self._own

@@ -1,0 +1,205 @@
+"""Ways to wait for many jobs at once: a task each, and this package.
+
+Looking at a job costs the service a request and the client what `overhead` shows. Here a look of the others is a number
+that grows by one, and so is it where only the schedule is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Collection
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import attrs
+
+import cmsapi
+from cmsapi.config import PollPolicy
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.timetable import Listing, Watch
+from cmsapi.models.model import Model
+from cmsapi.state.windows import Windows
+from cmsapi.transport.ratelimit import RateLimiter
+
+SHORTEST, LONGEST = 5.0, 10.0
+# Nobody waits as long, but each job has a limit.
+_PATIENCE = 3600.0
+_IDS = tuple(f"kw_{number:016x}" for number in range(100_000))
+
+
+async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    # What is cancelled wakes in the next round of the loop and is over in the one after it.
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert all(task.done() for task in tasks)
+
+
+class Bare:
+    """Have a task await each of as many futures, and look at nothing: what the awaiters alone take."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def begin(self, jobs: int) -> None:
+        """Begin to wait for so many futures."""
+        self._tasks = [asyncio.create_task(self._wait()) for _ in range(jobs)]
+        await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        """Stop waiting."""
+        await _cancel(self._tasks)
+
+    async def _wait(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+class Tasks:
+    """Have a task look at each job every 5 to 10 s."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def begin(self, jobs: int) -> None:
+        """Begin to wait for so many jobs."""
+        self._tasks = [asyncio.create_task(self._wait(_IDS[number])) for number in range(jobs)]
+        await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        """Stop waiting."""
+        await _cancel(self._tasks)
+
+    async def _wait(self, job_id: str) -> None:
+        await self._look(job_id)
+
+    async def _look(self, job_id: str) -> None:
+        while True:
+            await asyncio.sleep(random.uniform(SHORTEST, LONGEST))
+            self.looks += 1
+
+
+class Scopes(Tasks):
+    """The same with anyio, within a limit of time."""
+
+    async def begin(self, jobs: int) -> None:
+        """Begin to wait for so many jobs."""
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        for number in range(jobs):
+            self._group.start_soon(self._wait, _IDS[number])
+        await anyio.lowlevel.checkpoint()
+
+    async def end(self) -> None:
+        """Stop waiting."""
+        self._group.cancel_scope.cancel()
+        await self._group.__aexit__(None, None, None)
+
+    async def _wait(self, job_id: str) -> None:
+        with anyio.fail_after(_PATIENCE):
+            await self._look(job_id)
+
+    async def _look(self, job_id: str) -> None:
+        while True:
+            await anyio.sleep(random.uniform(SHORTEST, LONGEST))
+            self.looks += 1
+
+
+class Running:
+    """Answer at once that the job is running."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Answer one look."""
+        self.looks += 1
+        keyword_id = request.url.rpartition("/")[2]
+        return cmsapi.Response(200, cmsapi.Headers(), b'{"id":"%s","analysisStatus":"PENDING"}' % keyword_id.encode())
+
+
+class Jobs:
+    """Wait for jobs of a client, a task awaiting each; looks go as fast as the service lets them."""
+
+    def __init__(self) -> None:
+        self._service = Running()
+        self._client = cmsapi.Client("sk_benchmark", base_url="https://api.example.com", transport=self._service)
+        self._waiters: list[asyncio.Task[Any]] = []
+
+    @property
+    def looks(self) -> int:
+        """How many jobs were looked at."""
+        return self._service.looks
+
+    async def begin(self, jobs: int) -> None:
+        """Begin to wait for so many jobs."""
+        watch = self._client.jobs.watch
+        self._waiters = [asyncio.create_task(watch("keyword_analysis", _IDS[number]).wait()) for number in range(jobs)]
+        await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        """Stop waiting."""
+        await _cancel(self._waiters)
+
+
+@attrs.define(eq=False)
+class _Subject:
+    """Find a job running as soon as it is looked at."""
+
+    schedule: Schedule
+    hooks = cmsapi.instrumentation.Hooks()
+    watch: Watch | None = None
+
+    def look(self) -> None:
+        self.schedule.looks += 1
+        assert self.watch is not None
+        asyncio.get_running_loop().call_soon(self.schedule.pacer.saw_running, self.watch)
+
+    def show(self, document: Model, sent_at: float) -> None:
+        raise NotImplementedError
+
+    def read_page(self, listing: Listing) -> None:
+        raise NotImplementedError
+
+
+class Schedule:
+    """Have the schedule of this package alone look at jobs every 5 to 10 s, as a service without limits lets it."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        limiter = RateLimiter(Windows(None, None))
+        self.pacer = Pacer(lambda: limiter, random.Random())
+        self._watches: list[Watch] = []
+
+    async def begin(self, jobs: int) -> None:
+        """Begin to look at so many jobs."""
+        policy, now = PollPolicy(), asyncio.get_running_loop().time()
+        for number in range(jobs):
+            subject = _Subject(self)
+            watch = self.pacer.watch(JobKind.KEYWORD_ANALYSIS, _IDS[number], policy, subject, now, launched=True)
+            subject.watch = watch
+            self._watches.append(watch)
+            self.pacer.add(watch)
+
+    async def end(self) -> None:
+        """Stop looking."""
+        for watch in self._watches:
+            self.pacer.drop(watch)
+
+
+BARE = "an asyncio task that awaits a future each"
+TASK, AGAIN, SCOPE = "an asyncio task each", "an asyncio task each, again (A/A)", "an anyio task each, fail_after"
+OURS, PACER = "cmsapi, as the service's limits let it", "cmsapi, its schedule alone, without limits"
+CONTESTANTS: dict[str, Callable[[], Any]] = {
+    TASK: Tasks,
+    AGAIN: Tasks,
+    SCOPE: Scopes,
+    BARE: Bare,
+    OURS: Jobs,
+    PACER: Schedule,
+}
