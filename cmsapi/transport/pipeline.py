@@ -6,6 +6,7 @@ One deadline spans all of it. Each attempt pays a token, and each token is ended
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -149,14 +150,14 @@ class Pipeline:
             )
 
     async def _in_time(self, call: _Call) -> Exchange:
-        scope = asyncio.timeout(self.timeouts.deadline)
+        scope = self.under_way.within(self.timeouts.deadline)
+        call.ends_at = scope.ends_at
         try:
-            async with scope:
-                call.ends_at = scope.when()
+            with scope:
                 self.under_way.enter(scope)
                 return await call.run()
         except TimeoutError as error:
-            if not scope.expired():
+            if not scope.expired:
                 raise
             raise call.cut_short() from without_frames(error)
         finally:
@@ -168,9 +169,9 @@ class Pipeline:
         Raises:
             TransportError: There was no whole answer.
         """
-        scope = asyncio.timeout(self.timeouts.request)
+        scope = self.under_way.within(self.timeouts.request)
         try:
-            async with scope:
+            with scope:
                 response = _checked(await self._through_transport(request, permit))
         except NotSentError:
             permit.unsent()
@@ -179,7 +180,7 @@ class Pipeline:
             # Cancelled or failed: the request counts as sent unless it is certain that it was not.
             unsent = self._tells and permit.stage == "taken"
             permit.unsent() if unsent else permit.lost()
-            if isinstance(error, TimeoutError) and scope.expired():
+            if isinstance(error, TimeoutError) and scope.expired:
                 raise self._timed_out(unsent) from without_frames(error)
             if isinstance(error, OSError):
                 raise OutcomeUnknownError(
@@ -216,7 +217,7 @@ class _Call:
         self.attempt = 0
         self.status: int | None = None
         self.in_doubt = False
-        self.ends_at: float | None = None
+        self.ends_at = math.inf
         self.sent_at = 0.0
         self.history: list[str] = []
 
@@ -295,7 +296,7 @@ class _Call:
         max_wait = self.pipeline.max_wait
         if max_wait is not None and retry_after is not None and retry_after > max_wait:
             return True
-        return self.ends_at is not None and asyncio.get_running_loop().time() + delay >= self.ends_at
+        return asyncio.get_running_loop().time() + delay >= self.ends_at
 
     def final(self, error: APIError | TransportError, outcome: Outcome, replay: Replay) -> CMSError:
         """Turn the last failure into what the caller gets."""
