@@ -22,6 +22,7 @@ M = TypeVar("M", bound=Model)
 
 LARGEST_PAGE = 100
 NO_PARAMETERS: Mapping[str, str] = {}
+_INTERACTIVE = Demand()
 
 
 class Witness(Protocol):
@@ -77,7 +78,9 @@ class Core:
         self.ensure_open()
         row = self.operations[operation]
         request = self.builder.build(row.method, expand(row.path, path), query, body)
-        exchange = await self.pipeline.send(row, request, demand or Demand(sent=tuple(body or ())))
+        if demand is None:
+            demand = Demand(sent=tuple(body)) if body else _INTERACTIVE
+        exchange = await self.pipeline.send(row, request, demand)
         if row.success and exchange.status not in row.success:
             self.converter.drift.note(DriftKind.STATUS, f"{operation} {exchange.status}")
         return exchange

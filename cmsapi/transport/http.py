@@ -9,7 +9,6 @@ import copy
 import ssl as ssl_module
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -86,6 +85,7 @@ class SessionTransport:
         self, timeouts: Timeouts, proxy: str | None, ssl: ssl_module.SSLContext | None, largest_answer: int | None
     ) -> None:
         import aiohttp
+        from yarl import URL
 
         self._largest = LARGEST_ANSWER if largest_answer is None else largest_answer
         if not isinstance(self._largest, int) or isinstance(self._largest, bool) or self._largest < 1:
@@ -95,7 +95,7 @@ class SessionTransport:
             raise ConfigError("ssl is an ssl.SSLContext; to trust a private authority, load it into a context.")
         if proxy is not None and not (isinstance(proxy, str) and proxy.startswith(("http://", "https://"))):
             raise ConfigError("proxy is the URL of a proxy, for example 'http://proxy.example.com:3128'.")
-        self._aiohttp = aiohttp
+        self._aiohttp, self._url = aiohttp, URL
         self._options: dict[str, Any] = {
             "allow_redirects": False,
             "raise_for_status": False,
@@ -123,24 +123,18 @@ class SessionTransport:
             ClientClosedError: The connections are closed.
             ConfigError: The session's or the environment's settings cannot go with the request.
         """
-        return await self._exchange(request, SimpleNamespace(departed=True), lambda: None)
+        return await self._exchange(request, _Departure(lambda: None, departed=True))
 
     async def aclose(self) -> None:
         """Send nothing any more; an own session is closed, a given one is not."""
         await self._pool.aclose()
 
-    async def _exchange(self, request: Request, flight: SimpleNamespace, departing: Callable[[], None]) -> Response:
-        from yarl import URL
-
-        def depart() -> None:
-            flight.departed = True
-            departing()
-
-        _departing.set(depart)
+    async def _exchange(self, request: Request, departure: _Departure) -> Response:
+        _departing.set(departure)
         try:
             async with self._pool.session().request(
                 request.method,
-                URL(request.url, encoded=True),
+                self._url(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
                 **self._options,
@@ -148,7 +142,7 @@ class SessionTransport:
                 body = await self._body(answer)
                 return Response(answer.status, Headers(iter(answer.headers.items())), body)
         except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
-            failure = self._failure(error, request, flight.departed)
+            failure = self._failure(error, request, departure.departed)
         except DecodeError:
             raise
         except ValueError as error:
@@ -229,7 +223,7 @@ class AiohttpTransport(SessionTransport):
 
     async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
         """Send a request, calling `departing` just before its first byte may leave; raises what `send` raises."""
-        return await self._exchange(request, SimpleNamespace(departed=False), departing)
+        return await self._exchange(request, _Departure(departing))
 
 
 class _Pool:
@@ -270,6 +264,20 @@ def without_frames(error: BaseException) -> BaseException:
         link.__traceback__ = None
         link = link.__cause__ or link.__context__
     return error
+
+
+class _Departure:
+    """Note when the bytes of a request may leave, and tell it."""
+
+    __slots__ = ("_tell", "departed")
+
+    def __init__(self, tell: Callable[[], None], *, departed: bool = False) -> None:
+        self._tell = tell
+        self.departed = departed
+
+    def __call__(self) -> None:
+        self.departed = True
+        self._tell()
 
 
 class _DroppedError(Exception):

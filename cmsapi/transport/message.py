@@ -6,7 +6,7 @@ connection, the sandbox in the same process or twenty lines of a user's test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 
 import attrs
 
@@ -23,11 +23,10 @@ class Headers(Mapping[str, str]):
     __slots__ = ("_values",)
 
     def __init__(self, items: Mapping[str, str] | Iterator[tuple[str, str]] = {}) -> None:  # noqa: B006 - read only
-        values: dict[str, str] = {}
-        for name, value in items.items() if isinstance(items, Mapping) else items:
-            key = name.lower()
-            values[key] = f"{values[key]}, {value}" if key in values else value
-        self._values = values
+        pairs = [(name.lower(), value) for name, value in (items.items() if isinstance(items, Mapping) else items)]
+        self._values: dict[str, str] = dict(pairs)
+        if len(self._values) < len(pairs):
+            self._values = _joined(pairs)
 
     def __getitem__(self, name: str) -> str:
         return self._values[name.lower()]
@@ -35,12 +34,23 @@ class Headers(Mapping[str, str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
+    def items(self) -> ItemsView[str, str]:
+        """Return names, in lower case, and values."""
+        return self._values.items()
+
     def __len__(self) -> int:
         return len(self._values)
 
     def __repr__(self) -> str:
         shown = {name: "***" if name in SECRET_HEADERS else value for name, value in self._values.items()}
         return f"Headers({shown!r})"
+
+
+def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        values[name] = f"{values[name]}, {value}" if name in values else value
+    return values
 
 
 def _headers(value: Mapping[str, str]) -> Headers:

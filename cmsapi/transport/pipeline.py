@@ -258,11 +258,12 @@ class _Call:
             await anyio.sleep(delay)
 
     async def once(self) -> Exchange:
-        pipeline, loop = self.pipeline, asyncio.get_running_loop()
-        asked = loop.time()
+        pipeline = self.pipeline
         limiter = pipeline.find_limiter()
+        time = limiter.time
+        asked = time()
         permit = await limiter.acquire(self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait)
-        began = self.sent_at = loop.time()
+        began = self.sent_at = time()
         self.attempt += 1
         if pipeline.hooks.listening:
             pipeline.hooks(RequestStarted(operation=self.operation.name, attempt=self.attempt, waited=began - asked))
@@ -271,9 +272,9 @@ class _Call:
         except BaseException as error:
             # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
             self.in_doubt = self.in_doubt or permit.stage == "lost"
-            self.tell(None, type(error).__name__, limiter, waited=began - asked, duration=loop.time() - began)
+            self.tell(None, type(error).__name__, limiter, waited=began - asked, duration=time() - began)
             raise
-        self.tell(response.status, None, limiter, waited=began - asked, duration=loop.time() - began)
+        self.tell(response.status, None, limiter, waited=began - asked, duration=time() - began)
         if not 200 <= response.status < 300:
             told = protocol.without_key(response, self.request)
             raise protocol.error_from(told, self.operation, attempts=self.attempt, sent=self.demand.sent)

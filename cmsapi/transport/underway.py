@@ -1,4 +1,4 @@
-"""The calls that a client and its twins have under way: each ends when its time is over, and all when the client closes.
+"""The calls that a client and its twins have under way: each ends with its time, and all when the client closes.
 
 `asyncio.timeout` sets a timer for each request, which costs as much as a fifth of the request itself, and next to none
 of them ever rings. Here one timer serves all scopes. It is set for the earliest end there was when it was set; when it
@@ -8,9 +8,10 @@ rings, it ends whose time is over and is set for the earliest end there is then,
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 
 class Scope:
@@ -26,15 +27,14 @@ class Scope:
     def __init__(self, under_way: UnderWay, seconds: float | None) -> None:
         self._under_way = under_way
         #: Loop time of its end, infinity without one.
-        self.ends_at: float = math.inf if seconds is None else asyncio.get_running_loop().time() + seconds
+        self.ends_at: float = math.inf if seconds is None else under_way.loop.time() + seconds
         #: Whether its time was over before it was left.
         self.expired: bool = False
 
     def __enter__(self) -> None:
-        task: asyncio.Task[Any] | None = asyncio.current_task()
-        assert task is not None
-        self._task = task
-        self._cancelling = task.cancelling()
+        # Asking for the running loop is a system call before Python 3.12.
+        self._task = cast("asyncio.Task[Any]", asyncio.current_task(self._under_way.loop))
+        self._cancelling = self._task.cancelling()
         self._under_way._watch(self)
 
     def __exit__(
@@ -52,9 +52,7 @@ class Scope:
 
 
 class UnderWay:
-    """Know the calls under way of a client and its twins."""
-
-    __slots__ = ("_calls", "_ended", "_rings_at", "_scopes", "_timer", "closing")
+    """Know the calls under way of a client and its twins, all of them on one loop."""
 
     def __init__(self) -> None:
         self.closing: bool = False
@@ -64,6 +62,11 @@ class UnderWay:
         self._scopes: set[Scope] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = math.inf
+
+    @functools.cached_property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of the first call."""
+        return asyncio.get_running_loop()
 
     def within(self, seconds: float | None) -> Scope:
         """Return a context that raises `TimeoutError` after so many seconds."""
@@ -100,7 +103,7 @@ class UnderWay:
         if self._timer is not None:
             self._timer.cancel()
         self._rings_at = when
-        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
+        self._timer = self.loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
         now, self._timer, self._rings_at = self._rings_at, None, math.inf
