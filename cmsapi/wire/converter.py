@@ -70,10 +70,12 @@ class Converter:
         if hook is None:
             hook = self._hooks[type_] = self._cattrs.get_structure_hook(type_)
         try:
-            return typing.cast("T", hook(document, type_))
+            model: T = hook(document, type_)
         except (_MismatchError, TypeError, ValueError):
             # Outside the handler, so that the error does not drag the signal and its frames along.
             pass
+        else:
+            return model
         for odd in self._oddities:
             odd.misfits.clear()
         raise mismatch(type_, document, path)
@@ -256,6 +258,9 @@ def _reading(field: Field) -> list[str]:
     """Return the lines that check the value in `<name>_` and put it into the model."""
     name, value, slot = field.name, f"{field.name}_", f"model.{field.name}"
     null = f"odd.null({value}, {field.wire!r}, absent)"
+    if field.nullable and field.promised:
+        # Nothing to note.
+        null = f"None if {value} is None else {null}"
     if field.required:
         return [f"if type({value}) is not str: raise Mismatch", f"{slot} = {value}"]
     if field.many:
@@ -265,7 +270,7 @@ def _reading(field: Field) -> list[str]:
     if field.type is Any:
         return [f"{slot} = {value}"]
     if is_model(field.type):
-        return [f"{slot} = read_{name}({value}) if {value} is not None else {null}"]
+        return [f"{slot} = read_{name}({value}) if {value} is not None else ({null})"]
     if is_open_enum(field.type):
         word = value if field.promised else f"{value} if type({value}) is str else None"
         return [f"{slot} = {name}_words.get({word}) or odd.word({value}, {field.wire!r}, absent)"]
@@ -280,4 +285,4 @@ def _reading(field: Field) -> list[str]:
         ]
     types = ("float", "int") if field.type is float else (field.type.__name__,)
     wrong = " and ".join(f"type({value}) is not {type_}" for type_ in types)
-    return [f"{slot} = {null} if {wrong} else {value}"]
+    return [f"{slot} = ({null}) if {wrong} else {value}"]
