@@ -7,12 +7,15 @@ are read: when `total` changes on the way, items may come twice or not at all, a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
-from typing import Generic, NoReturn, TypeVar, overload
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 import attrs
 
 from cmsapi import markup
+from cmsapi.arguments import within
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
@@ -58,6 +61,7 @@ class Paginator(Generic[T]):
     """Read a list page by page.
 
     `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
+    `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the one before is worked on.
 
     Args:
         fetch: Reads the page with a given number.
@@ -83,34 +87,72 @@ class Paginator(Generic[T]):
         """Refuse: each page is a request, and a request needs an `await`."""
         raise TypeError("A list of the service is read with `async for item in …`, or its first page with `await`.")
 
-    async def __aiter__(self) -> AsyncIterator[T]:
-        async for page in self.pages():
-            for item in page:
-                yield item
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self.items()
 
-    async def pages(self) -> AsyncIterator[Page[T]]:
-        """Read page after page; one request each.
+    async def items(self, *, prefetch: int = 0) -> AsyncGenerator[T, None]:
+        """Read item after item; `async for` over the paginator itself does that without prefetching.
+
+        Args:
+            prefetch: As for `pages`.
 
         Raises:
+            ArgumentError: `prefetch` is neither 0 nor 1.
             DecodeError: The service gives the same page again.
         """
+        async with contextlib.aclosing(self.pages(prefetch=prefetch)) as pages:
+            async for page in pages:
+                for item in page:
+                    yield item
+
+    async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[Page[T], None]:
+        """Read page after page; one request each.
+
+        Args:
+            prefetch: 1 asks for the next page while this one is worked on, so that two are held at the most. What goes
+                wrong with it is raised when it is its turn. Who stops early may have spent a request on a page that
+                nobody sees; `async with contextlib.aclosing(…)` ends that request before going on.
+
+        Raises:
+            ArgumentError: `prefetch` is neither 0 nor 1.
+            DecodeError: The service gives the same page again.
+        """
+        within("prefetch", prefetch, 0, 1)
         self.total_changed = False
         number, total = self._first, None
         items: tuple[T, ...] = ()
-        while True:
-            page = await self._fetch(number)
-            if items and page.items == items:
-                # A service that does not know `page` would otherwise be read for ever.
-                raise DecodeError(
-                    f"Expected page {number} of the list; the service seems to ignore `page`",
-                    excerpt=f"page {number - 1} again",
-                    operation=self._operation,
-                )
-            items = page.items
-            if total is not None and page.total is not None and page.total != total:
-                self.total_changed = True
-            total = page.total
-            yield page
-            if not page.has_more or not page.items:
-                return
-            number += 1
+        ahead: asyncio.Future[Page[T]] | None = None
+        try:
+            while True:
+                page = await (self._fetch(number) if ahead is None else ahead)
+                ahead = None
+                if items and page.items == items:
+                    # A service that does not know `page` would otherwise be read for ever.
+                    raise DecodeError(
+                        f"Expected page {number} of the list; the service seems to ignore `page`",
+                        excerpt=f"page {number - 1} again",
+                        operation=self._operation,
+                    )
+                items = page.items
+                if total is not None and page.total is not None and page.total != total:
+                    self.total_changed = True
+                total = page.total
+                more = page.has_more and bool(page.items)
+                number += 1
+                if more and prefetch:
+                    ahead = asyncio.ensure_future(self._fetch(number))
+                yield page
+                if not more:
+                    return
+        finally:
+            if ahead is not None:
+                await _ended(ahead)
+
+
+async def _ended(request: asyncio.Future[Any]) -> None:
+    """End a request that nobody needs any more."""
+    request.cancel()
+    await asyncio.wait([request])
+    if not request.cancelled():
+        # Looked at, or the loop would complain of an error that nobody has seen.
+        request.exception()

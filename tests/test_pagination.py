@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -132,3 +134,94 @@ async def test_a_page_that_comes_again_is_an_error() -> None:
         with pytest.raises(errors.DecodeError, match="page 2"):
             [user async for user in client.users.list(limit=2)]
     assert len(service.requests) == 2
+
+
+def three_pages(takes: float = 0.0) -> tuple[cmsapi.Client, Script]:
+    """Give a client whose service has three pages of two."""
+    pages = [page(["a", "b"], has_more=True), page(["c", "d"], has_more=True), page(["e"], has_more=False)]
+    service = Script(*pages, takes=takes)
+    return cmsapi.Client(KEY, base_url="https://pages.example.com", transport=service), service
+
+
+async def test_the_next_page_is_read_while_this_one_is_worked_on() -> None:
+    """With prefetch each page but the first is there when it is needed, and never more than one is asked for ahead."""
+    loop = asyncio.get_running_loop()
+    spent = {}
+    for prefetch in (0, 1):
+        client, service = three_pages(takes=1.0)
+        async with client:
+            began, asked = loop.time(), []
+            async for each in client.users.list(limit=2).pages(prefetch=prefetch):
+                await asyncio.sleep(5.0)
+                asked.append(len(service.requests) - each.number)
+            spent[prefetch] = loop.time() - began
+            assert asked == [prefetch, prefetch, 0]
+    assert spent == {0: pytest.approx(18.0, abs=0.1), 1: pytest.approx(16.0, abs=0.1)}
+
+
+@pytest.mark.parametrize("prefetch", [0, 1])
+async def test_prefetching_changes_nothing_but_the_time(prefetch: int) -> None:
+    """The items are the same, in the same order, for the same number of requests."""
+    client, service = three_pages()
+    async with client:
+        users = client.users.list(limit=2)
+        assert [user.id async for user in users.items(prefetch=prefetch)] == ["a", "b", "c", "d", "e"]
+    assert len(service.requests) == 3
+
+
+async def test_a_page_asked_for_ahead_is_called_off() -> None:
+    """Who stops early leaves no request behind: it has ended when the iteration is closed."""
+    client, service = three_pages(takes=1.0)
+    async with client:
+        async with contextlib.aclosing(client.users.list(limit=2).items(prefetch=1)) as users:
+            async for _ in users:
+                # Long enough for the next request to leave.
+                await asyncio.sleep(0.5)
+                break
+        assert len(service.requests) == 2
+        assert len(asyncio.all_tasks()) == 1
+
+
+async def test_who_is_cancelled_takes_the_request_along() -> None:
+    """A reader that is cancelled while it waits for a page leaves no task behind."""
+    client, _ = three_pages(takes=60.0)
+    async with client:
+        reader = asyncio.create_task(_all(client.users.list(limit=2).items(prefetch=1)))
+        await asyncio.sleep(90.0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        assert len(asyncio.all_tasks()) == 1
+
+
+async def test_an_error_of_the_next_page_waits_for_its_turn() -> None:
+    """What goes wrong ahead is raised after the items of this page, and never to somebody who stops before."""
+    refused = answer(404, {"error": {"code": "not_found", "message": "gone"}})
+    client, _ = client_of(page(["a", "b"], has_more=True), refused, page(["a", "b"], has_more=True), refused)
+    async with client:
+        users = client.users.list(limit=2).items(prefetch=1)
+        seen = []
+        for _ in range(2):
+            seen.append((await anext(users)).id)
+            await asyncio.sleep(1.0)
+        assert seen == ["a", "b"]
+        with pytest.raises(errors.NotFoundError):
+            await anext(users)
+        async with contextlib.aclosing(client.users.list(limit=2).pages(prefetch=1)) as pages:
+            async for _ in pages:
+                await asyncio.sleep(1.0)
+                break
+
+
+@pytest.mark.parametrize("prefetch", [-1, 2, True, None])
+async def test_no_more_than_one_page_is_asked_for_ahead(prefetch: Any) -> None:
+    """Another number is refused before anything is sent, and the error names the parameter."""
+    client, service = three_pages()
+    async with client:
+        with pytest.raises(errors.ArgumentError) as caught:
+            await anext(client.users.list().items(prefetch=prefetch))
+    assert (caught.value.parameter, service.requests) == ("prefetch", [])
+
+
+async def _all(users: AsyncIterator[Any]) -> list[Any]:
+    return [user async for user in users]
