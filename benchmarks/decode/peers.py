@@ -7,6 +7,7 @@ are plain strings in all of them.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import types
@@ -137,10 +138,43 @@ def _with_msgspec() -> dict[str, Read]:
     }
 
 
+def _with_adaptix() -> dict[str, Read]:
+    adaptix: Any = importlib.import_module("adaptix")
+    orjson: Any = importlib.import_module("orjson")
+    retort = adaptix.Retort(recipe=[adaptix.name_mapping(name_style=adaptix.NameStyle.CAMEL)])
+
+    def make(name: str, hints: dict[str, Any]) -> Any:
+        return dataclasses.make_dataclass(name, list(hints.items()), frozen=True, slots=True, kw_only=True)
+
+    made = _classes(make)
+    load = {name: retort.get_loader(made[type_]) for name, type_ in (("content", "Content"), ("page", "Page"))}
+    return {
+        "content": lambda body: load["content"](orjson.loads(body)),
+        "page": lambda body: load["page"](orjson.loads(body)),
+    }
+
+
+def _with_mashumaro() -> dict[str, Read]:
+    mixin: Any = importlib.import_module("mashumaro.mixins.orjson").DataClassORJSONMixin
+    config: Any = importlib.import_module("mashumaro.config").BaseConfig
+
+    def make(name: str, hints: dict[str, Any]) -> Any:
+        aliases = {field: _wire(field) for field in hints}
+        namespace = {"Config": type("Config", (config,), {"aliases": aliases})}
+        return dataclasses.make_dataclass(
+            name, list(hints.items()), bases=(mixin,), namespace=namespace, frozen=True, kw_only=True
+        )
+
+    made = _classes(make)
+    return {"content": made["Content"].from_json, "page": made["Page"].from_json}
+
+
 _PEERS: dict[str, tuple[str, Callable[[], dict[str, Read]]]] = {
     "cattrs, hooks as documented": ("cattrs", lambda: _with_cattrs(detailed_validation=True)),
     "the same without detailed validation": ("cattrs", lambda: _with_cattrs(detailed_validation=False)),
     "pydantic": ("pydantic", _with_pydantic),
+    "adaptix, unknown keys dropped": ("adaptix", _with_adaptix),
+    "mashumaro, unknown keys dropped": ("mashumaro", _with_mashumaro),
     "msgspec, unknown keys dropped": ("msgspec", _with_msgspec),
 }
 MISSING = sorted({package for package, _ in _PEERS.values() if importlib.util.find_spec(package) is None})

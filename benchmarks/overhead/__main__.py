@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
+import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -13,6 +17,7 @@ import attrs
 from benchmarks.bars import Bar, bar_table
 from benchmarks.command import run
 from benchmarks.overhead.contestants import BARE, OURS
+from benchmarks.overhead.generated import generate
 from benchmarks.overhead.worker import CALLS
 from benchmarks.rounds import ENVIRONMENT, Row, rows
 from benchmarks.tables import table
@@ -27,10 +32,11 @@ def _cpu_of(url: str) -> float:
         return float(answer.read())
 
 
-def _work(url: str, rounds: int, *flags: str) -> dict[str, dict[str, list[float]]]:
+def _work(url: str, rounds: int, clients: str, *flags: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.overhead.worker", url, str(rounds), *flags]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603  our own module
-    measured: dict[str, dict[str, list[float]]] = json.loads(done.stdout)
+    environment = {**os.environ, "PYTHONPATH": clients}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)  # noqa: S603  our own module
+    measured: dict[str, Any] = json.loads(done.stdout)
     return measured
 
 
@@ -38,16 +44,22 @@ def measure(rounds: int) -> dict[str, Any]:
     """Measure with orjson and without, in processes of their own, against one server."""
     command = [sys.executable, "-m", "benchmarks.overhead.server"]
     figures: dict[str, Any] = {"environment": ENVIRONMENT, "rows": {}}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  our own module
+    with (
+        tempfile.TemporaryDirectory() as clients,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,  # noqa: S603  our own module
+    ):
         try:
+            generate(Path(clients))
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}"
             for orjson, flags in (("with", ()), ("without", ("without-orjson",))):
-                before = _cpu_of(url)
-                costs = _work(url, rounds, *flags)
+                before, began = _cpu_of(url), time.monotonic()
+                measured = _work(url, rounds, clients, *flags)
+                costs: dict[str, dict[str, list[float]]] = measured["costs"]
                 if orjson == "with":
+                    used, passed = _cpu_of(url) - before, time.monotonic() - began
                     calls = sum(len(each) * CALLS[way] for way, names in costs.items() for each in names.values())
-                    figures["server"] = (_cpu_of(url) - before) / calls
+                    figures |= {"missing": measured["missing"], "server": used / calls, "busy": used / passed}
                 figures["rows"][orjson] = {
                     way: {name: attrs.asdict(row) for name, row in rows(each, BARE).items()}
                     for way, each in costs.items()
@@ -73,9 +85,14 @@ def markdown(figures: dict[str, Any]) -> str:
     for (way, orjson), bar in _BARS.items():
         ratio = figures["rows"][orjson][way][OURS]["ratio"]
         bars.append(Bar.at_most(f"{way}, {orjson} orjson, ratio to aiohttp,", ratio, bar))
-    parts.append(f"The server spent {figures['server'] * 1e6:.0f} µs of its own CPU on a call.")
+    parts.append(
+        f"The server spent {figures['server'] * 1e6:.0f} µs of its own CPU on a call, and was busy for "
+        f"{figures['busy']:.0%} of the time: it is not what limits."
+    )
+    if figures["missing"]:
+        parts.append(f"Not there, hence not measured: {', '.join(figures['missing'])}.")
     return "\n\n".join([*parts, bar_table(bars)])
 
 
 if __name__ == "__main__":
-    run("overhead", measure, markdown, rounds=15)
+    run("overhead", measure, markdown, rounds=9)

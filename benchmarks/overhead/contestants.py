@@ -6,17 +6,20 @@ import contextlib
 import importlib
 import importlib.util
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import aiohttp
 
 import cmsapi
+from benchmarks.overhead.generated import ASYNCIO, HTTPX
 
 Call = Callable[[], Awaitable[object]]
 Open = Callable[[str], contextlib.AbstractAsyncContextManager[Call]]
 
 KEY = "sk_benchmark"
 _HEADERS = {"Authorization": f"Bearer {KEY}", "Accept": "application/json"}
-_PATH = "/v1/contents/ct_8f14e45fceea167a"
+_ID = "ct_8f14e45fceea167a"
+_PATH = f"/v1/contents/{_ID}"
 # More than is ever used, but counted.
 _LIMITS = cmsapi.RateLimits(per_second=1_000_000, per_hour=1_000_000)
 
@@ -50,7 +53,47 @@ async def _cmsapi(url: str) -> AsyncIterator[Call]:
     async with cmsapi.Client(KEY, base_url=url, limits=_LIMITS) as client:
 
         async def call() -> object:
-            return await client.contents.get("ct_8f14e45fceea167a")
+            return await client.contents.get(_ID)
+
+        yield call
+
+
+@contextlib.asynccontextmanager
+async def _pyreqwest(url: str) -> AsyncIterator[Call]:
+    async with importlib.import_module("pyreqwest.client").ClientBuilder().build() as client:
+
+        async def call() -> object:
+            request = client.get(url + _PATH).headers(_HEADERS).build()
+            return await (await request.send()).bytes()
+
+        yield call
+
+
+def _generated_asyncio(*, trust_env: bool) -> Open:
+    @contextlib.asynccontextmanager
+    async def opened(url: str) -> AsyncIterator[Call]:
+        made: Any = importlib.import_module(ASYNCIO)
+        configuration = made.Configuration(host=url, access_token=KEY)
+        configuration.client_session_kwargs = {"trust_env": trust_env}
+        async with made.ApiClient(configuration) as client:
+            interface = made.DefaultApi(client)
+
+            async def call() -> object:
+                return await interface.get_content(_ID)
+
+            yield call
+
+    return opened
+
+
+@contextlib.asynccontextmanager
+async def _generated_httpx(url: str) -> AsyncIterator[Call]:
+    made: Any = importlib.import_module(HTTPX)
+    operation: Any = importlib.import_module(f"{HTTPX}.api.default.get_content")
+    async with made.AuthenticatedClient(base_url=url, token=KEY) as client:
+
+        async def call() -> object:
+            return await operation.asyncio(_ID, client=client)
 
         yield call
 
@@ -62,5 +105,12 @@ CONTESTANTS: dict[str, Open] = {
     AGAIN: _bare(),
     "aiohttp, bytes, trust_env": _bare(trust_env=True),
 }
-if importlib.util.find_spec("httpx") is not None:
-    CONTESTANTS["httpx, bytes"] = _httpx
+_PEERS: dict[str, tuple[str, Open]] = {
+    "pyreqwest, bytes": ("pyreqwest", _pyreqwest),
+    "httpx, bytes": ("httpx", _httpx),
+    "openapi-generator, asyncio": (ASYNCIO, _generated_asyncio(trust_env=True)),
+    "openapi-generator, asyncio, trust_env off": (ASYNCIO, _generated_asyncio(trust_env=False)),
+    "openapi-python-client": (HTTPX, _generated_httpx),
+}
+MISSING = sorted({package for package, _ in _PEERS.values() if importlib.util.find_spec(package) is None})
+CONTESTANTS |= {name: opened for name, (package, opened) in _PEERS.items() if package not in MISSING}
