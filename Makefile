@@ -54,7 +54,7 @@ format: $(READY) ## Format the code and mend what can be mended
 docs: $(DOCS_READY) ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: some ten minutes
+bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: some twenty minutes
 	@$(MAKE) --no-print-directory VENV=.venv-bench figures
 
 figures: $(BENCH_READY)
@@ -63,6 +63,7 @@ figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.state --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.imports --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.decode --update docs/benchmarks.md
+	$(BIN)/python -m benchmarks.waiting --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.overhead --update docs/benchmarks.md
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them

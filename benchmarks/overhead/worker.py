@@ -1,4 +1,4 @@
-"""Measure all contestants in this process, in turn: `python -m benchmarks.overhead.worker URL ROUNDS [FLAG]`."""
+"""Measure all contestants in this process, in turn: `python -m benchmarks.overhead.worker URL ROUNDS WHICH ORJSON`."""
 
 from __future__ import annotations
 
@@ -34,11 +34,20 @@ CALLS = {"sequential": _CALLS, "concurrent": _TOGETHER * _CALLS_EACH}
 WAYS = {"sequential": _sequential, "concurrent": _concurrent}
 
 
-async def measure(url: str, rounds: int, *, only: bool) -> dict[str, Any]:
-    """Return the seconds of CPU per call of all rounds, by way and contestant; `only` the bare transport and ours."""
-    from benchmarks.overhead.contestants import BARE, CONTESTANTS, MISSING, OURS
+async def measure(url: str, rounds: int, which: str) -> dict[str, Any]:
+    """Return the seconds of CPU per call of all rounds, by way and contestant.
 
-    chosen = {name: opened for name, opened in CONTESTANTS.items() if not only or name in (BARE, OURS)}
+    Args:
+        url: The server.
+        rounds: How often each is measured.
+        which: `all` contestants, `ours` and the bare transport, or our `layers`.
+    """
+    from benchmarks.overhead.contestants import BARE, CONTESTANTS, MISSING, OURS
+    from benchmarks.overhead.layers import LAYERS
+
+    chosen = LAYERS if which == "layers" else CONTESTANTS
+    if which == "ours":
+        chosen = {name: CONTESTANTS[name] for name in (BARE, OURS)}
     costs: dict[str, dict[str, list[float]]] = {way: {name: [] for name in chosen} for way in WAYS}
     async with contextlib.AsyncExitStack() as stack:
         calls = {name: await stack.enter_async_context(opened(url)) for name, opened in chosen.items()}
@@ -57,8 +66,7 @@ async def measure(url: str, rounds: int, *, only: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    _, where, how_often, *flags = sys.argv
-    without = "without-orjson" in flags
-    if without:
+    _, where, how_often, chosen_ones, with_orjson = sys.argv
+    if with_orjson == "without":
         sys.modules["orjson"] = None  # type: ignore[assignment]  # what makes an import fail
-    print(json.dumps(asyncio.run(measure(where, int(how_often), only=without))))
+    print(json.dumps(asyncio.run(measure(where, int(how_often), chosen_ones))))

@@ -45,7 +45,7 @@ from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
 from cmsapi.transport.underway import UnderWay
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Exchange:
     """Hold a successful answer and what it took.
 

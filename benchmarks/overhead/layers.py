@@ -1,0 +1,92 @@
+"""One call of this package, each row with one layer more around the row before."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import cmsapi
+from benchmarks.overhead.contestants import BARE, CONTESTANTS, ID, Call, Open, client_of
+from cmsapi.models import Content
+from cmsapi.transport.pipeline import Demand
+
+_PARAMETERS = {"contentId": ID}
+
+
+def _layer(make: Callable[[cmsapi.Client], Call]) -> Open:
+    @contextlib.asynccontextmanager
+    async def opened(url: str) -> AsyncIterator[Call]:
+        async with client_of(url) as client:
+            # Grown, so that the documents that are read are shown to jobs.
+            await client.contents.get(ID)
+            yield make(client)
+
+    return opened
+
+
+def _transport(client: cmsapi.Client) -> Call:
+    core = client._core
+    transport: Any = core.pipeline.transport
+    request = core.builder.build("GET", f"/v1/contents/{ID}")
+    return lambda: transport.send_telling(request, lambda: None)
+
+
+def _turn(client: cmsapi.Client) -> Call:
+    core = client._core
+    transport: Any = core.pipeline.transport
+    request = core.builder.build("GET", f"/v1/contents/{ID}")
+
+    async def call() -> object:
+        permit = await core.pipeline.find_limiter().acquire()
+        answer = await transport.send_telling(request, permit.departing)
+        permit.answered()
+        return answer
+
+    return call
+
+
+def _carried(client: cmsapi.Client) -> Call:
+    core = client._core
+    request = core.builder.build("GET", f"/v1/contents/{ID}")
+
+    async def call() -> object:
+        permit = await core.pipeline.find_limiter().acquire()
+        return await core.pipeline.carry(request, permit)
+
+    return call
+
+
+def _sent(client: cmsapi.Client) -> Call:
+    core = client._core
+    request, operation, demand = (
+        core.builder.build("GET", f"/v1/contents/{ID}"),
+        core.operations["get_content"],
+        Demand(),
+    )
+    return lambda: core.pipeline.send(operation, request, demand)
+
+
+def _built(client: cmsapi.Client) -> Call:
+    return lambda: client._core.exchange("get_content", _PARAMETERS)
+
+
+def _read(client: cmsapi.Client) -> Call:
+    core = client._core
+
+    async def call() -> object:
+        return core.read("get_content", await core.exchange("get_content", _PARAMETERS), Content)
+
+    return call
+
+
+LAYERS: dict[str, Open] = {
+    BARE: CONTESTANTS[BARE],
+    "its transport: own headers, bounded body, told when bytes leave": _layer(_transport),
+    "and a turn of the limiter": _layer(_turn),
+    "and the request's time, limit headers, the service's clock": _layer(_carried),
+    "and the loop of attempts, JSON, hooks, the deadline": _layer(_sent),
+    "and the operation's row, path, request": _layer(_built),
+    "and the model": _layer(_read),
+    "and jobs that look for free: the whole call": _layer(lambda client: lambda: client.contents.get(ID)),
+}
