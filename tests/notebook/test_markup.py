@@ -129,7 +129,7 @@ def test_every_error_is_escaped(error: type[cmsapi.CMSError]) -> None:
 async def test_the_limit_and_the_journal_are_shown(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """What is left of the limits, and what was launched and is not over."""
     await client.content_ideas.search(sandbox.workspace_id, NASTY)
-    check(client.rate_limit._repr_html_(), "RateLimit", "remaining", str(client.rate_limit.remaining))
+    check(client.rate_limit._repr_html_(), "Rate limit", "remaining", str(client.rate_limit.remaining))
     (entry,) = await client.jobs.journal()
     check(entry._repr_html_(), NASTY)
 
