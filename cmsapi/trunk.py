@@ -10,8 +10,9 @@ import asyncio
 import enum
 import functools
 import random
+import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -113,6 +114,7 @@ class Trunk:
         self.hooks: Hooks = Hooks(hooks, own=(self.tally, warn_of_waits))
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
+        self.wall: Callable[[], float] = time.time
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.under_way: UnderWay = UnderWay()
         # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
@@ -164,7 +166,7 @@ class Trunk:
         if self._journal is None:
             from cmsapi.jobs.journaling import Journal
 
-            self._journal = Journal(lambda: self.place, self.account.digest, self.account.base_url)
+            self._journal = Journal(lambda: self.place, self.account.digest, self.account.base_url, self.wall)
         return self._journal
 
     async def aclose(self) -> None:

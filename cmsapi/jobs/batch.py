@@ -9,7 +9,6 @@ launches the rest. An item whose launch may have happened is *unknown*: it is re
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
@@ -237,7 +236,7 @@ class Batch:
         return self._desk.kept.take_over(Record(entry))
 
     async def _note(self, name: str, outcome: Outcome[Any, Any]) -> None:
-        job, now = outcome.job, time.time()
+        job, now = outcome.job, self._journal.wall()
         if job is None or not job.done or job._phase is Phase.REVIEW:
             if isinstance(outcome.error, LaunchUnknownError) and "open" not in outcome.error.evidence:
                 await self._note_unknown(name, outcome.error)
@@ -262,7 +261,7 @@ class Batch:
 
     async def _note_unknown(self, name: str, error: LaunchUnknownError) -> None:
         facts = {word: value for word, value in error.evidence.items() if isinstance(value, str) and len(value) <= 500}
-        now = time.time()
+        now = self._journal.wall()
         entry = Entry(
             kind=error.kind,
             target=name_of(error.target),

@@ -33,6 +33,8 @@ class Departure:
         self.undone: Callable[[], Awaitable[None]] | None = None
         #: Loop time at which the first request that may have been executed left, or None.
         self.left_at: float | None = None
+        #: Loop time after which the last such request can no longer arrive, or None.
+        self.settles_at: float | None = None
         #: Loop time after which no byte may leave any more, because others may have taken it for dead.
         self.until: float = math.inf
 

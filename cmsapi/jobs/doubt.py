@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 
 import attrs
 
@@ -45,6 +44,6 @@ class Doubts:
 
     def unknown(self, launch: Launch, said: str, asked_at: float, **found: str) -> LaunchUnknownError:
         """Make the error of a launch that may have happened, with what is known of it."""
-        at = self.desk.datetime_at(self.desk.time() - max(0.0, time.time() - asked_at))
+        at = self.desk.datetime_at(self.desk.time() - max(0.0, self.desk.journal.wall() - asked_at))
         evidence = {"operation": launch.operation, "asked_at": at.isoformat(), "said": said, **found}
         return unknown_launch(launch.kind, launch.target, evidence)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from typing import Any
 
 import attrs
@@ -63,7 +62,7 @@ class Intents:
         entry = Entry(
             kind=launch.kind.value,
             target=name_of(launch.target),
-            asked_at=time.time(),
+            asked_at=self.journal.wall(),
             batch=batch,
             item=item,
             settings=self.journal.digest(launch.body),
@@ -129,7 +128,7 @@ class Intents:
     async def _is_stale(self, record: Record) -> bool:
         """Strike out what was launched long ago and has ended, so that its old result answers no new launch."""
         entry = record.entry
-        recent = time.time() - entry.asked_at < STALE_AFTER
+        recent = self.journal.wall() - entry.asked_at < STALE_AFTER
         if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
             return False
         if record.entry.kind != JobKind.GENERATION:

@@ -55,9 +55,13 @@ class Journal:
         find_place: Finds what the clients of the loop share.
         account: Digest of base URL and key.
         base_url: Where the jobs run.
+        wall: Tells the time on which processes agree, in seconds since the epoch.
     """
 
-    def __init__(self, find_place: Callable[[], Place], account: str, base_url: str) -> None:
+    def __init__(
+        self, find_place: Callable[[], Place], account: str, base_url: str, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.wall: Callable[[], float] = wall
         self._find_place = find_place
         self._account = account
         self._base_url = base_url
@@ -189,7 +193,7 @@ class Journal:
             return
         outcome = None
         if status is not None and record.entry.batch is not None:
-            outcome = attrs.evolve(record.entry, status=status, ended_at=time.time(), **changes)
+            outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
             await self.state.end(record.lease, outcome)
         finally:

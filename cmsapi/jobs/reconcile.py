@@ -7,7 +7,6 @@ dead one. It takes one request to five, and no credit.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 
 import attrs
@@ -15,6 +14,7 @@ import attrs
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs import evidence
+from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.evidence import Charges, Finding
 from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import CLOCK_BLUR, JobKind
@@ -44,17 +44,18 @@ class Reconciler:
     core: Core
     journal: Journal
 
-    async def find_out(self, entry: Entry, left_at: float | None = None) -> Finding:
+    async def find_out(self, entry: Entry, departure: Departure | None = None) -> Finding:
         """Wait until a launch can no longer arrive, and find out whether it did.
 
         Args:
             entry: What was written down of it.
-            left_at: Loop time at which it left, where that was this process.
+            departure: When it left, where that was this process.
 
         Raises:
             CMSError: The service or the state could not be read; nothing is known.
         """
-        await _settle(entry)
+        await asyncio.sleep(self._settles_in(entry, departure))
+        left_at = departure.left_at if departure is not None else None
         if entry.served_at is None and left_at is not None:
             # The launch was the first request: the next answer tells the service's time, also of then.
             await self.core.call(User, "get_me")
@@ -64,6 +65,18 @@ class Reconciler:
             return await self._read(entry)
         except (ForbiddenError, NotFoundError) as refusal:
             return evidence.nothing_to_go_by(f"what would tell cannot be read ({refusal.status})")
+
+    def _settles_in(self, entry: Entry, departure: Departure | None) -> float:
+        """Return seconds until a launch can no longer arrive."""
+        if departure is not None and departure.settles_at is not None:
+            return max(0.0, departure.settles_at - asyncio.get_running_loop().time())
+        # Of another process only the wall's clock is known.
+        sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
+        if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
+            return 0.0
+        gone = self.journal.wall() - sent_at
+        # A clock that was set back says nothing.
+        return max(0.0, settle - gone) if gone >= 0 else settle
 
     async def _read(self, entry: Entry) -> Finding:
         match entry.kind:
@@ -149,11 +162,3 @@ class Reconciler:
         recent = [usage for usage in usages if began is None or usage.created_at >= began]
         before = usages[len(recent)] if len(usages) > len(recent) else None
         return Charges(user, getattr(user.organization.credits, _BALANCES[type_]), recent, before)
-
-
-async def _settle(entry: Entry) -> None:
-    sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
-    if isinstance(sent_at, int | float) and isinstance(settle, int | float):
-        gone = time.time() - sent_at
-        # A clock that was set back says nothing.
-        await asyncio.sleep(settle - gone if 0 <= gone <= settle else 0 if gone > settle else settle)

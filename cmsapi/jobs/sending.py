@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -98,7 +97,7 @@ class Sender:
                         self.journal.withdraw(record)
                     raise
             try:
-                finding = await self.reconciler.find_out(record.entry, sending.departure.left_at)
+                finding = await self.reconciler.find_out(record.entry, sending.departure)
             except (Exception, asyncio.CancelledError) as error:
                 found = f"looking it up failed: {error}"
                 unknown = self.doubts.unknown(launch, said, record.entry.asked_at, found=found, open=_STAYS_OPEN)
@@ -132,8 +131,9 @@ class Sender:
                 record,
                 status=SENDING,
                 served_at=first if first is not None else served.timestamp() if served is not None else None,
-                facts={**record.entry.facts, **baseline, "sent_at": time.time(), "settle": settle},
+                facts={**record.entry.facts, **baseline, "sent_at": self.journal.wall(), "settle": settle},
             )
+            departure.settles_at = now + settle
             departure.until = now + max(settle, _LAST_BYTES)
             if departure.left_at is None:
                 departure.left_at = now
