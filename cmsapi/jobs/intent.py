@@ -17,7 +17,7 @@ from cmsapi.errors import JobError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.endings import without_result
-from cmsapi.jobs.evidence import Verdict, name_of
+from cmsapi.jobs.evidence import Verdict, name_of, nothing_to_go_by
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import FOLLOW, Journal
 from cmsapi.jobs.kinds import JobKind
@@ -74,10 +74,16 @@ class Intents:
             key = f"{launch.kind.value} for {item!r} in {batch!r}"
         else:
             key = f"{launch.kind.value} {secrets.token_hex(8)}"
+        followed: Entry | None = None
         while True:
             record = await self.journal.begin(key, entry)
             if record.entry is entry:
+                if followed is not None and await self.journal.gave_up(key, followed):
+                    # Whoever waits for a launch shares its fate.
+                    why = "another client sent it, and it could not find out whether it happened"
+                    await self.doubts.give_up(launch, record, nothing_to_go_by(why), "no answer", None)
                 return record
+            followed = record.entry
             if record.working is not None:
                 await record.working.wait()
                 continue

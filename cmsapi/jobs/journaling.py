@@ -202,8 +202,15 @@ class Journal:
     async def give_up(self, record: Record, why: str) -> Entry:
         """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:_LONGEST_REASON]})
+        if record.lease is not None:
+            name = _unknown(record.lease.key)
+            await self.state.swap(self.scope, name, await self.state.recall(self.scope, name), entry.asked_at)
         await self.strike(record, UNKNOWN, facts=entry.facts)
         return entry
+
+    async def gave_up(self, key: str, entry: Entry) -> bool:
+        """Tell whether an entry that others held was struck out because nobody knows whether it happened."""
+        return bool(await self.state.recall(self.scope, _unknown(key)) == entry.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job another entry stands for."""
@@ -395,3 +402,7 @@ class Journal:
     def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"
         self._writes.add(key, write)
+
+
+def _unknown(key: str) -> str:
+    return f"unknown {key}"

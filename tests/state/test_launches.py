@@ -11,7 +11,7 @@ import pytest
 
 import cmsapi
 from cmsapi.jobs.journaling import scope_of
-from cmsapi.sandbox import Faults, Sandbox
+from cmsapi.sandbox import Fault, Faults, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
@@ -159,4 +159,18 @@ async def test_a_cancelled_launch_stands_in_nobodys_way(url: str, after: float) 
         launching.cancel()
         async with asyncio.timeout(8):
             await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_whoever_waits_for_a_launch_shares_its_fate(url: str) -> None:
+    """A launch of which nobody knows whether it happened is not sent again by another client that waited for it."""
+    sandbox = box(faults=Faults(rules=[Fault(match="POST */analyze", drop=True)]))
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox, url) as one, client_of(sandbox, url) as other:
+        launches = [asyncio.create_task(each.prompts.analyze(prompt_id)) for each in (one, other)]
+        errors = await asyncio.gather(*launches, return_exceptions=True)
+        assert [type(error) for error in errors] == [cmsapi.LaunchUnknownError] * 2
+        assert len([entry for entry in sandbox.ledger if entry.method == "POST"]) == 1
+        # Somebody who asks afterwards has a wish of his own.
+        await (await other.prompts.analyze(prompt_id))
     assert len(sandbox.ledger.launches()) == 1
