@@ -21,6 +21,7 @@ from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path
 from cmsapi.transport.ratelimit import RateLimit
 from cmsapi.trunk import Settings, Trunk
+from cmsapi.wire.mismatch import excerpt
 
 if TYPE_CHECKING:
     import aiohttp
@@ -257,7 +258,9 @@ class Client:
         """
         verb = method.upper() if isinstance(method, str) else method
         if not isinstance(verb, str) or verb not in _REPLAY_BY_METHOD:
-            raise ArgumentError(f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {method!r}.", parameter="method")
+            raise ArgumentError(
+                f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {excerpt(method)}.", parameter="method"
+            )
         self._trunk.ensure_open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
         try:

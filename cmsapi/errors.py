@@ -172,8 +172,8 @@ class APIError(CMSError):
     def __str__(self) -> str:
         where = f" from {self.operation}" if self.operation else ""
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
-        said = f": {self.message}" if self.message else ""
-        lines = [f"{self.status} {self.code or 'without an error code'}{where}{tries}{said}", self.advice]
+        said = f": {markup.plain(self.message)}" if self.message else ""
+        lines = [f"{self.status} {markup.plain(self.code or 'without an error code')}{where}{tries}{said}", self.advice]
         if self.in_doubt:
             lines.append("That is said of the last attempt; an earlier one got no answer and may have taken effect.")
         if self.hint:

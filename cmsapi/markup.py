@@ -1,4 +1,4 @@
-"""Write things as HTML for notebooks. Every value is escaped: what comes from the service is text."""
+"""Write things as HTML for notebooks, and texts for terminals. What comes from the service is text, and escaped."""
 
 from __future__ import annotations
 
@@ -92,6 +92,13 @@ def brief(value: object) -> str:
 def text(value: str) -> str:
     """Escape a text for HTML, also for notebooks that would read formulas between dollar signs."""
     return html.escape(value).replace("$", "&#36;")
+
+
+def plain(value: str) -> str:
+    """Escape what cannot be printed: a text of the service shall not colour a terminal, nor turn its letters round."""
+    if value.isprintable():
+        return value
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
 
 
 def _several(texts: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -22,11 +23,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cmsapi.display import progress_console
+from cmsapi.markup import plain
 
 T = TypeVar("T")
 
 Columns: TypeAlias = Mapping[str, Callable[[T], object]]
 
+# Letters of ASCII, and white space of a JSON document, need no look.
+_UNPRINTABLE = re.compile(r"[^\n -~]+")
 # A column of texts that has less room than this is a column of letters.
 _LEGIBLE = 16
 _OUTPUT = Group("Output", validator=mutually_exclusive)
@@ -61,8 +65,8 @@ def show(items: Sequence[T], columns: Columns[T], *, as_json: bool, as_csv: bool
 
 
 def show_json(document: Any) -> None:
-    """Print a JSON document."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    """Print a JSON document; what cannot be printed is escaped, which says the same in JSON."""
+    print(_UNPRINTABLE.sub(_escaped, json.dumps(document, indent=2, ensure_ascii=False)))
 
 
 def show_facts(facts: Mapping[str, object]) -> None:
@@ -114,12 +118,18 @@ def clean(value: object) -> str:
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in found[0])
+
+
 def _bar(length: float) -> str:
     eighths = round(length * 8)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _raw(value: object) -> object:
+    if isinstance(value, str) and sys.stdout.isatty():
+        return plain(value)
     return value.isoformat() if isinstance(value, datetime) else "" if value is None else value
 
 

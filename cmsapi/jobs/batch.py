@@ -26,6 +26,7 @@ from cmsapi.jobs.record import UNKNOWN, Record
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
+from cmsapi.wire.mismatch import excerpt
 
 if TYPE_CHECKING:
     from cmsapi.jobs.desk import Desk
@@ -166,7 +167,7 @@ class Batch:
             ArgumentError: Something is of the wrong type; nothing was sent.
         """
         if earlier not in ("read", "skip"):
-            raise ArgumentError(f"earlier is 'read' or 'skip', not {earlier!r}.", parameter="earlier")
+            raise ArgumentError(f"earlier is 'read' or 'skip', not {excerpt(earlier)}.", parameter="earlier")
         if not callable(key):
             raise ArgumentError("key is a function that names an item.", parameter="key")
 

@@ -207,8 +207,8 @@ class Job(Generic[R]):
             )
 
     def __repr__(self) -> str:
-        state = f" ({self._state})" if self._state else ""
-        return f"<Job {self._kind.value} {self.id}: {self._phase.value}{state}, {self._polls} looks>"
+        state = f" ({markup.plain(self._state)})" if self._state else ""
+        return f"<Job {self._kind.value} {markup.plain(self.id)}: {self._phase.value}{state}, {self._polls} looks>"
 
     def _repr_html_(self) -> str:
         return markup.record(self.status, ("kind", self.kind), ("id", self.id), ("token", self.token), title="Job")

@@ -22,6 +22,7 @@ from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.showing import JobTable
 from cmsapi.jobs.token import Token
 from cmsapi.models import Keyword, KnowledgeDocument, Prompt
+from cmsapi.wire.mismatch import excerpt
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -72,7 +73,7 @@ class Jobs:
         if in_flight != "auto":
             within("in_flight", in_flight, 1)
         if errors not in ("collect", "raise"):
-            raise ArgumentError(f"errors is 'collect' or 'raise', not {errors!r}.", parameter="errors")
+            raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
         if max_credits is not None:
             within("max_credits", max_credits, 0)
         self._desk.ensure_open()
@@ -238,4 +239,4 @@ def _kind(word: str) -> JobKind:
         return JobKind(word)
     except ValueError:
         words = ", ".join(repr(kind.value) for kind in JobKind)
-        raise ArgumentError(f"kind is one of {words}, not {word!r}.", parameter="kind") from None
+        raise ArgumentError(f"kind is one of {words}, not {excerpt(word)}.", parameter="kind") from None

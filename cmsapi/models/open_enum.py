@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import enum
 
+from cmsapi.markup import plain
+
 
 class OpenEnum(enum.StrEnum):
     """Describe a vocabulary whose listed words are members and whose other words are values just as good.
@@ -20,6 +22,10 @@ class OpenEnum(enum.StrEnum):
     def known(self) -> bool:
         """Whether the word is listed."""
         return self._value_ in type(self)._value2member_map_
+
+    def __repr__(self) -> str:
+        # The name of an unlisted word is the word.
+        return f"<{type(self).__name__}.{plain(self._name_)}: {self._value_!r}>"
 
     @classmethod
     def _missing_(cls, value: object) -> OpenEnum | None:

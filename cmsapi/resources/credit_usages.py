@@ -11,6 +11,7 @@ from cmsapi.errors import ArgumentError
 from cmsapi.models import CreditType, CreditUsage
 from cmsapi.pagination import Paginator
 from cmsapi.resources.credit_report import CreditReport
+from cmsapi.wire.mismatch import excerpt
 
 
 class CreditUsages:
@@ -40,7 +41,7 @@ class CreditUsages:
         """
         words = [word.value for word in CreditType]
         if type not in words:
-            raise ArgumentError(f"type is one of {', '.join(words)}, not {type!r}.", parameter="type")
+            raise ArgumentError(f"type is one of {', '.join(words)}, not {excerpt(type)}.", parameter="type")
         query = {"type": str(type), "q": optional_text("q", q)}
         return self._core.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
 

@@ -9,6 +9,7 @@ from typing import Any
 from cmsapi.arguments import optional_text, text, timestamp
 from cmsapi.errors import ArgumentError
 from cmsapi.models import Content
+from cmsapi.wire.mismatch import excerpt
 
 LONGEST_TITLE = 255  # specification 8
 
@@ -32,7 +33,9 @@ def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for name, value in changes.items():
         if name not in _WIRE_NAMES:
-            raise ArgumentError(f"A change has {', '.join(_WIRE_NAMES)}; {name!r} is none of them.", parameter=name)
+            raise ArgumentError(
+                f"A change has {', '.join(_WIRE_NAMES)}; {excerpt(name)} is none of them.", parameter=name
+            )
         if name == "title":
             value = text(name, value, 1, LONGEST_TITLE)
         elif name == "due_date":
