@@ -12,6 +12,7 @@ scale of ages, and the best t never moves backwards as a grows, which saves most
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import attrs
@@ -74,6 +75,8 @@ class Schedule:
         return self.cost[0] - self.price * self.looks[0]
 
 
+# Curves stay the same until something is learned, and plans ask for the same few prices again and again.
+@functools.lru_cache(maxsize=64)
 def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
     """Find the cheapest schedule.
 

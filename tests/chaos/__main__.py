@@ -1,49 +1,68 @@
-"""Make many runs and print what they were: `python -m tests.chaos [--runs 2000] [--update PAGE]`."""
+"""Make many runs and print what they were: `python -m tests.chaos [--runs 2000] [--files 500] [--update PAGE]`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.tables import replace_section, table
 from cmsapi import OPERATIONS
-from tests.chaos.run import Report, chaos, chaos_on_loopback
+from tests.chaos.run import Report, chaos, chaos_in_file, chaos_on_loopback
 from tests.chaos.seeds import FIRST, seeds
+from tests.state.servers import running_server
 
 
 def main() -> None:
     """Run, print or write down, and fail when something did not hold."""
     parser = argparse.ArgumentParser(prog="tests.chaos", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="how many storms; CHAOS_SEED says which")
+    parser.add_argument("--files", type=int, default=500, help="how many with the state in a SQLite file")
+    parser.add_argument("--loopback", type=int, default=20, help="how many in real time over a socket")
+    parser.add_argument("--redis", type=int, default=50, help="how many of those with the state on a Redis server")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `chaos` of a Markdown page")
-    parser.add_argument("--loopback", type=int, default=20, help="how many more in real time over a socket")
     options = parser.parse_args()
-    reports = [chaos(seed) for seed in seeds(options.runs)]
-    real = [chaos_on_loopback(seed) for seed in seeds(options.loopback)]
-    text = markdown(reports, real)
-    reports += real
+    reports = {
+        "in memory": [chaos(seed) for seed in seeds(options.runs)],
+        "in a SQLite file": [chaos_in_file(seed) for seed in seeds(options.files)],
+        "in memory, through a proxy": [chaos_on_loopback(seed) for seed in seeds(options.loopback)],
+        "on Redis, through a proxy": list(_on_redis(options.redis)),
+    }
+    text = markdown(reports)
     if options.update is not None:
         replace_section(options.update, "chaos", text)
     print(text)  # noqa: T201
-    for report in reports:
+    together = [report for each in reports.values() for report in each]
+    for report in together:
         for line in report.violated:
             print(f"CHAOS_SEED={report.seed}: {line}", file=sys.stderr)  # noqa: T201
-    if any(report.violated for report in reports):
+    if any(report.violated for report in together):
         sys.exit(1)
 
 
-def markdown(reports: Sequence[Report], real: Sequence[Report]) -> str:
-    """Show what the runs were and what did not hold."""
-    together = [*reports, *real]
+def _on_redis(count: int) -> Iterator[Report]:
+    if not count:
+        return
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        running_server(Path(directory), "--save", "", "--appendonly", "no") as server,
+    ):
+        for seed in seeds(count):
+            yield chaos_on_loopback(seed, server.url)
+
+
+def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
+    """Show what the runs were and what did not hold, by where the state was."""
+    together = [report for each in reports.values() for report in each]
     called = {name for report in together for name in report.calls} & set(OPERATIONS)
     parts = [
-        f"Seeds from {FIRST} on, the state in memory.",
+        f"Seeds from {FIRST} on, by where the state was. Runs through a proxy are in real time, the others in virtual.",
         table(
-            ["", "virtual time, in process", "real time, through a proxy"],
-            [(name, f"{count(reports):,}", f"{count(real):,}") for name, count in _COUNTS.items()],
+            ["", *reports],
+            [(name, *(f"{count(each):,}" for each in reports.values())) for name, count in _COUNTS.items()],
         ),
         f"{len(called)} of {len(OPERATIONS)} operations were called by name; the waits called those that look at jobs.",
         _counted("fault", [report.struck for report in together]),

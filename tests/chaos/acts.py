@@ -173,8 +173,10 @@ ACTS: Sequence[Act] = (
 
 
 async def _launch(run: Record, operation: str, ask: Callable[[], Awaitable[Any]], target: str) -> Any:
-    # A launch that joins first looks whether what it would join goes on.
-    job = (await run.make(operation, ask, target, requests=2)).result
+    # A launch that joins first looks whether what it would join goes on. One whose answer is lost waits until it can no
+    # longer arrive, and then takes up to five reads to find out.
+    patience = (2 + 5) * run.deadline + run.settle
+    job = (await run.make(operation, ask, target, patience=patience)).result
     return None if job is None else await _wait(run, job)
 
 

@@ -73,6 +73,7 @@ class Record:
         rng: Chance.
         deadline: The client's deadline of one call in seconds.
         weather: What counts the faults, the sandbox or the proxy before it.
+        settle: Seconds in which a launch whose answer is lost may still arrive.
         slack: Seconds by which a call may end late, in a busy turn of the loop.
         hurry: How many times faster the callers are than the service's users.
         calls: All calls so far.
@@ -83,6 +84,7 @@ class Record:
     rng: random.Random
     deadline: float
     weather: Sandbox | FaultProxy
+    settle: float
     slack: float = 0.01
     hurry: float = 1.0
     calls: list[Call] = attrs.field(factory=list)

@@ -1,18 +1,21 @@
 """One run: a storm from the seed, callers that do everything at once, and what is left when all is over.
 
-Most runs are in virtual time, with the sandbox in the same process. Some are in real time over loopback, where a proxy
-does the faults to bytes.
+Most runs are in virtual time, with the sandbox in the same process and the state in memory or in a SQLite file. Some
+are in real time over loopback, where a proxy does the faults to bytes, with the state in memory or on a Redis server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import random
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -22,6 +25,7 @@ from benchmarks.virtual import in_virtual_time
 from cmsapi.branches import pacer_for
 from cmsapi.sandbox import FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.chaos.acts import ACTS, Act
+from tests.chaos.inline import in_virtual_time_with_threads, keep_in_file
 from tests.chaos.invariants import violations
 from tests.chaos.record import Record
 
@@ -32,8 +36,8 @@ CALLERS = 10
 # When the loop's time was 0, in seconds since the epoch.
 WALL = 1_790_000_000.0
 CLOSED_EARLY = 0.15
-# The in-flight cap and the service's second are over by then.
-REST = 3.0
+# The in-flight cap and the service's second are over by then; in real time nothing is limited and looks are quick.
+REST, SHORT_REST = 3.0, 0.5
 
 
 @attrs.frozen
@@ -61,20 +65,26 @@ class Report:
     seconds: float
 
 
-def chaos(seed: object, *, state: str = "memory:", carrier: Carrier = lambda transport: transport) -> Report:
-    """Make one run in virtual time.
+def chaos(seed: object, *, carrier: Carrier = lambda transport: transport) -> Report:
+    """Make one run in virtual time, with the state in memory.
 
     Args:
         seed: Seed of the storm, the service and the callers.
-        state: Where the client keeps what must be agreed on.
         carrier: Makes the client's transport of the sandbox's, to see that a client that cheats is found out.
     """
-    return _heard(in_virtual_time, _alone(_in_process(seed, state, carrier)))
+    return _heard(in_virtual_time, _alone(_in_process(seed, None, carrier)))
 
 
-def chaos_on_loopback(seed: object) -> Report:
+def chaos_in_file(seed: object) -> Report:
+    """Make one run in virtual time, with the state in a SQLite file."""
+    with tempfile.TemporaryDirectory() as directory:
+        run = _in_process(seed, Path(directory) / "state.db", lambda transport: transport)
+        return _heard(functools.partial(in_virtual_time_with_threads, seed), _alone(run))
+
+
+def chaos_on_loopback(seed: object, state: str = "memory:") -> Report:
     """Make one run in real time, over a socket and through a proxy; it takes some seconds."""
-    return _heard(asyncio.run, _alone(_on_loopback(seed)))
+    return _heard(asyncio.run, _alone(_on_loopback(seed, state)))
 
 
 async def _alone(main: Run) -> Report:
@@ -86,16 +96,17 @@ async def _alone(main: Run) -> Report:
     return attrs.evolve(report, violated=(*report.violated, *left, *unheard))
 
 
-async def _in_process(seed: object, state: str, carrier: Carrier) -> Report:
+async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Report:
     rng = random.Random(f"{seed}:callers")
     box = _box(seed, Lognormal(30.0, 0.8), storm(seed, lasts=300.0))
     deadline = rng.choice((40.0, 120.0, 900.0))
+    request = rng.choice((5.0, 30.0))
     client = cmsapi.Client(
         box.api_key,
         base_url=box.base_url,
         transport=carrier(box.transport),
-        state=state,
-        timeouts=cmsapi.Timeouts(request=rng.choice((5.0, 30.0)), deadline=deadline),
+        state="memory:" if file is None else keep_in_file(file),
+        timeouts=cmsapi.Timeouts(request=request, deadline=deadline),
         retry=cmsapi.RetryPolicy(max_attempts=rng.choice((1, 3, 5))),
     )
     # No public name does this: its jitter is what the seed does not reach otherwise.
@@ -103,33 +114,39 @@ async def _in_process(seed: object, state: str, carrier: Carrier) -> Report:
     # Nor this: real seconds would go by between two that are virtual.
     client._trunk.wall = lambda: WALL + asyncio.get_running_loop().time()
     return await _perform(seed, Record(box, client, rng, deadline, box), beginning=120.0, lasts=300.0)
+    return await _perform(
+        seed, Record(box, client, rng, deadline, box, settle=request + 5.0), beginning=120.0, lasts=300.0
+    )
 
 
-async def _on_loopback(seed: object) -> Report:
+async def _on_loopback(seed: object, state: str) -> Report:
     rng = random.Random(f"{seed}:callers")
     async with (
         _box(seed, Lognormal(0.3, 0.5), Faults(), Limits.unlimited()) as box,
         # Latency outlasts a storm, and timeouts are short here.
-        FaultProxy(box.base_url, attrs.evolve(storm(seed, lasts=1.5), latency=(0.0, 0.02)), seed) as proxy,
+        FaultProxy(box.base_url, attrs.evolve(storm(seed, lasts=1.0), latency=(0.0, 0.02)), seed) as proxy,
     ):
         client = cmsapi.Client(
             box.api_key,
             base_url=proxy.base_url,
+            state=state,
             limits=cmsapi.RateLimits.unlimited(),
             polling=cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2, give_up_after=3.0),
             timeouts=cmsapi.Timeouts(request=0.5, deadline=1.5),
             retry=cmsapi.RetryPolicy(base=0.05),
+            # On loopback nothing is still on its way after that.
+            launch=cmsapi.LaunchPolicy(settle=0.2),
         )
         # A busy machine is late.
-        record = Record(box, client, rng, 1.5, proxy, slack=0.5, hurry=100.0)
-        return await _perform(seed, record, beginning=1.0, lasts=1.5)
+        record = Record(box, client, rng, 1.5, proxy, settle=0.2, slack=0.5, hurry=100.0)
+        return await _perform(seed, record, beginning=0.7, lasts=1.0, rest=SHORT_REST)
 
 
 def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | None = None) -> Sandbox:
     return Sandbox(seed=seed, keywords=8, contents=6, durations=durations, failures=0.15, faults=faults, limits=limits)
 
 
-async def _perform(seed: object, record: Record, *, beginning: float, lasts: float) -> Report:
+async def _perform(seed: object, record: Record, *, beginning: float, lasts: float, rest: float = REST) -> Report:
     """Let callers come within some seconds, and close the client, sometimes in their midst; then look what is left."""
     loop, rng, client = asyncio.get_running_loop(), record.rng, record.client
     began = loop.time()
@@ -144,7 +161,7 @@ async def _perform(seed: object, record: Record, *, beginning: float, lasts: flo
         if not closed_early:
             # A storm begins with the first request.
             await asyncio.sleep(max(0.0, began + beginning + lasts - loop.time()))
-            held = await _held(client)
+            held = await _held(client, rest)
     return Report(
         seed=seed,
         violated=(*violations(record), *held),
@@ -162,7 +179,7 @@ async def _caller(record: Record, act: Act, after: float) -> None:
     await act(record)
 
 
-async def _held(client: cmsapi.Client) -> list[str]:
+async def _held(client: cmsapi.Client, rest: float) -> list[str]:
     """When the storm is over a client works as on its first day, and when it has nothing to do it holds nothing."""
     found = []
     # What was lost in the storm may hold the limiter for longer than an impatient client's deadline.
@@ -171,7 +188,7 @@ async def _held(client: cmsapi.Client) -> list[str]:
         await patient.me()
     except Exception as error:
         found.append(f"after the storm: {error!r}")
-    await asyncio.sleep(REST)
+    await asyncio.sleep(rest)
     limit, trunk = client.rate_limit, client._trunk
     if limit.in_flight or limit.queued:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")

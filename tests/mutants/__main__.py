@@ -21,7 +21,7 @@ from benchmarks.tables import replace_section, table
 HERE = Path(__file__).parents[2]
 _LIMITER = ("transport/test_windows", "transport/test_ratelimit", "transport/test_limiter_lanes")
 _PACING = ("jobs/test_pacing", "jobs/test_schedule", "jobs/test_durations", "jobs/test_forecast", "jobs/test_timetable")
-_LAUNCHES = ("jobs/test_evidence", "jobs/test_launch", "state/test_launches")
+_LAUNCHES = ("jobs/test_evidence", "jobs/test_launch", "state/test_launches", "jobs/test_resume")
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
     "transport/protocol": (
@@ -42,7 +42,12 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/evidence": _LAUNCHES,
     "jobs/reconcile": _LAUNCHES,
     "jobs/launch": _LAUNCHES,
-    "jobs/journaling": (*_LAUNCHES, "state/test_journal", "jobs/test_resume"),
+    "jobs/intent": _LAUNCHES,
+    "jobs/sending": _LAUNCHES,
+    "jobs/doubt": _LAUNCHES,
+    "jobs/journaling": _LAUNCHES,
+    "jobs/record": _LAUNCHES,
+    "jobs/writes": _LAUNCHES,
 }
 # Mutants live beside the code in the mutated file, which makes its objects larger; and the machine that draws its own
 # rules has to find the same ones when it runs again.
