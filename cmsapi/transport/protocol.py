@@ -301,5 +301,5 @@ def _error_body(response: Response) -> tuple[str | None, str]:
 
 
 def _named_field(message: str, sent: Iterable[str]) -> str | None:
-    words = _WORD.findall(message)
-    return next((word for word in words if word in set(sent)), None)
+    names = set(sent)
+    return next((word for word in _WORD.findall(message) if word in names), None)

@@ -1,0 +1,194 @@
+"""The HTTP contract function by function, at the edges of what each rule says."""
+
+from __future__ import annotations
+
+import pytest
+
+from cmsapi import errors
+from cmsapi.config import Account
+from cmsapi.errors import ArgumentError, DecodeError
+from cmsapi.operations import OPERATIONS
+from cmsapi.state.tokens import Quota
+from cmsapi.transport.message import Headers, Request, Response
+from cmsapi.transport.protocol import (
+    RequestBuilder,
+    error_from,
+    masked,
+    query_string,
+    read_date,
+    read_document,
+    read_quota,
+    read_retry_after,
+    without_key,
+)
+from tests.support.script import KEY
+
+ME = OPERATIONS["get_me"]
+LIMIT, REMAINING, RESET = "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"
+
+
+def builder() -> RequestBuilder:
+    """Make a builder of the account that tests use."""
+    return RequestBuilder(Account(api_key=KEY, base_url="https://api.example.com"), "1.2.3")
+
+
+REQUEST = builder().build("GET", "/v1/me")
+
+
+def test_a_query_is_written_for_the_wire() -> None:
+    """A blank is %20, a list is repeated with brackets, and what is None is not there; what cannot be sent is named."""
+    assert query_string({"q": "a b/c", "no": None, "id": ["x y", "z"], "yes": True}) == (
+        "q=a%20b%2Fc&id%5B%5D=x%20y&id%5B%5D=z&yes=true"
+    )
+    for values in ({"q": "\ud800"}, {"q": ["a", "\ud800"]}):
+        with pytest.raises(ArgumentError, match=r"^q holds a character that cannot be encoded") as caught:
+            query_string(values)
+        assert caught.value.parameter == "q"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("{key}", "sk_***"),
+        ("a {key} b {key} c", "a sk_*** b sk_*** c"),
+        ("long before {key}", "long before sk_***"),
+        ("word-{end}, after", "sk_***, after"),
+        ("(word-{end})", "(sk_***)"),
+        ("{start}.", "sk_***."),
+        ("x{start}", "xsk_***"),
+        ("[{start}rest-of_it] {end}!", "[sk_***] sk_***!"),
+        ("nothing", "nothing"),
+        ("", ""),
+    ],
+)
+def test_a_key_is_masked_and_nothing_else(said: str, shown: str) -> None:
+    """What stands around a key stays as it is; of a word that ends or begins with a part of the key nothing is left."""
+    text = said.format(key=KEY, start=KEY[:10], end=KEY[-10:])
+    assert masked(text.encode(), KEY.encode()).decode() == shown
+
+
+def test_no_key_masks_nothing() -> None:
+    """Without a key there is nothing to hide."""
+    assert masked(b"a text", b"") == b"a text"
+    bare = Request("GET", "https://api.example.com", Headers({}))
+    assert without_key(Response(200, {}, b"None, a text"), bare).body == b"None, a text"
+
+
+def test_an_answer_that_holds_the_key_is_masked_whole() -> None:
+    """Status and headers stay, the body is masked; an answer without the key is the same object."""
+    answer = Response(418, {"a": "b"}, f"<{KEY}>".encode())
+    assert without_key(answer, REQUEST) == Response(418, {"a": "b"}, b"<sk_***>")
+    clean = Response(200, {}, b"{}")
+    assert without_key(clean, REQUEST) is clean
+    spaced = Request("GET", "https://api.example.com", Headers({"Authorization": f"Bearer  {KEY}"}))
+    assert without_key(answer, spaced).body == b"<sk_***>"
+
+
+def test_an_excerpt_is_masked() -> None:
+    """An excerpt hides the key also beside what has no form in UTF-8."""
+    assert builder().conceal(f"\ud800 {KEY}") == "? sk_***"
+
+
+def test_what_is_no_json_is_told_with_its_operation() -> None:
+    """The error names the operation and shows the beginning; where the key is in it, only what is not the key."""
+    with pytest.raises(DecodeError) as caught:
+        read_document(Response(200, {}, b"<html>"), "get_me", REQUEST)
+    assert (caught.value.operation, caught.value.excerpt) == ("get_me", "b'<html>'")
+    with pytest.raises(DecodeError) as caught:
+        read_document(Response(200, {}, f"<{KEY}>{'x' * 300}".encode()), "get_me", REQUEST)
+    assert caught.value.args == ("Expected JSON",)
+    assert caught.value.operation == "get_me"
+    assert caught.value.excerpt.startswith("b'<sk_***>xxx")
+    assert len(caught.value.excerpt) <= 80
+    assert read_document(Response(200, {}, b""), "get_me", REQUEST) is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "remaining", "reset", "sensible"),
+    [
+        ("1", "0", "0", True),
+        ("1", "1", "0.5", True),
+        ("2", "1", "86400", True),
+        ("0", "0", "0", False),
+        ("1", "2", "0", False),
+        ("1", "-1", "0", False),
+        ("1", "1", "-0.1", False),
+        ("1", "1", "86400.1", False),
+        ("1", "1", "nan", False),
+        ("1.5", "1", "1", False),
+    ],
+)
+def test_limits_that_make_sense(limit: str, remaining: str, reset: str, sensible: bool) -> None:
+    """A limit is at least one, what remains is none of it to all of it, and it comes back within a day."""
+    expected = Quota(int(float(limit)), int(remaining), float(reset)) if sensible else None
+    assert read_quota({LIMIT: limit, REMAINING: remaining, RESET: reset}) == expected
+
+
+def test_headers_are_read_by_their_names_in_small_letters() -> None:
+    """Headers of answers have names in small letters; each of the three limits has to be there."""
+    whole = {LIMIT: "3", REMAINING: "2", RESET: "1"}
+    assert read_quota(whole) == Quota(3, 2, 1.0)
+    for name in whole:
+        assert read_quota({key: value for key, value in whole.items() if key != name}) is None
+    assert read_retry_after({"retry-after": "7"}) == 7.0
+    assert read_retry_after({"retry-after": "0"}) == 0.0
+    assert read_retry_after({"retry-after": "86401"}) == 86_400.0
+    assert read_date({"date": "Thu, 01 Jan 1970 00:01:00 GMT"}) == 60.0
+    assert read_date({"date": "yesterday"}) is None
+    assert read_date({}) is None
+    assert (read_quota({}), read_retry_after({})) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "cls", "redirect"),
+    [
+        (299, errors.APIError, False),
+        (300, errors.APIError, True),
+        (399, errors.APIError, True),
+        (402, errors.APIError, False),
+        (499, errors.APIError, False),
+        (504, errors.ServerError, False),
+        (500, errors.InternalServerError, False),
+        (599, errors.ServerError, False),
+    ],
+)
+def test_statuses_at_the_edges(status: int, cls: type[errors.APIError], redirect: bool) -> None:
+    """From 500 on it is the server's error; a redirect says that base_url is wrong, and is never followed."""
+    error = error_from(Response(status, {}, b""), ME, attempts=2)
+    assert type(error) is cls
+    hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
+    assert error.hint == (hint if redirect else None)
+    assert (error.operation, error.attempts, error.in_doubt) == ("get_me", 2, False)
+
+
+def test_an_unlisted_status_of_the_server_is_the_servers() -> None:
+    """500 without a code is found by its number; with an unlisted code it still is."""
+    for body in (b"", b'{"error": {"code": "brand_new"}}', b'{"error": {"code": ""}}'):
+        assert type(error_from(Response(500, {}, body), ME, attempts=1)) is errors.InternalServerError
+        assert type(error_from(Response(510, {}, body), ME, attempts=1)) is errors.ServerError
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        ({}, "no content type"),
+        ({"content-type": "text/html"}, "text/html"),
+        ({"content-type": "text/html; charset=utf-8"}, "text/html"),
+        ({"content-type": "a b;c"}, "a b"),
+    ],
+)
+def test_a_page_is_described_and_not_quoted(headers: dict[str, str], kind: str) -> None:
+    """Of what is no error document, the error tells the length and the content type."""
+    error = error_from(Response(502, headers, b"<html>"), ME, attempts=1)
+    assert error.message == f"the body is not the service's error document (6 bytes, {kind})"
+
+
+def test_a_field_is_found_among_what_was_sent() -> None:
+    """The first word of a message that names something sent is the field."""
+    body = b'{"error": {"code": "validation_error", "message": "the html of title is bad"}}'
+    error = error_from(Response(422, {}, body), ME, attempts=1, sent=iter(["title", "html"]))
+    assert isinstance(error, errors.ValidationError)
+    assert error.field == "html"
+    plain = error_from(Response(422, {}, body), ME, attempts=1)
+    assert isinstance(plain, errors.ValidationError)
+    assert plain.field is None
