@@ -10,6 +10,7 @@ BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo sandbox test check unit coverage test-browser crash format docs bench figures chaos clean
+.PHONY: help demo sandbox test check unit coverage crash format docs bench figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -69,8 +70,15 @@ figures: $(BENCH_READY)
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
 	$(BIN)/python -m tests.chaos --update docs/reliability.md
 
+soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
+	$(BIN)/python -m tests.soak --update docs/reliability.md
+
+mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=state/windows for a module)
+	@$(call install,.[mutants])
+	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
+
 clean: ## Remove what these commands made
-	rm -rf $(VENV) .venv-bench docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
+	rm -rf $(VENV) .venv-bench .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/bin/python:

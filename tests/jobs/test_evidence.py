@@ -10,11 +10,14 @@ import pytest
 
 from cmsapi.jobs.evidence import (
     Charges,
+    Finding,
     Verdict,
     name_of,
+    nothing_to_go_by,
     of_analysis_shown,
     of_generation,
     of_keyword,
+    of_prompt,
     of_search,
     since,
 )
@@ -166,3 +169,69 @@ def test_times_and_names() -> None:
     assert since(ENTRY) == NOW - timedelta(seconds=2)
     assert name_of("tents") == "tents"
     assert len(name_of("tents " * 500)) == 32
+
+
+def test_each_finding_says_what_it_rests_on() -> None:
+    """A finding tells what was seen in words, whether the job runs, which one it is, and whose."""
+    launched, absent, unknown = Verdict.LAUNCHED, Verdict.ABSENT, Verdict.UNKNOWN
+    generation = attrs.evolve(ENTRY, kind="generation", facts={"baseline": "gen_1"})
+    unread = attrs.evolve(generation, facts={})
+    queued, over = (Generation(id="gen_1", status=word) for word in (GenerationStatus.QUEUED, GenerationStatus.APPLIED))
+    newer = Generation(id="gen_2", status=GenerationStatus.QUEUED)
+    search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
+    found = {
+        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED)): Finding(
+            verdict=launched, why="its analysis runs", running=True
+        ),
+        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW)): Finding(
+            verdict=launched, why="it was analysed at 2026-01-01T12:00:00+00:00", running=True
+        ),
+        of_keyword(KEYWORD, charges(9, usage(9))): Finding(
+            verdict=launched, why="the credit of its analysis was charged (usage use_9)", running=True
+        ),
+        of_keyword(KEYWORD, charges(8, usage(8), usage(9))): Finding(
+            verdict=unknown, why="2 analyses of such a keyword were charged, and nothing tells them apart"
+        ),
+        of_keyword(KEYWORD, charges(10)): Finding(
+            verdict=absent, why="nothing was charged for it, and the balance of 10 agrees with the usages"
+        ),
+        of_keyword(KEYWORD, charges(8, before=usage(9, -60))): Finding(
+            verdict=unknown, why="no usage names it, but the balance of 8 does not agree with the usages"
+        ),
+        of_prompt(): Finding(
+            verdict=unknown, why="the prompt shows no analysis since, and usages of credits do not name prompts"
+        ),
+        of_search(search, charges(9, usage(9)), 0): Finding(
+            verdict=unknown, why="its credit was charged (usage use_9), and no request lists searches by name"
+        ),
+        of_generation(generation, None, None): Finding(verdict=absent, why="the content has no generation"),
+        of_generation(generation, queued, None): Finding(verdict=absent, why="the content still has generation gen_1"),
+        of_generation(unread, over, None): Finding(
+            verdict=unknown, why="the content has generation gen_1, and nobody read which one it had before"
+        ),
+        of_generation(unread, queued, None): Finding(
+            verdict=launched,
+            why="generation gen_1 runs, and nobody read which one there was before",
+            job_id="gen_1",
+            ours=False,
+        ),
+        of_generation(generation, newer, charges(10)): Finding(
+            verdict=launched, why="the content has a new generation, gen_2", job_id="gen_2"
+        ),
+        nothing_to_go_by("no trace"): Finding(verdict=unknown, why="no trace"),
+    }
+    assert list(found) == list(found.values())
+
+
+@pytest.mark.parametrize("status", [GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED])
+def test_what_is_over_is_no_proof(status: GenerationStatus) -> None:
+    """Each word for an end may be from before the launch."""
+    assert of_generation(ENTRY, Generation(id="gen_1", status=status), None).verdict is Verdict.UNKNOWN
+
+
+def test_the_longest_name_is_itself() -> None:
+    """A name of five hundred characters is a name, a longer one a digest of its own."""
+    assert name_of("x" * 500) == "x" * 500
+    one, other = name_of("x" * 501), name_of("y" * 501)
+    assert len(one) == len(other) == 32
+    assert one != other
