@@ -30,7 +30,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "test_client",
         "resources/test_arguments",
     ),
-    "state/windows": _LIMITER,
+    "state/windows": ("transport/test_windows",),
     "state/tokens": _LIMITER,
     "state/settlements": _LIMITER,
     "state/lost": _LIMITER,

@@ -490,3 +490,121 @@ def test_ending_twice_changes_nothing() -> None:
         windows.unsent(token)
         assert (token.stage, windows.unsettled, windows.remaining) == before
     assert (windows.unsettled, windows.remaining) == (1, 998)
+
+
+def filled(windows: Windows, *settled: float) -> Windows:
+    """Let requests be answered at some moments."""
+    for at in settled:
+        windows.answered(taken(windows, at), at)
+    return windows
+
+
+def test_the_wait_of_who_comes_when_all_is_free() -> None:
+    """Whoever finds room waits for nothing; of a crowd each second serves as many as it admits."""
+    windows = Windows(10, 1000, first_alone=False)
+    assert [windows.expected_wait(ahead, 0.0) for ahead in (0, 9, 10, 19, 20)] == [0.0, 0.0, 1.0, 1.0, 2.0]
+    # The last lane leaves a tenth of the second to the others.
+    assert [windows.expected_wait(ahead, 0.0, sparing=True) for ahead in (0, 8, 9, 18, 19)] == [0.0, 0.0, 1.0, 1.0, 2.0]
+
+
+def test_the_wait_of_who_comes_after_others() -> None:
+    """What is in the second, in flight or settled, is ahead of whoever asks; what has left it is not."""
+    windows = filled(Windows(10, 1000, first_alone=False), *[0.0] * 4)
+    held = [taken(windows, 0.0) for _ in range(2)]
+    assert [windows.expected_wait(ahead, 0.0) for ahead in (3, 4)] == [0.0, 1.0]
+    for token in held:
+        windows.unsent(token)
+    assert [windows.expected_wait(ahead, 0.0) for ahead in (5, 6)] == [0.0, 1.0]
+    assert [windows.expected_wait(ahead, 1.0) for ahead in (9, 10)] == [0.0, 1.0]
+
+
+def test_the_wait_for_the_hour() -> None:
+    """When the hour is used up, as many wait until it gives back as it lacks; unknown returns count as an hour."""
+    windows = filled(Windows(10, 5, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
+    assert windows.expected_wait(0, 30.0) == 0.0
+    assert windows.expected_wait(1, 30.0) == 0.0
+    assert windows.expected_wait(2, 30.0) == HOUR - 30.0
+    assert windows.expected_wait(3, 30.0) == HOUR - 20.0
+    # Three of five are used, and two are for others.
+    assert windows.expected_wait(0, 30.0, sparing=True) == HOUR - 30.0
+    assert windows.expected_wait(1, 30.0, sparing=True) == HOUR - 20.0
+    for _ in range(2):
+        taken(windows, 30.0)
+    assert windows.expected_wait(0, 30.0) == HOUR - 30.0
+    assert windows.expected_wait(4, 30.0) == HOUR
+    assert windows.expected_wait(0, 30.0, sparing=True) == HOUR - 10.0
+
+
+def test_the_wait_while_only_an_answer_can_tell() -> None:
+    """A second that is full of requests without an answer is expected to be over in a second."""
+    windows = Windows(2, 1000, first_alone=False)
+    for _ in range(2):
+        taken(windows, 0.0)
+    assert windows.next_time(0.0) == math.inf
+    assert windows.expected_wait(0, 0.0) == 1.0
+    unlimited = Windows(None, 1, first_alone=False)
+    taken(unlimited, 0.0)
+    assert unlimited.expected_wait(0, 0.0) == HOUR
+
+
+def test_windows_are_idle_when_nothing_is_left_of_them() -> None:
+    """Neither what is out nor what still counts for the hour may be forgotten."""
+    windows = Windows(10, 1000, first_alone=False)
+    assert windows.idle(0.0)
+    token = taken(windows, 0.0)
+    assert not windows.idle(0.0)
+    windows.answered(token, 0.0)
+    assert not windows.idle(HOUR - 1.0)
+    assert windows.idle(HOUR)
+    late = taken(windows, 2 * HOUR)
+    assert not windows.idle(3 * HOUR)
+    windows.unsent(late)
+    assert windows.idle(3 * HOUR)
+
+
+def test_each_end_of_a_token_is_noted_once() -> None:
+    """A token tells how it ended, and ending it again changes nothing."""
+    windows = Windows(10, 1000, first_alone=False)
+    ends: dict[str, Callable[[Token], None]] = {
+        "answered": lambda token: windows.answered(token, 0.0),
+        "lost": lambda token: windows.lost(token, 0.0),
+        "unsent": windows.unsent,
+    }
+    for stage, end in ends.items():
+        token = taken(windows, 0.0)
+        assert token.stage == "taken"
+        end(token)
+        before = (windows.unsettled, windows.in_flight, windows.remaining)
+        for other in ends.values():
+            other(token)
+        assert (windows.unsettled, windows.in_flight, windows.remaining) == before
+        assert token.stage == stage
+        token.departing()
+        assert token.stage == stage
+    token = taken(windows, 0.0)
+    token.departing()
+    assert token.stage == "departed"
+
+
+@pytest.mark.parametrize(("second", "hour"), [(5, None), (None, 7), (5, 7)])
+def test_limits_that_come_later_count_what_was_before(second: int | None, hour: int | None) -> None:
+    """Windows without a limit remember what they need when they get one."""
+    windows = Windows(None, None, first_alone=False)
+    windows.tighten(second, hour)
+    assert (windows.per_second, windows.per_hour) == (second or math.inf, hour or math.inf)
+    filled(windows, *[0.0] * min(second or 9, hour or 9))
+    assert not windows.take(Token(), 0.5)
+    assert windows.take(Token(), 1.5) is (hour is None or second is not None)
+    windows.tighten(100, 100)
+    assert (windows.per_second, windows.per_hour) == (second or 100, hour or 100)
+
+
+def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
+    """One more than ours is somebody else's; as many as ours, settled or under way, is nobody's."""
+    windows = filled(Windows(10, 100, first_alone=False), 0.0, 1.0)
+    token, under_way = taken(windows, 2.0), taken(windows, 2.0)
+    windows.answered(token, 2.0, Quota(100, 96, 3600.0))
+    assert windows.foreign == 0
+    windows.answered(under_way, 3.0, Quota(100, 95, 3600.0))
+    assert windows.foreign == 1
+    assert windows.remaining == 100 - 4 - 1
