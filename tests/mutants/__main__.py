@@ -21,7 +21,7 @@ from benchmarks.tables import replace_section, table
 HERE = Path(__file__).parents[2]
 _LIMITER = ("transport/test_windows", "transport/test_ratelimit", "transport/test_limiter_lanes")
 _PACING = ("jobs/test_pacing", "jobs/test_schedule", "jobs/test_durations", "jobs/test_forecast", "jobs/test_timetable")
-_LAUNCHES = ("jobs/test_evidence", "jobs/test_launch", "jobs/test_resume")
+_LAUNCHES = ("jobs/test_evidence", "jobs/test_launch", "jobs/test_lost_searches", "jobs/test_resume")
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
     "transport/protocol": (
