@@ -67,6 +67,13 @@ def test_a_key_is_masked_and_nothing_else(said: str, shown: str) -> None:
     assert masked(text.encode(), KEY.encode()).decode() == shown
 
 
+def test_the_end_of_a_long_key_is_enough() -> None:
+    """Ten letters tell which key it is, however long that is."""
+    key = "sk_" + "abcdefghij" * 3 + "0123456789"
+    assert masked(f"... {key[-10:]}".encode(), key.encode()) == b"... sk_***"
+    assert masked(f"{key[:10]} ...".encode(), key.encode()) == b"sk_*** ..."
+
+
 def test_no_key_masks_nothing() -> None:
     """Without a key there is nothing to hide."""
     assert masked(b"a text", b"") == b"a text"
