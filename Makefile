@@ -9,8 +9,7 @@ DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit coverage test-browser crash format docs bench figures chaos clean
-.PHONY: help demo sandbox test check unit coverage crash format docs bench figures chaos soak mutants clean
+.PHONY: help demo sandbox test check unit coverage test-browser crash format docs bench figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 # Seconds for which a thread and a disk keep who asks waiting.
 _LONGEST = 0.02
-# Epoch seconds when the clock of a loop reads 0.
-_EPOCH = 1_750_000_000.0
+# When the loop's time was 0, in seconds since the epoch.
+WALL = 1_790_000_000.0
 
 
 class InlineLoop(VirtualLoop):
@@ -69,5 +69,5 @@ def keep_in_file(path: Path) -> str:
     """Let the clients of the running loop that name a file keep their state there, by its clock; return its URL."""
     url = f"sqlite:///{path}"
     loop = asyncio.get_running_loop()
-    place_of(url).state = SqliteState(path, clock=lambda: _EPOCH + loop.time())
+    place_of(url).state = SqliteState(path, clock=lambda: WALL + loop.time())
     return url
