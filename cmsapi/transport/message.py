@@ -23,13 +23,14 @@ class Headers(Mapping[str, str]):
     __slots__ = ("_values",)
 
     def __init__(self, items: Mapping[str, str] | Iterator[tuple[str, str]] = {}) -> None:  # noqa: B006 - read only
-        pairs = [(name.lower(), value) for name, value in (items.items() if isinstance(items, Mapping) else items)]
-        self._values: dict[str, str] = dict(pairs)
+        pairs = tuple(items.items() if isinstance(items, Mapping) else items)
+        self._values = {name.lower(): value for name, value in pairs}
         if len(self._values) < len(pairs):
             self._values = _joined(pairs)
 
     def __getitem__(self, name: str) -> str:
-        return self._values[name.lower()]
+        values = self._values
+        return values[name] if name in values else values[name.lower()]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -49,7 +50,8 @@ class Headers(Mapping[str, str]):
 def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value in pairs:
-        values[name] = f"{values[name]}, {value}" if name in values else value
+        key = name.lower()
+        values[key] = f"{values[key]}, {value}" if key in values else value
     return values
 
 

@@ -270,7 +270,8 @@ def _reading(field: Field) -> list[str]:
     if field.type is Any:
         return [f"{slot} = {value}"]
     if is_model(field.type):
-        return [f"{slot} = read_{name}({value}) if {value} is not None else ({null})"]
+        absent = "None" if field.nullable and field.promised else null
+        return [f"{slot} = read_{name}({value}) if {value} is not None else {absent}"]
     if is_open_enum(field.type):
         word = value if field.promised else f"{value} if type({value}) is str else None"
         return [f"{slot} = {name}_words.get({word}) or odd.word({value}, {field.wire!r}, absent)"]
