@@ -24,6 +24,7 @@ _FIGURES = {
     "cancellation": "cancellation, µs",
     "lag": "lag p99, ms",
 }
+_FEW = 100
 _SCALES = {"bytes": 1.0, "lag": 1e3}
 
 
@@ -41,8 +42,11 @@ def measure(rounds: int) -> dict[str, Any]:
     for figure in _FIGURES:
         costs = {name: [each[name][figure] for each in measured] for name in CONTESTANTS}
         by_figure[figure] = {name: attrs.asdict(row) for name, row in rows(costs, TASK).items()}
-    looks = {name: sum(each[name]["looks"] for each in measured) / rounds for name in CONTESTANTS}
-    return {"environment": ENVIRONMENT, "jobs": JOBS, "looks": looks, "rows": by_figure}
+    means = {
+        figure: {name: sum(each[name][figure] for each in measured) / rounds for name in CONTESTANTS}
+        for figure in ("looks", "busy")
+    }
+    return {"environment": ENVIRONMENT, "jobs": JOBS, **means, "rows": by_figure}
 
 
 def markdown(figures: dict[str, Any]) -> str:
@@ -50,13 +54,24 @@ def markdown(figures: dict[str, Any]) -> str:
     by_figure = {figure: {name: Row(**row) for name, row in of.items()} for figure, of in figures["rows"].items()}
     lines = []
     for name in CONTESTANTS:
-        cells = [name, f"{figures['looks'][name]:,.0f}"]
+        looks = figures["looks"][name]
+        cells = [name, f"{looks:,.0f}", f"{figures['busy'][name]:.1%}"]
         for figure, of in by_figure.items():
             row, scale = of[name], _SCALES.get(figure, 1e6)
-            cells.append(f"{row.cost * scale:,.0f}" if figure == "bytes" else f"{row.cost * scale:.1f}")
+            if figure == "look" and looks < _FEW:
+                # The probe of the lag takes as much.
+                cells.append("")
+            else:
+                cells.append(f"{row.cost * scale:,.0f}" if figure == "bytes" else f"{row.cost * scale:.1f}")
         spread = by_figure["creation"][name]
         lines.append([*cells, f"{spread.low:.2f} to {spread.high:.2f}"])
-    head = ["", "looks a second", *_FIGURES.values(), "creation, ratio to a task, half of the rounds"]
+    head = [
+        "",
+        "looks a second",
+        "CPU of a second",
+        *_FIGURES.values(),
+        "creation, ratio to a task, half of the rounds",
+    ]
 
     def cost(figure: str, name: str) -> float:
         return by_figure[figure][name].cost * _SCALES.get(figure, 1e6)

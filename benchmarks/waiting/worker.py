@@ -59,6 +59,7 @@ async def _cpu(name: str, jobs: int, seconds: float) -> dict[str, float]:
         "creation": created / jobs,
         "look": looking / looks if looks else 0.0,
         "looks": looks / seconds,
+        "busy": looking / seconds,
         "lag": late[int(len(late) * 0.99)],
         "cancellation": ended / jobs,
     }
