@@ -19,6 +19,7 @@ import attrs
 from benchmarks.tables import replace_section, table
 
 HERE = Path(__file__).parents[2]
+_WINDOWS = ("transport/test_windows",)
 _LIMITER = ("transport/test_windows", "transport/test_ratelimit", "transport/test_limiter_lanes")
 _PACING = ("jobs/test_pacing", "jobs/test_schedule", "jobs/test_durations", "jobs/test_forecast", "jobs/test_timetable")
 _LAUNCHES = ("jobs/test_evidence", "jobs/test_launch", "jobs/test_lost_searches", "jobs/test_resume")
@@ -30,7 +31,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "test_client",
         "resources/test_arguments",
     ),
-    "state/windows": ("transport/test_windows",),
+    "state/windows": _WINDOWS,
     "state/tokens": _LIMITER,
     "state/settlements": _LIMITER,
     "state/lost": _LIMITER,
