@@ -608,3 +608,46 @@ def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
     windows.answered(under_way, 3.0, Quota(100, 95, 3600.0))
     assert windows.foreign == 1
     assert windows.remaining == 100 - 4 - 1
+
+
+def test_who_takes_sparingly_leaves_both_reserves() -> None:
+    """A tenth of the second and the reserve of the hour are there for the others, and only for them."""
+    windows = Windows(10, 1000, first_alone=False)
+    taken_sparingly = [windows.take(Token(), 0.0, sparing=True) for _ in range(10)]
+    assert taken_sparingly == [True] * 9 + [False]
+    assert windows.next_time(0.0) == 0.0
+    assert windows.next_time(0.0, sparing=True) == math.inf
+    assert windows.take(Token(), 0.0)
+    hour = Windows(10, 5, reserve=2, first_alone=False)
+    filled(hour, 0.0, 10.0, 20.0)
+    assert not hour.take(Token(), 30.0, sparing=True)
+    assert (hour.next_time(30.0), hour.next_time(30.0, sparing=True)) == (30.0, HOUR)
+    assert hour.take(Token(), 30.0)
+
+
+@pytest.mark.parametrize(("second", "hour"), [(10, 1000), (None, 1000), (10, None)])
+def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> None:
+    """Until the first answer nobody else goes, where there is any limit; its headers may tell of others."""
+    windows = Windows(second, hour)
+    first = taken(windows, 0.0)
+    assert not windows.take(Token(), 0.5)
+    windows.answered(first, 1.0)
+    assert windows.take(Token(), 1.0)
+    free = Windows(None, None)
+    assert free.take(Token(), 0.0)
+    assert free.take(Token(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("hour", "reserve", "left"), [(2, 5, 1), (100, 99, 99), (100, 98, 98), (1, 1, 0), (1000, None, 10), (None, 5, 0)]
+)
+def test_a_reserve_is_less_than_all(hour: int | None, reserve: int | None, left: int) -> None:
+    """One request of the hour remains for who takes sparingly; without a limit nothing is reserved."""
+    assert Windows(10, hour, reserve=reserve).reserve == left
+
+
+def test_a_second_that_is_larger_than_the_hour_is_remembered() -> None:
+    """Whichever limit is larger says how much has to be remembered."""
+    windows = filled(Windows(5, None, first_alone=False), *[0.0] * 5)
+    assert not windows.take(Token(), 0.5)
+    assert windows.take(Token(), 1.0)
