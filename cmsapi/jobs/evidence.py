@@ -95,11 +95,24 @@ def since(entry: Entry) -> datetime | None:
     return None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC) - CLOCK_BLUR
 
 
-def of_analysis_shown(entry: Entry, document: Keyword | Prompt) -> Finding | None:
-    """Say what the keyword or prompt itself tells, or None when that is nothing."""
+def is_later(time: datetime, now: datetime | None) -> bool:
+    """Tell whether the service has dated something later than its clock says now: that was set back since."""
+    return now is not None and time > now + CLOCK_BLUR
+
+
+def of_analysis_shown(entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
+    """Say what the keyword or prompt itself tells, or None when that is nothing.
+
+    Args:
+        entry: The launch.
+        document: What the service shows.
+        now: The service's time, or None when it is not known.
+    """
     if document.analysis_status in _RUNNING:
         return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)
     analyzed_at = document.last_analyzed_at
+    if analyzed_at is not None and is_later(analyzed_at, now):
+        return _unknown(f"it was analysed at {analyzed_at.isoformat()}, later than the service's clock says now")
     if entry.served_at is not None and analyzed_at is not None and analyzed_at.timestamp() >= entry.served_at:
         return Finding(verdict=Verdict.LAUNCHED, why=f"it was analysed at {analyzed_at.isoformat()}", running=True)
     return None

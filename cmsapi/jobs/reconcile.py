@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from datetime import datetime
 
 import attrs
 
@@ -20,6 +21,7 @@ from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import CLOCK_BLUR, JobKind
 from cmsapi.models import CreditUsage, Generation, Keyword, Prompt, User
 from cmsapi.state.journal import Entry
+from cmsapi.transport.clock import STEP
 
 # How a balance and the usages that explain it are called.
 _BALANCES: Mapping[str, str] = {
@@ -27,6 +29,7 @@ _BALANCES: Mapping[str, str] = {
     "content_idea_search": "content_ideas_searches",
     "ai_writing": "ai_writing",
 }
+_NO_TIME = "the service's clock does not tell what came after the launch"
 # Seconds in which a service may take to list what it has charged, and how often that is looked at.
 _LISTING = 1.0
 _TRIES = 3
@@ -84,22 +87,22 @@ class Reconciler:
                 return await self._keyword(entry)
             case JobKind.PROMPT_ANALYSIS:
                 prompt = await self.core.call(Prompt, "get_prompt", {"promptId": entry.target})
-                return evidence.of_analysis_shown(entry, prompt) or evidence.of_prompt()
+                return evidence.of_analysis_shown(entry, prompt, self._now()) or evidence.of_prompt()
             case JobKind.IDEA_SEARCH:
                 charges = await self._charges(entry, "content_idea_search")
                 if charges is None:
-                    return evidence.nothing_to_go_by("the time of the launch on the service's clock is not known")
+                    return evidence.nothing_to_go_by(_NO_TIME)
                 return evidence.of_search(entry, charges, await self._known_searches(entry))
             case _:
                 return await self._generation(entry)
 
     async def _keyword(self, entry: Entry) -> Finding:
         keyword = await self.core.call(Keyword, "get_keyword", {"keywordId": entry.target})
-        if (shown := evidence.of_analysis_shown(entry, keyword)) is not None:
+        if (shown := evidence.of_analysis_shown(entry, keyword, self._now())) is not None:
             return shown
         charges = await self._charges(entry, "analysis")
         if charges is None:
-            return evidence.nothing_to_go_by("the time of the launch on the service's clock is not known")
+            return evidence.nothing_to_go_by(_NO_TIME)
         return evidence.of_keyword(keyword, charges)
 
     async def _generation(self, entry: Entry) -> Finding:
@@ -135,7 +138,7 @@ class Reconciler:
         )
 
     async def _charges(self, entry: Entry, type_: str) -> Charges | None:
-        """Read what was charged since a launch; None when it is not known since when."""
+        """Read what was charged since a launch; None when the service's clock does not tell what came since."""
         if evidence.since(entry) is None:
             return None
         charges = await self._read_charges(entry, type_)
@@ -144,7 +147,14 @@ class Reconciler:
                 break
             await asyncio.sleep(_LISTING)
             charges = await self._read_charges(entry, type_)
-        return charges
+        now, ahead = self._now(), entry.facts.get("ahead")
+        if now is not None and isinstance(ahead, int | float) and now.timestamp() - self.journal.wall() < ahead - STEP:
+            return None
+        return None if any(evidence.is_later(usage.created_at, now) for usage in charges.since) else charges
+
+    def _now(self) -> datetime | None:
+        """Return the service's time, as its last answers tell it."""
+        return self.core.pipeline.clock.at(asyncio.get_running_loop().time())
 
     async def _read_charges(self, entry: Entry, type_: str) -> Charges:
         # The balance first: whatever has lowered it is in the list that is read after it.

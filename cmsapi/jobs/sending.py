@@ -126,12 +126,16 @@ class Sender:
         async def before() -> None:
             now = self.desk.time()
             served = clock.at(now)
-            first = record.entry.served_at
+            first, wall = record.entry.served_at, self.journal.wall()
+            facts = {**record.entry.facts, **baseline, "sent_at": wall, "settle": settle}
+            if served is not None:
+                # By how much the service's clock is ahead; when that has changed, one of the two was set.
+                facts["ahead"] = served.timestamp() - wall
             await self.journal.write(
                 record,
                 status=SENDING,
                 served_at=first if first is not None else served.timestamp() if served is not None else None,
-                facts={**record.entry.facts, **baseline, "sent_at": self.journal.wall(), "settle": settle},
+                facts=facts,
             )
             departure.settles_at = now + settle
             departure.until = now + max(settle, _LAST_BYTES)

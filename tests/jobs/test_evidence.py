@@ -93,8 +93,15 @@ def charges(balance: int, *recent: CreditUsage, before: CreditUsage | None = Non
 )
 def test_what_a_keyword_shows(fields: dict[str, Any], verdict: Verdict | None) -> None:
     """A running word or a later analysis is proof; an old word is none."""
-    found = of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, **fields))
+    found = of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, **fields), NOW + timedelta(minutes=1))
     assert (found.verdict if found else None) == verdict
+
+
+def test_a_keyword_of_tomorrow() -> None:
+    """An analysis dated later than the service's clock says proves nothing: the clock was set back since."""
+    keyword = attrs.evolve(KEYWORD, last_analyzed_at=NOW + timedelta(hours=2))
+    assert of_analysis_shown(ENTRY, keyword, NOW + timedelta(minutes=1)).verdict is Verdict.UNKNOWN  # type: ignore[union-attr]
+    assert of_analysis_shown(ENTRY, keyword, None).verdict is Verdict.LAUNCHED  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -180,10 +187,10 @@ def test_each_finding_says_what_it_rests_on() -> None:
     newer = Generation(id="gen_2", status=GenerationStatus.QUEUED)
     search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
     found = {
-        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED)): Finding(
+        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED), NOW): Finding(
             verdict=launched, why="its analysis runs", running=True
         ),
-        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW)): Finding(
+        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
             verdict=launched, why="it was analysed at 2026-01-01T12:00:00+00:00", running=True
         ),
         of_keyword(KEYWORD, charges(9, usage(9))): Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -362,6 +362,32 @@ async def test_a_lost_answer_is_looked_up(kind: str, when: Any, how: str) -> Non
             assert not job.adopted
     assert posts(sandbox) == (1 if lost or when == "after" else 2)
     assert spent(sandbox) == len(sandbox.ledger.launches()) == (not lost or when == "after")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "when"), [(0.0, -7200.0, "after"), (-7200.0, 0.0, "before")], ids=["since", "before"]
+)
+async def test_a_clock_that_was_set_back_proves_nothing(
+    before: float, after: float, when: Literal["before", "after"]
+) -> None:
+    """When the service's clock was set back, what it dates tells nothing of a launch; it is not repeated."""
+    lost = Fault(match="POST /v1/keywords/*/analyze", drop=True, when=when)
+    null = Fault(match="GET /v1/keywords/*", spoil="null status", times=None)
+    sandbox = box(10.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        await (await client.keywords.analyze(keyword_id))
+        sandbox.step_clock(before)
+        await asyncio.sleep(60.0)
+        await client.me()
+        for fault in (lost, null):
+            sandbox.add_fault(fault)
+        launch = asyncio.create_task(client.keywords.analyze(keyword_id))
+        await asyncio.sleep(0.5)
+        sandbox.step_clock(after)
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await launch
+    assert posts(sandbox) == 2
 
 
 @pytest.mark.parametrize("kind", ["prompt_analysis", "idea_search"])
