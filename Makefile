@@ -45,7 +45,7 @@ test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and instal
 	$(BIN)/pytest tests/browser
 
 crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
-	$(BIN)/python -m tests.crash $(SEEDS)
+	$(BIN)/python -m tests.crash $(SEEDS) --update docs/reliability.md
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .

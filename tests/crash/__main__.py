@@ -1,20 +1,35 @@
-"""Kill batches and print what came of it: `python -m tests.crash [SEEDS]`, 60 unless told otherwise."""
+"""Kill batches and print what came of it: `python -m tests.crash [SEEDS] [--update PAGE]`, 60 unless told otherwise."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.tables import replace_section, table
 from tests.crash.harness import HEADER, KINDS, Verdict, judge
 from tests.state.servers import running_server, server_binary
 
+_SUMMED = ("kills", "launches", "unknown", "surplus", "lost", "open")
+_HEAD = (
+    "state and kind",
+    "batches",
+    "kills",
+    "launches",
+    "reported unknown",
+    "surplus",
+    "items lost",
+    "entries left in the journal",
+)
 
-async def main(seeds: int) -> bool:
-    """Run the seeds over the kinds and states, and tell whether the promise held."""
-    verdicts: list[Verdict] = []
+
+async def run(seeds: int) -> dict[str, list[Verdict]]:
+    """Run the seeds over the kinds and states, and return the verdicts by both."""
+    verdicts: dict[str, list[Verdict]] = {}
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(running_server(place)) if server_binary() is not None else None
@@ -26,14 +41,41 @@ async def main(seeds: int) -> bool:
             on_redis = server is not None and seed // len(KINDS) % 2 == 1
             # A scope holds the address of its sandbox, so that the seeds do not meet on one server.
             url = server.url if on_redis and server is not None else f"sqlite:///{place / f'{seed}.db'}"
-            verdicts.append(await judge(seed, kind, url, faults=seed % 4 == 3))
-            print(f"{'redis' if on_redis else 'sqlite':<8}{verdicts[-1].row()}", flush=True)
-    sums = [sum(getattr(each, name) for each in verdicts) for name in _SUMMED]
-    print(f"{'':<8}{'sum':>5}  {'':<17}" + "".join(f"{number:>9}" for number in sums))
-    return all(verdict.holds for verdict in verdicts)
+            verdict = await judge(seed, kind, url, faults=seed % 4 == 3)
+            state = "redis" if on_redis else "sqlite"
+            verdicts.setdefault(f"{state}, {kind}", []).append(verdict)
+            print(f"{state:<8}{verdict.row()}", flush=True)
+    return verdicts
 
 
-_SUMMED = ("kills", "launches", "unknown", "surplus", "lost", "open")
+def markdown(verdicts: dict[str, list[Verdict]]) -> str:
+    """Write the section of the page."""
+    everything = [verdict for each in verdicts.values() for verdict in each]
+    rows = [_row(name, each) for name, each in sorted(verdicts.items(), reverse=True)]
+    lines = f"{len(everything)} seeds, one batch of {everything[0].items} items each."
+    return f"{lines}\n\n{table(_HEAD, [*rows, _row('all', everything)])}"
+
+
+def _row(name: str, verdicts: Iterable[Verdict]) -> list[str]:
+    counted = list(verdicts)
+    sums = (sum(getattr(each, column) for each in counted) for column in _SUMMED)
+    return [name, str(len(counted)), *(f"{number:,}" for number in sums)]
+
+
+def main() -> None:
+    """Run, print or write down, and fail when the promise did not hold."""
+    parser = argparse.ArgumentParser(prog="tests.crash", description=__doc__)
+    parser.add_argument("seeds", type=int, nargs="?", default=60)
+    parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `crash` of a Markdown page")
+    options = parser.parse_args()
+    verdicts = asyncio.run(run(options.seeds))
+    text = markdown(verdicts)
+    print(text)
+    if options.update is not None:
+        replace_section(options.update, "crash", text)
+    if not all(verdict.holds for each in verdicts.values() for verdict in each):
+        sys.exit(1)
+
 
 if __name__ == "__main__":
-    sys.exit(not asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)))
+    main()
