@@ -14,6 +14,7 @@ from cmsapi.cli.folders import folders
 from cmsapi.cli.generate import generate
 from cmsapi.cli.ideas import ideas
 from cmsapi.cli.jobs import jobs
+from cmsapi.cli.keywords import keywords
 from cmsapi.cli.me import me
 from cmsapi.cli.sandbox import sandbox
 from cmsapi.cli.workspaces import workspaces
@@ -26,6 +27,20 @@ app: App = App(
     "130 interrupted.",
     version=__version__,
 )
-for _command in (me, credits, workspaces, folders, contents, analyze, ideas, generate, jobs, doctor, sandbox, demo):
+for _command in (
+    me,
+    credits,
+    workspaces,
+    folders,
+    contents,
+    keywords,
+    analyze,
+    ideas,
+    generate,
+    jobs,
+    doctor,
+    sandbox,
+    demo,
+):
     app.command(_command)
 app.register_install_completion_command(help="Install completion for this shell.")

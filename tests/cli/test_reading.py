@@ -52,6 +52,22 @@ async def test_a_list_is_cut_where_asked(box: Sandbox, capsys: pytest.CaptureFix
     assert "3 of 10" in shown.err
 
 
+async def test_keywords_of_a_workspace_or_of_one_page(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The identifiers that `analyze` takes are listed: of all pages, of one, or of what was never analysed."""
+    await command("keywords", box.workspace_id, "--csv")
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["id"] for row in rows} >= {*box.keyword_ids, *box.analyzed_keyword_ids}
+
+    await command("keywords", box.workspace_id, "--page", box.page_ids[0], "--csv")
+    of_page = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert 0 < len(of_page) < len(rows)
+    assert [row for row in rows if row in of_page] == of_page
+
+    await command("keywords", box.workspace_id, "--unanalysed", "--csv")
+    unanalysed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["id"] for row in unanalysed} == set(box.keyword_ids)
+
+
 async def test_folders_are_a_tree(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """Each folder is shown below its parent, with its identifier whole."""
     await command("folders", box.workspace_id)

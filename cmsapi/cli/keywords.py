@@ -1,0 +1,40 @@
+"""`cmsapi keywords`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import cmsapi
+from cmsapi.cli.connecting import connect
+from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+
+_COLUMNS: Columns[cmsapi.Keyword] = {
+    "id": lambda keyword: keyword.id,
+    "keyword": lambda keyword: keyword.keyword,
+    "analysis": lambda keyword: keyword.analysis_status,
+    "search volume": lambda keyword: keyword.search_volume,
+    "analysed": lambda keyword: keyword.last_analyzed_at,
+}
+
+
+async def keywords(
+    workspace_id: str,
+    *,
+    page: Annotated[str | None, Parameter(help="Only the keywords of the page with this identifier.")] = None,
+    unanalysed: Annotated[bool, Parameter(negative=(), help="Only those that were never analysed.")] = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """List the keywords of a workspace's pages; one request for each page, and one for each hundred pages.
+
+    Args:
+        workspace_id: The workspace.
+    """
+    async with connect() as client:
+        pages = [page] if page else [one.id async for one in client.pages.list(workspace_id)]
+        found = [keyword for page_id in pages async for keyword in client.keywords.list(page_id)]
+    if unanalysed:
+        found = [keyword for keyword in found if keyword.analysis_status is None]
+    show(found, _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
