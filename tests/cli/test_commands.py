@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 
@@ -31,14 +31,16 @@ async def test_the_demo_does_the_main_job(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_sandbox_is_served_until_interrupted() -> None:
-    """The command prints where it listens and with which key, answers, and ends with 0 on Ctrl-C."""
-    with subprocess.Popen([*COMMAND, "sandbox", "--port", "0"], stdout=subprocess.PIPE, text=True) as process:
+    """The command prints what to export, has the keywords that it was asked for, and ends with 0 on Ctrl-C."""
+    wanted = ["--port", "0", "--keywords", "100", "--seconds", "1"]
+    with subprocess.Popen([*COMMAND, "sandbox", *wanted], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(6)]
-        base_url, key = lines[0].split()[2], lines[1].split()[2]
-        request = urllib.request.Request(f"{base_url}/v1/me", headers={"Authorization": f"Bearer {key}"})  # noqa: S310
-        with urllib.request.urlopen(request) as answer:  # noqa: S310  our own loopback server
-            assert answer.status == 200
+        lines = [process.stdout.readline() for _ in range(9)]
+        exported = dict(word.split("=") for word in lines[7].split()[1:])
+        assert exported == {"CMSAPI_BASE_URL": lines[0].split()[2], "CMSAPI_API_KEY": lines[1].split()[2]}
+        listing = [*COMMAND, "keywords", lines[3].split()[1], "--unanalysed", "--csv"]
+        done = subprocess.run(listing, env=os.environ | exported, capture_output=True, text=True, check=True)
+        assert len(done.stdout.splitlines()) == 101
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 0
 
@@ -67,4 +69,4 @@ def test_the_missing_extra_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert "pip install 'cmsapi[cli]'" in done.stderr
+    assert "pip install '.[cli]'" in done.stderr
