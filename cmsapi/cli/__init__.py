@@ -12,5 +12,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("cyclopts", "rich"):
             raise
-        sys.exit("The command line needs an extra: pip install 'cmsapi[cli]', or '.[cli]' in a checkout.")
+        sys.exit("The command line needs an extra: pip install '.[cli]' in the checkout of cmsapi.")
     sys.exit(run(sys.argv[1:]))

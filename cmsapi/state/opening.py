@@ -60,7 +60,9 @@ def open_state(url: str) -> State:
         try:
             from cmsapi.state.redis import RedisState
         except ImportError:
-            raise ConfigError("state='redis://…' needs the Redis client: pip install 'cmsapi[redis]'.") from None
+            raise ConfigError(
+                "state='redis://…' needs the Redis client: pip install '.[redis]' in the checkout of cmsapi."
+            ) from None
         return RedisState(url)
     # The URL is not shown: it may hold a password.
     raise ConfigError(_FORMS)
