@@ -36,6 +36,9 @@ _WAITING: Columns[cmsapi.GenerationReview] = {
     "state": lambda review: review.generation.status,
 }
 
+#: Ends a message that there is nothing; what a program launched may stand in a state of its own.
+_ELSEWHERE = ", as far as this state knows; --state or CMSAPI_STATE names another."
+
 
 @jobs.command(name="list")
 async def list_jobs(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
@@ -45,6 +48,8 @@ async def list_jobs(*, state: State = None, as_json: AsJson = False, as_csv: AsC
     """
     async with connect_with_journal(state) as client:
         found = await client.jobs.journal()
+    if not found:
+        say(f"Nothing that was launched is not over{_ELSEWHERE}")
     columns = {**_OPEN, "token": lambda entry: entry.token} if as_csv else _OPEN
     show(found, columns, as_json=as_json, as_csv=as_csv, document=_entry_document)
 
@@ -71,6 +76,8 @@ async def resume(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv 
     """
     async with connect_with_journal(state) as client:
         resumed = await client.jobs.resume()
+        if not (resumed.jobs or resumed.unknown):
+            say(f"Nothing is left to take up{_ELSEWHERE}")
         harvest = await wait_for(client, resumed.jobs)
         show(harvest.outcomes, _ENDED, as_json=as_json, as_csv=as_csv, document=_document)
         await harvest.tell(Again(["jobs", "watch"]))
@@ -113,6 +120,8 @@ async def reviews(
                 parameter="content_ids",
             )
         code = Exit.DONE
+        if not waiting:
+            say(f"No article waits for a decision{_ELSEWHERE}")
         if waiting and choice is not Choice.LEAVE:
             deed = {Choice.CONFIRM: "Apply", Choice.CANCEL: "Discard"}.get(choice)
             if deed and not await ensure(f"{deed} {counted(len(waiting), 'article')}?", yes):

@@ -48,6 +48,15 @@ async def test_open_launches_are_listed(box: Sandbox, capsys: pytest.CaptureFixt
     assert len(box.ledger.launches()) == 3
 
 
+async def test_an_empty_list_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is nothing, standard error says that another state may know more; standard output stays a list."""
+    for name in ("list", "resume", "reviews"):
+        assert await command("jobs", name, "--json") == Exit.DONE
+        shown = capsys.readouterr()
+        assert json.loads(shown.out) == []
+        assert "--state or CMSAPI_STATE names another" in shown.err
+
+
 async def test_what_was_left_is_taken_up(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """`jobs resume` waits for all of it without a token; what it saw of a batch the batch knows."""
     box.set_outcome(box.keyword_ids[0], "failed")
