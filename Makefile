@@ -86,7 +86,7 @@ $(VENV)/bin/python:
 	else rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV); fi
 
 $(READY): pyproject.toml $(VENV)/bin/python
-	@echo 'Setting up $(VENV): about half a minute, once.'
+	@echo 'Setting up $(VENV), once: about half a minute with uv, some minutes with pip.'
 	@$(call install,.[dev])
 	@touch $@
 
