@@ -7,12 +7,14 @@ import inspect
 import attrs
 
 from cmsapi.config import LaunchPolicy
-from cmsapi.errors import LaunchUnknownError
+from cmsapi.errors import LaunchUnknownError, LeaseLostError, StateError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import Finding
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.work import Launch
+
+STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
 
 
 @attrs.frozen
@@ -28,18 +30,42 @@ class Doubts:
     policy: LaunchPolicy
 
     async def give_up(
-        self, launch: Launch, record: Record, finding: Finding, said: str, cause: BaseException | None
+        self,
+        launch: Launch,
+        record: Record,
+        finding: Finding,
+        said: str,
+        cause: BaseException | None,
+        *,
+        last: bool = False,
     ) -> None:
-        """Record that nobody knows whether it happened, unless the policy says that it shall be repeated."""
-        unknown = self.unknown(launch, said, record.entry.asked_at, found=finding.why)
-        wish = self.policy.on_unknown
+        """Record that nobody knows whether it happened, unless the policy says that it shall be repeated.
+
+        Args:
+            launch: What was launched.
+            record: Its entry.
+            finding: Why nobody knows.
+            said: What came instead of an answer.
+            cause: The same as an error, if there is one.
+            last: Whether it has been repeated as often as it may be.
+
+        Raises:
+            LaunchUnknownError: It is not repeated.
+        """
+        asked_at = record.entry.asked_at
+        unknown = self.unknown(launch, said, asked_at, found=finding.why)
+        wish = "raise" if last else self.policy.on_unknown
         if callable(wish):
             wish = wish(unknown)
             if inspect.isawaitable(wish):
                 wish = await wish
         if wish == "repeat":
             return
-        await self.desk.journal.give_up(record, finding.why)
+        try:
+            await self.desk.journal.give_up(record, finding.why)
+        except (StateError, LeaseLostError):
+            # The doubt is about money, and more important than that it could not be written down.
+            unknown = self.unknown(launch, said, asked_at, found=finding.why, open=STAYS_OPEN)
         raise unknown from cause
 
     def unknown(self, launch: Launch, said: str, asked_at: float, **found: str) -> LaunchUnknownError:

@@ -121,6 +121,10 @@ def of_analysis_shown(entry: Entry, document: Keyword | Prompt, now: datetime | 
 def of_keyword(keyword: Keyword, charges: Charges) -> Finding:
     """Say what the usages tell of an analysis that the keyword does not show."""
     matching = [usage for usage in charges.by_us() if _is_about(usage, keyword)]
+    if matching and keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
+        # An analysis of its own would show a later time, a running word, or that it failed.
+        why = f"such an analysis was charged (usage {matching[0].id}), but the keyword shows only an earlier one"
+        return _unknown(why)
     if len(matching) == 1 and keyword.keyword is not None:
         why = f"the credit of its analysis was charged (usage {matching[0].id})"
         return Finding(verdict=Verdict.LAUNCHED, why=why, running=True)

@@ -78,10 +78,9 @@ class Intents:
         while True:
             record = await self.journal.begin(key, entry)
             if record.entry is entry:
-                if followed is not None and await self.journal.gave_up(key, followed):
-                    # Whoever waits for a launch shares its fate.
-                    why = "another client sent it, and it could not find out whether it happened"
-                    await self.doubts.give_up(launch, record, nothing_to_go_by(why), "no answer", None)
+                if followed is not None:
+                    with record.in_work():
+                        await self._share_fate(launch, record, followed)
                 return record
             followed = record.entry
             if record.working is not None:
@@ -91,6 +90,12 @@ class Intents:
                 found = await self._stands(launch, record, entry)
             if found is not None:
                 return found
+
+    async def _share_fate(self, launch: Launch, record: Record, followed: Entry) -> None:
+        """Raise when nobody knows whether the launch happened for which this one has waited."""
+        if await self.journal.gave_up(record, followed):
+            why = "another client sent it, and it could not find out whether it happened"
+            await self.doubts.give_up(launch, record, nothing_to_go_by(why), "no answer", None)
 
     async def _stands(self, launch: Launch, record: Record, wanted: Entry) -> Record | Job[Any] | None:
         """Say what to do about an entry that stands in the way; None to begin anew."""

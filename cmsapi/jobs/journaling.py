@@ -23,7 +23,7 @@ from typing import Any
 import attrs
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.record import INTENT, REVIEW, UNKNOWN, Record
+from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.writes import Writes
 from cmsapi.models import User
 from cmsapi.state.journal import Entry, Lease, digest_of
@@ -196,8 +196,23 @@ class Journal:
             outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
             await self.state.end(record.lease, outcome)
+        except LeaseLostError:
+            raise
+        except BaseException:
+            # It may be held still, by nobody who works on it.
+            self.leave(record)
+            raise
         finally:
             self._let_go(record)
+
+    async def bind(self, record: Record, **changes: Any) -> None:
+        """Write down that a launch has happened, and which job it is."""
+        try:
+            await self.write(record, status=RUNNING, **changes)
+        except (StateError, LeaseLostError) as error:
+            # It is launched: losing it here would be worse than looking at it twice.
+            logger.warning("a launch could not be written down as done: %s", error)
+            record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
 
     async def give_up(self, record: Record, why: str) -> Entry:
         """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
@@ -208,9 +223,10 @@ class Journal:
         await self.strike(record, UNKNOWN, facts=entry.facts)
         return entry
 
-    async def gave_up(self, key: str, entry: Entry) -> bool:
-        """Tell whether an entry that others held was struck out because nobody knows whether it happened."""
-        return bool(await self.state.recall(self.scope, _unknown(key)) == entry.asked_at)
+    async def gave_up(self, record: Record, followed: Entry) -> bool:
+        """Tell whether an entry of the same key was struck out because nobody knows whether it happened."""
+        name = "" if record.lease is None else _unknown(record.lease.key)
+        return bool(await self.state.recall(self.scope, name) == followed.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job another entry stands for."""
@@ -298,6 +314,7 @@ class Journal:
             with contextlib.suppress(StateError, LeaseLostError):
                 # What was not sent is nobody's work.
                 await (self.strike(record) if record.entry.status == INTENT else self.release(record))
+        await self._writes.close()
 
     # How
 
@@ -364,7 +381,7 @@ class Journal:
         """Release what nobody waits for, after whatever else is being written of it."""
 
         async def release() -> None:
-            if record.held and record.idle:
+            if record.idle:
                 await self.release(record)
 
         self._later(record, release)

@@ -73,11 +73,15 @@ class Reconciler:
         """Return seconds until a launch can no longer arrive."""
         if departure is not None and departure.settles_at is not None:
             return max(0.0, departure.settles_at - asyncio.get_running_loop().time())
-        # Of another process only the wall's clock is known.
+        # Of another process only the wall's clock is known, and mostly the service's.
         sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
         if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
             return 0.0
         gone = self.journal.wall() - sent_at
+        served = self.core.pipeline.clock.at(asyncio.get_running_loop().time())
+        if served is not None and entry.served_at is not None:
+            # A clock that was set forward has let no time pass.
+            gone = min(gone, served.timestamp() - entry.served_at)
         # A clock that was set back says nothing.
         return max(0.0, settle - gone) if gone >= 0 else settle
 
@@ -129,12 +133,16 @@ class Reconciler:
         known = list((await self.journal.state.entries(self.journal.scope)).values())
         if entry.batch is not None:
             known += (await self.journal.state.outcomes(self.journal.scope, entry.batch)).values()
-        return sum(
-            other.job_id is not None
-            and (other.kind, other.target) == (entry.kind, entry.target)
-            and other.facts.get("workspace") == entry.facts.get("workspace")
-            and (other.served_at or 0.0) >= (entry.served_at or 0.0) - CLOCK_BLUR.total_seconds()
-            for other in known
+        # One that has ended between the two readings is in both.
+        return len(
+            {
+                other.job_id
+                for other in known
+                if other.job_id is not None
+                and (other.kind, other.target) == (entry.kind, entry.target)
+                and other.facts.get("workspace") == entry.facts.get("workspace")
+                and (other.served_at or 0.0) >= (entry.served_at or 0.0) - CLOCK_BLUR.total_seconds()
+            }
         )
 
     async def _charges(self, entry: Entry, type_: str) -> Charges | None:

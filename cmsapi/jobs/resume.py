@@ -40,7 +40,7 @@ class Resumed:
 
 async def adopt(desk: Desk, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None) -> Job[Any]:
     """Take up what was launched although its answer is lost."""
-    await desk.journal.write(record, status=RUNNING, job_id=finding.job_id)
+    await desk.journal.bind(record, job_id=finding.job_id)
     job = desk.kept.take_over(record)
     if settings is not None:
         job._trail.settings = settings
@@ -74,13 +74,14 @@ class Resumption:
                     working.enter_context(record.in_work())
                     records.append(record)
             ended = await asyncio.gather(*(self._take_up(record) for record in records), return_exceptions=True)
+        unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
         for end in ended:
             if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
+                for each in unknown:
+                    # They are no longer in the journal: the next call would not tell.
+                    end.add_note(str(each))
                 raise end
-        return Resumed(
-            tuple(end for end in ended if end is not None and not isinstance(end, BaseException)),
-            tuple(end for end in ended if isinstance(end, LaunchUnknownError)),
-        )
+        return Resumed(tuple(end for end in ended if end is not None and not isinstance(end, BaseException)), unknown)
 
     async def _take_up(self, record: Record) -> Job[Any] | None:
         journal, entry = self.desk.journal, record.entry

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -23,19 +22,17 @@ from cmsapi.errors import (
     DeadlineError,
     DecodeError,
     LaunchUnknownError,
-    LeaseLostError,
     OutcomeUnknownError,
-    StateError,
 )
 from cmsapi.jobs.desk import Desk
-from cmsapi.jobs.doubt import Doubts
+from cmsapi.jobs.doubt import STAYS_OPEN, Doubts
 from cmsapi.jobs.evidence import Verdict
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind, Trail
 from cmsapi.jobs.ongoing import Sending
 from cmsapi.jobs.reconcile import Reconciler
-from cmsapi.jobs.record import INTENT, RUNNING, SENDING, Record
+from cmsapi.jobs.record import INTENT, SENDING, Record
 from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.work import Launch
 from cmsapi.models import ContentIdeaSearch, Generation
@@ -46,7 +43,6 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Seconds for the last bytes on top of the request timeout.
 _LAST_BYTES = 5.0
-_STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
 
 
 @attrs.frozen
@@ -100,18 +96,19 @@ class Sender:
                 finding = await self.reconciler.find_out(record.entry, sending.departure)
             except (Exception, asyncio.CancelledError) as error:
                 found = f"looking it up failed: {error}"
-                unknown = self.doubts.unknown(launch, said, record.entry.asked_at, found=found, open=_STAYS_OPEN)
+                unknown = self.doubts.unknown(launch, said, record.entry.asked_at, found=found, open=STAYS_OPEN)
                 self._log(unknown, sending)
                 raise unknown from cause
             if finding.verdict is Verdict.LAUNCHED:
                 return await adopt(self.desk, record, finding, launch.body)
+            last = tries >= self.core.pipeline.retry.max_attempts or isinstance(cause, ConflictError)
             if finding.verdict is Verdict.UNKNOWN:
                 try:
-                    await self.doubts.give_up(launch, record, finding, said, cause)
+                    await self.doubts.give_up(launch, record, finding, said, cause, last=last)
                 except LaunchUnknownError as unknown:
                     self._log(unknown, sending)
                     raise
-            if tries >= self.core.pipeline.retry.max_attempts or isinstance(cause, ConflictError):
+            elif last:
                 await self.journal.strike(record)
                 cause.add_note("It was found out that nothing was launched or charged.")
                 raise cause
@@ -175,7 +172,7 @@ class Sender:
         except asyncio.CancelledError as error:
             # Only the end of the client cancels what has departed; the next one that asks finds out.
             if sending.departure.departed:
-                unknown = self.doubts.unknown(launch, type(error).__name__, record.entry.asked_at, open=_STAYS_OPEN)
+                unknown = self.doubts.unknown(launch, type(error).__name__, record.entry.asked_at, open=STAYS_OPEN)
                 self._log(unknown, sending)
                 raise unknown from error
             self.core.ensure_open()
@@ -185,7 +182,8 @@ class Sender:
             raise _DoubtError(error) from error
         launched_at = self.core.pipeline.clock.at(sent_at)
         job_id = launched.id if launched is not None else None
-        await self._bind(record, job_id, launched_at)
+        served_at = None if launched_at is None else launched_at.timestamp()
+        await self.journal.bind(record, job_id=job_id, served_at=served_at)
         trail = Trail(
             began=self.desk.time(),
             launched_at=launched_at,
@@ -199,15 +197,6 @@ class Sender:
         job._record, record.job = record, job
         self.desk.kept.launched(job)
         return job
-
-    async def _bind(self, record: Record, job_id: str | None, launched_at: datetime | None) -> None:
-        """Write down which job it is."""
-        served_at = None if launched_at is None else launched_at.timestamp()
-        try:
-            await self.journal.write(record, status=RUNNING, job_id=job_id, served_at=served_at)
-        except (StateError, LeaseLostError) as error:
-            # It is launched: losing it here would be worse than looking at it twice.
-            logger.warning("a launch could not be written down as done: %s", error)
 
     def _launched(self, launch: Launch, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
         if launch.kind is JobKind.IDEA_SEARCH:

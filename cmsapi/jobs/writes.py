@@ -1,4 +1,9 @@
-"""Writes that nobody waits for: one after the other for each entry, and none is lost when the client closes."""
+"""Writes that nobody waits for: one after the other for each entry, and none is lost when the client closes.
+
+A state that fails for a while must not leave an entry held by a process that lives and no longer works on it: nobody
+else could ever take it up. So a write that fails is done again, soon, and before anything else is asked of its entry.
+Each finds out for itself whether there is something left to do.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +15,25 @@ from cmsapi.errors import LeaseLostError, StateError
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
+# Seconds after which a write that failed is done again.
+AGAIN = 10.0
+
 
 class Writes:
     """Carry out writes in the order in which they were asked for, entry by entry."""
 
     def __init__(self) -> None:
         self._last: dict[str, asyncio.Task[None]] = {}
+        # Those that failed, and when they are done again.
+        self._failed: dict[str, list[Callable[[], Awaitable[None]]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def add(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
-        """Write something after what was asked for before of the same entry; a failure is logged."""
+        """Write something after what was asked for before of the same entry; a failure is logged and made up for."""
+        self._begin(key, write, logging.WARNING)
+
+    def _begin(self, key: str, write: Callable[[], Awaitable[None]], level: int) -> None:
         before = self._last.get(key)
 
         async def work() -> None:
@@ -29,7 +44,10 @@ class Writes:
             except LeaseLostError as error:
                 logger.info("%s", error)
             except StateError as error:
-                logger.warning("the journal of launches could not be written; an entry stays as it was: %s", error)
+                logger.log(level, "the journal of launches could not be written, and that is tried again: %s", error)
+                self._failed.setdefault(key, []).append(write)
+                if self._timer is None and not self._closed:
+                    self._timer = asyncio.get_running_loop().call_later(AGAIN, self._ring)
 
         task = self._last[key] = asyncio.create_task(work())
         task.add_done_callback(lambda done: self._done(key, done))
@@ -38,12 +56,31 @@ class Writes:
         if self._last.get(key) is task:
             del self._last[key]
 
+    def _ring(self) -> None:
+        self._timer = None
+        self._again(*self._failed)
+
+    def _again(self, *keys: str) -> None:
+        for key in keys:
+            for write in self._failed.pop(key, ()):
+                # That it fails was said already.
+                self._begin(key, write, logging.DEBUG)
+
     async def of(self, key: str) -> None:
-        """Wait until what was asked for of an entry is written."""
+        """Wait until what was asked for of an entry is written, or has failed once more."""
+        self._again(key)
         while (task := self._last.get(key)) is not None:
             await asyncio.gather(task, return_exceptions=True)
 
     async def all(self) -> None:
-        """Wait until everything is written."""
+        """Wait until everything is written, or has failed once more."""
+        self._again(*self._failed)
         while self._last:
             await asyncio.gather(*self._last.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        """Write everything for the last time."""
+        self._closed = True
+        await self.all()
+        if self._timer is not None:
+            self._timer.cancel()

@@ -54,7 +54,7 @@ def sent(kind: str, target: str, sandbox: Sandbox, **facts: Any) -> Entry:
         asked_at=time.time(),
         status="sending",
         served_at=sandbox.now(),
-        facts={"sent_at": time.time(), "settle": 5.0, **facts},
+        facts={"sent_at": time.time(), "settle": 5.0} | facts,
     )
 
 
