@@ -129,6 +129,17 @@ class Batch:
         """Let the next `map` launch the unknown items again, which may pay for them twice; return their keys."""
         return await self._forget(self.unknown)
 
+    async def forget(self) -> tuple[str, ...]:
+        """Forget how all items have ended, and return their keys; what still runs goes on.
+
+        A batch that is through stays in the state, one line an item, until this is called. A later run under its name
+        launches every item anew, each for another credit.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        return await self._forget(self.ended)
+
     async def _forget(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         await self._journal.settled()
         await self._journal.state.forget(self._journal.scope, self.name, keys)

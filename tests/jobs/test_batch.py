@@ -142,6 +142,21 @@ async def test_refused_items_stay_unfinished() -> None:
     assert sandbox.ledger.count(operation="analyze_keyword", outcome="not_found") == 2
 
 
+async def test_a_batch_that_is_through_can_be_forgotten() -> None:
+    """Nothing of it stays in the state, what runs under another name does, and a later run pays anew."""
+    sandbox = box(30.0)
+    items = sandbox.keyword_ids[:2]
+    async with client_of(sandbox) as client:
+        await run(client, items)
+        await run(client, items[:1], "another")
+        async with client.jobs.batch("nightly") as batch:
+            assert sorted(await batch.forget()) == sorted(items)
+            assert batch.ended == ()
+        assert [outcome.earlier for outcome in await run(client, items[:1], "another")] == [True]
+        assert [outcome.earlier for outcome in await run(client, items)] == [False, False]
+    assert len(sandbox.ledger.launches()) == 5
+
+
 async def test_results_in_the_order_of_the_items() -> None:
     """With `ordered=True` outcomes come as the items stand, whichever job ends first and in whichever run."""
     sandbox = Sandbox()
