@@ -35,9 +35,8 @@ function put(node, text) {
 }
 
 function span(seconds) {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  return `${minutes} min ${String(Math.round(seconds % 60)).padStart(2, "0")} s`;
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
 }
 
 // One child for each item, kept as long as its item is there, so that focus and selection survive.
