@@ -110,6 +110,7 @@ class Sender:
                     raise
             elif last:
                 await self.journal.strike(record)
+                sending.departure.departed = False
                 cause.add_note("It was found out that nothing was launched or charged.")
                 raise cause
 

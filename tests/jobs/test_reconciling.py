@@ -102,3 +102,16 @@ async def test_the_charge_of_a_twin_is_no_proof() -> None:
         await (await client.keywords.analyze(twin.id))
         with pytest.raises(cmsapi.LaunchUnknownError):
             await client.keywords.analyze(first.id)
+
+
+async def test_what_was_not_launched_is_no_credit_of_the_policy() -> None:
+    """A launch of which it was found out each time that it did not happen leaves its credit to the next one."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", status=502, times=None)])
+    async with client_of(sandbox, launch=LaunchPolicy(max_credits=1, settle=1.0)) as client:
+        await client.me()
+        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert any("nothing was launched" in note for note in caught.value.__notes__)
+        sandbox.clear_faults()
+        await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+    assert len(sandbox.ledger.launches()) == 1
