@@ -189,6 +189,16 @@ class Journal:
         Raises:
             LeaseLostError: Another process has taken it over; nothing was written.
         """
+        try:
+            await self._strike(record, status, **changes)
+        except LeaseLostError:
+            raise
+        except BaseException:
+            # It may be held still, by nobody who works on it.
+            self.leave(record)
+            raise
+
+    async def _strike(self, record: Record, status: str | None = None, **changes: Any) -> None:
         if record.lease is None:
             return
         outcome = None
@@ -196,12 +206,6 @@ class Journal:
             outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
             await self.state.end(record.lease, outcome)
-        except LeaseLostError:
-            raise
-        except BaseException:
-            # It may be held still, by nobody who works on it.
-            self.leave(record)
-            raise
         finally:
             self._let_go(record)
 
@@ -239,7 +243,7 @@ class Journal:
 
         async def end() -> None:
             if await self._mine(record):
-                await self.strike(record)
+                await self._strike(record)
 
         self._later(record, end)
 
@@ -250,7 +254,7 @@ class Journal:
 
         async def end() -> None:
             if await self._mine(record):
-                await self.strike(record, status, decision=decision)
+                await self._strike(record, status, decision=decision)
 
         self._later(record, end)
 
