@@ -172,8 +172,8 @@ class LaunchPolicy:
         settle: Seconds after a launch was sent in which it may still arrive; not before is it looked up whether it
             did. None for the request timeout and 5 s.
         on_unknown: What follows when it cannot be found out whether a launch happened. `"raise"` raises
-            `LaunchUnknownError`, `"repeat"` launches again, which may be paid twice; a function, sync or async, takes
-            the error and returns one of the two.
+            `LaunchUnknownError`, `"repeat"` launches again, which may be paid twice, as often as
+            `RetryPolicy.max_attempts` says; a function, sync or async, takes the error and returns one of the two.
         baseline: `"read"` reads the generation of a content before another one is launched, which takes one request
             and tells the two apart when the answer is lost; `"none"` does not.
         max_credits: Launches, of one credit each, that this client and its twins may send in all; the next one is
