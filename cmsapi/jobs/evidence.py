@@ -45,6 +45,7 @@ class Finding:
         job_id: The job, where the kind has an identifier.
         ours: Whether it is certainly not somebody else's.
         running: Whether it is known to have been running since the launch.
+        served_at: When it was sent on the service's clock, as far as that is known by now.
     """
 
     verdict: Verdict
@@ -52,6 +53,7 @@ class Finding:
     job_id: str | None = None
     ours: bool = True
     running: bool = False
+    served_at: float | None = None
 
 
 @attrs.frozen

@@ -65,7 +65,7 @@ class Reconciler:
             if (served := self.core.pipeline.clock.at(left_at)) is not None:
                 entry = attrs.evolve(entry, served_at=served.timestamp())
         try:
-            return await self._read(entry)
+            return attrs.evolve(await self._read(entry), served_at=entry.served_at)
         except (ForbiddenError, NotFoundError) as refusal:
             return evidence.nothing_to_go_by(f"what would tell cannot be read ({refusal.status})")
 

@@ -40,7 +40,7 @@ class Resumed:
 
 async def adopt(desk: Desk, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None) -> Job[Any]:
     """Take up what was launched although its answer is lost."""
-    await desk.journal.bind(record, job_id=finding.job_id)
+    await desk.journal.bind(record, job_id=finding.job_id, served_at=finding.served_at)
     job = desk.kept.take_over(record)
     if settings is not None:
         job._trail.settings = settings

@@ -115,3 +115,15 @@ async def test_what_was_not_launched_is_no_credit_of_the_policy() -> None:
         sandbox.clear_faults()
         await (await client.keywords.analyze(sandbox.keyword_ids[0]))
     assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_the_time_of_a_first_request_is_kept() -> None:
+    """A launch that was the first request of its client, and was found, ends for the next client too."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True, when="after")])
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        await client.prompts.analyze(sandbox.prompt_ids[0])
+    await asyncio.sleep(30.0)
+    async with client_of(sandbox) as client:
+        (job,) = (await client.jobs.resume()).jobs
+        await job.wait(timeout=60)
+    assert len(sandbox.ledger.launches()) == 1
