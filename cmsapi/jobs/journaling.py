@@ -239,10 +239,19 @@ class Journal:
             await self.state.end(lease, entry)
 
     def withdraw(self, record: Record) -> None:
-        """Strike out what is nobody's work any more, without an outcome; it is written in a moment."""
+        """Strike out what was written under this lease, without an outcome; it is written in a moment."""
 
         async def end() -> None:
-            if await self._mine(record):
+            await self._strike(record)
+
+        self._later(record, end)
+
+    def forget(self, record: Record) -> None:
+        """Strike out what nobody has waited for in a long time, unless somebody does; it is written in a moment."""
+        launch = record.entry
+
+        async def end() -> None:
+            if await self._still(record, launch):
                 await self._strike(record)
 
         self._later(record, end)
@@ -251,18 +260,20 @@ class Journal:
 
     def saw_end(self, record: Record, status: str, decision: str | None = None) -> None:
         """Note that a job is over; it is written in a moment."""
+        launch = record.entry
 
         async def end() -> None:
-            if await self._mine(record):
+            if await self._still(record, launch):
                 await self._strike(record, status, decision=decision)
 
         self._later(record, end)
 
     def saw_review(self, record: Record) -> None:
         """Note that an article waits for its decision; it is written in a moment, and anybody may decide."""
+        launch = record.entry
 
         async def note() -> None:
-            if await self._mine(record):
+            if await self._still(record, launch):
                 await self.write(record, status=REVIEW)
                 await self.release(record)
 
@@ -310,15 +321,16 @@ class Journal:
 
     async def aclose(self) -> None:
         """Write what was noted, and let others have what is held."""
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
         await self.settled()
         for record in tuple(self._held.values()):
             with contextlib.suppress(StateError, LeaseLostError):
                 # What was not sent is nobody's work.
                 await (self.strike(record) if record.entry.status == INTENT else self.release(record))
         await self._writes.close()
+        # Last, because an end that is written at the end may be held for it once more.
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
 
     # How
 
@@ -331,6 +343,14 @@ class Journal:
                 record.lease = None if key is None else Lease(self.scope, key)
             await self._claim(record)
         return record.held
+
+    async def _still(self, record: Record, launch: Entry) -> bool:
+        """Hold a record if it can be held and stands for the same launch still: another one is nothing to write in."""
+        held = await self._mine(record)
+        if held and launch.asked_at not in (record.entry.asked_at, _NOTHING.asked_at):
+            await self.release(record)
+            return False
+        return held
 
     async def _find(self, wanted: Entry) -> str | None:
         for key, entry in (await self.state.entries(self.scope)).items():

@@ -35,7 +35,7 @@ class Kept:
         for forgotten in self._ongoing.add(job, self._keeper.time()):
             if forgotten._record is not None and not self._journal.shared:
                 # What only this process knows is not kept for ever.
-                self._journal.withdraw(forgotten._record)
+                self._journal.forget(forgotten._record)
 
     def ended_elsewhere(self, job: Job[Any]) -> None:
         """Let nobody join a job that has ended, or whose article somebody else has decided on."""

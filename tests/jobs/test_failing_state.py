@@ -17,7 +17,7 @@ from cmsapi.state.memory import MemoryState
 from cmsapi.transport.accounts import place_of
 
 from .support import box, client_of
-from .test_resume import open_entries
+from .test_resume import open_entries, scope
 
 pytestmark = pytest.mark.looptime
 
@@ -34,6 +34,11 @@ class FailingState(MemoryState):
     def _check(self, what: str) -> None:
         if what in self.fails:
             raise cmsapi.StateError("the disk is full")
+
+    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
+        """Write an entry and hold it, if that works."""
+        self._check("begin")
+        return await super().begin(lease, entry)
 
     async def update(self, lease: Lease, entry: Entry) -> None:
         """Write the entry anew, if that works."""
@@ -54,6 +59,15 @@ class FailingState(MemoryState):
         """Return a document after a while."""
         await asyncio.sleep(0.5)
         return await super().recall(scope, name)
+
+    async def replace(self, lease: Lease, entry: Entry) -> None:
+        """Write another entry in the place of one, held by nobody, as another process may in time."""
+        other = MemoryState(self._memory)
+        for owner in await other.beat(lease.scope):
+            await other.bury(lease.scope, owner)
+        await other.claim(lease)
+        await other.update(lease, entry)
+        await other.release(lease)
 
 
 def failing() -> FailingState:
@@ -154,6 +168,43 @@ async def test_two_who_follow_one_launch_send_one() -> None:
         outcomes = [outcome for run in runs for outcome in await run]
     assert all(outcome.error is None for outcome in outcomes)
     assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_what_was_never_written_strikes_out_nothing() -> None:
+    """A launch that could not be written down leaves alone what another client has written."""
+    sandbox = box(60.0)
+    failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        await other.keywords.analyze(keyword_id)
+        # It is released after ten seconds, because nobody waits for it.
+        await asyncio.sleep(15.0)
+        failing_state.fails = ("begin", "end")
+        with pytest.raises(cmsapi.StateError):
+            await client.keywords.analyze(keyword_id)
+        await asyncio.sleep(5.0)
+        failing_state.fails = ()
+        await asyncio.sleep(10.0)
+        assert len(await open_entries(sandbox)) == 1
+        await (await client.keywords.analyze(keyword_id))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_an_end_of_long_ago_strikes_out_nothing() -> None:
+    """An end that could not be written when it was seen is not taken for that of a later launch."""
+    sandbox = box(30.0)
+    failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(keyword_id)
+        failing_state.fails = ("end",)
+        await job
+        await asyncio.sleep(1.0)
+        ((key, ended),) = (await open_entries(sandbox)).items()
+        # Another process has taken over what this one could not write, and has launched anew.
+        failing_state.fails = ()
+        later = Lease(scope(sandbox), key)
+        await failing_state.replace(later, attrs.evolve(ended, asked_at=ended.asked_at + 60.0))
+        await asyncio.sleep(30.0)
+        assert len(await open_entries(sandbox)) == 1
 
 
 async def _all(outcomes: Any) -> list[cmsapi.Outcome[Any, Any]]:
