@@ -13,7 +13,8 @@ import attrs
 from benchmarks.bars import Bar, bar_table
 from benchmarks.command import run
 from benchmarks.decode.documents import CONTENT, USAGES, compact, spaced
-from benchmarks.decode.peers import MISSING, Read, peers
+from benchmarks.decode.peers import Read, missing, peers, written_by_generated
+from benchmarks.generated import generated
 from benchmarks.rounds import ENVIRONMENT, Row, rows
 from benchmarks.tables import table
 from cmsapi.models import Content, CreditUsage
@@ -74,7 +75,12 @@ def _measured(readers: dict[str, tuple[Read, bytes]], rounds: int) -> dict[str, 
 
 def measure(rounds: int) -> dict[str, Any]:
     """Read both answers with everything there is, in turn, and write a content."""
-    figures: dict[str, Any] = {"environment": ENVIRONMENT, "missing": MISSING, "bytes": {}, "rows": {}}
+    with generated():
+        return _all(rounds)
+
+
+def _all(rounds: int) -> dict[str, Any]:
+    figures: dict[str, Any] = {"environment": ENVIRONMENT, "missing": missing(), "bytes": {}, "rows": {}}
     ours, others = _ours(), peers()
     for kind, document in DOCUMENTS.items():
         body = compact(document)
@@ -92,14 +98,14 @@ def measure(rounds: int) -> dict[str, Any]:
             for base in ("orjson.loads", "json.loads")
         }
     content = Converter().decode(Content, CONTENT)
-    costs = _measured(
-        {
-            "orjson.dumps": (lambda _: orjson.dumps(CONTENT), b""),
-            "cmsapi, a content written": (lambda _: dumps(encode(content)), b""),
-            "cmsapi, its document only": (lambda _: to_dict(content), b""),
-        },
-        rounds,
-    )
+    writers: dict[str, tuple[Read, bytes]] = {
+        "orjson.dumps": (lambda _: orjson.dumps(CONTENT), b""),
+        "cmsapi, a content written": (lambda _: dumps(encode(content)), b""),
+        "cmsapi, its document only": (lambda _: to_dict(content), b""),
+    }
+    if (to_document := written_by_generated(CONTENT)) is not None:
+        writers["openapi-python-client, its document only"] = (lambda _: to_document(), b"")
+    costs = _measured(writers, rounds)
     figures["writing"] = {name: attrs.asdict(row) for name, row in rows(costs, "orjson.dumps").items()}
     return figures
 
@@ -120,7 +126,7 @@ def markdown(figures: dict[str, Any]) -> str:
     """Show the figures."""
     parts = [f"Measured on {figures['environment']}."]
     if figures["missing"]:
-        parts.append(f"Not installed, hence not measured: {', '.join(figures['missing'])}.")
+        parts.append(f"Not there, hence not measured: {'; '.join(figures['missing'])}.")
     for kind, by_base in figures["rows"].items():
         lines = [
             [*Row(**row).cells(1e6), f"{by_base['json.loads'][name]['ratio']:.2f}"]

@@ -2,7 +2,7 @@
 
 Each library makes its classes from one table, with the options that its documentation gives for what ours do as well:
 camel case on the wire, aware datetimes, read-only instances, and unknown keys kept where it can. Words of vocabularies
-are plain strings in all of them.
+are plain strings in all of them. Only a generated client brings classes of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn, override
+
+from benchmarks.generated import HTTPX
 
 Read = Callable[[bytes], Any]
 Table = Mapping[str, Mapping[str, Any]]
@@ -169,6 +171,36 @@ def _with_mashumaro() -> dict[str, Read]:
     return {"content": made["Content"].from_json, "page": made["Page"].from_json}
 
 
+def stainless_models() -> dict[str, Any]:
+    """Return classes as Stainless makes them, by name."""
+    openai: Any = importlib.import_module("openai")
+    pydantic: Any = importlib.import_module("pydantic")
+
+    def make(name: str, hints: dict[str, Any]) -> Any:
+        fields = {field: (type_, pydantic.Field(alias=_wire(field))) for field, type_ in hints.items()}
+        return pydantic.create_model(name, __base__=openai.BaseModel, **fields)
+
+    return _classes(make)
+
+
+def _with_stainless() -> dict[str, Read]:
+    orjson: Any = importlib.import_module("orjson")
+    made = stainless_models()
+    return {
+        "content": lambda body: made["Content"].construct(**orjson.loads(body)),
+        "page": lambda body: made["Page"].construct(**orjson.loads(body)),
+    }
+
+
+def _with_generated() -> dict[str, Read]:
+    orjson: Any = importlib.import_module("orjson")
+    models: Any = importlib.import_module(f"{HTTPX}.models")
+    return {
+        "content": lambda body: models.Content.from_dict(orjson.loads(body)),
+        "page": lambda body: models.ListCreditUsagesResponse200.from_dict(orjson.loads(body)),
+    }
+
+
 _PEERS: dict[str, tuple[str, Callable[[], dict[str, Read]]]] = {
     "cattrs, hooks as documented": ("cattrs", lambda: _with_cattrs(detailed_validation=True)),
     "the same without detailed validation": ("cattrs", lambda: _with_cattrs(detailed_validation=False)),
@@ -176,10 +208,25 @@ _PEERS: dict[str, tuple[str, Callable[[], dict[str, Read]]]] = {
     "adaptix, unknown keys dropped": ("adaptix", _with_adaptix),
     "mashumaro, unknown keys dropped": ("mashumaro", _with_mashumaro),
     "msgspec, unknown keys dropped": ("msgspec", _with_msgspec),
+    "openapi-python-client, from_dict": (HTTPX, _with_generated),
+    "openai (Stainless), construct": ("openai", _with_stainless),
 }
-MISSING = sorted({package for package, _ in _PEERS.values() if importlib.util.find_spec(package) is None})
+
+
+def missing() -> list[str]:
+    """Return the names of those that cannot be measured here."""
+    return [name for name, (package, _) in _PEERS.items() if importlib.util.find_spec(package) is None]
 
 
 def peers() -> dict[str, dict[str, Read]]:
-    """Return what reads a content and a page with each library that is installed, by name."""
-    return {name: make() for name, (package, make) in _PEERS.items() if package not in MISSING}
+    """Return what reads a content and a page with each library that is there, by name."""
+    absent = missing()
+    return {name: make() for name, (_, make) in _PEERS.items() if name not in absent}
+
+
+def written_by_generated(document: dict[str, Any]) -> Callable[[], Any] | None:
+    """Return what makes a document of the generated client's content, None when there is no such client."""
+    if importlib.util.find_spec(HTTPX) is None:
+        return None
+    content: Any = importlib.import_module(f"{HTTPX}.models").Content.from_dict(document)
+    return lambda: content.to_dict()

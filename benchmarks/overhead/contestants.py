@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 import cmsapi
-from benchmarks.overhead.generated import ASYNCIO, HTTPX
+from benchmarks.generated import ASYNCIO, HTTPX
 
 Call = Callable[[], Awaitable[object]]
 Open = Callable[[str], contextlib.AbstractAsyncContextManager[Call]]
@@ -103,19 +103,51 @@ async def _generated_httpx(url: str) -> AsyncIterator[Call]:
         yield call
 
 
-BARE, AGAIN, OURS = "aiohttp, bytes", "aiohttp, bytes, again (A/A)", "cmsapi"
+def _stainless(http_client: str) -> Open:
+    @contextlib.asynccontextmanager
+    async def opened(url: str) -> AsyncIterator[Call]:
+        from benchmarks.decode.peers import stainless_models
+
+        made: Any = importlib.import_module("openai")
+        model = stainless_models()["Content"]
+        async with made.AsyncOpenAI(api_key=KEY, base_url=url, http_client=getattr(made, http_client)()) as client:
+
+            async def call() -> object:
+                return await client.get(_PATH, cast_to=model)
+
+            yield call
+
+    return opened
+
+
+BARE, OURS, WITHOUT = "aiohttp, bytes", "cmsapi with orjson", "cmsapi without"
 CONTESTANTS: dict[str, Open] = {
     BARE: _bare(),
     OURS: _cmsapi,
-    AGAIN: _bare(),
+    # In a process that finds no orjson.
+    WITHOUT: _cmsapi,
+    "aiohttp, bytes, again (A/A)": _bare(),
     "aiohttp, bytes, trust_env": _bare(trust_env=True),
+    "pyreqwest, bytes": _pyreqwest,
+    "httpx, bytes": _httpx,
+    "openapi-generator, asyncio": _generated_asyncio(trust_env=True),
+    "openapi-generator, asyncio, trust_env off": _generated_asyncio(trust_env=False),
+    "openapi-python-client": _generated_httpx,
+    "openai (Stainless), httpx": _stainless("DefaultAsyncHttpxClient"),
+    "openai (Stainless), aiohttp": _stainless("DefaultAioHttpClient"),
 }
-_PEERS: dict[str, tuple[str, Open]] = {
-    "pyreqwest, bytes": ("pyreqwest", _pyreqwest),
-    "httpx, bytes": ("httpx", _httpx),
-    "openapi-generator, asyncio": (ASYNCIO, _generated_asyncio(trust_env=True)),
-    "openapi-generator, asyncio, trust_env off": (ASYNCIO, _generated_asyncio(trust_env=False)),
-    "openapi-python-client": (HTTPX, _generated_httpx),
+# What some of them need that may not be there.
+_PACKAGES = {
+    "pyreqwest, bytes": "pyreqwest",
+    "httpx, bytes": "httpx",
+    "openapi-generator, asyncio": ASYNCIO,
+    "openapi-generator, asyncio, trust_env off": ASYNCIO,
+    "openapi-python-client": HTTPX,
+    "openai (Stainless), httpx": "openai",
+    "openai (Stainless), aiohttp": "openai",
 }
-MISSING = sorted({package for package, _ in _PEERS.values() if importlib.util.find_spec(package) is None})
-CONTESTANTS |= {name: opened for name, (package, opened) in _PEERS.items() if package not in MISSING}
+
+
+def missing() -> list[str]:
+    """Return the names of the contestants that cannot be measured here."""
+    return [name for name, package in _PACKAGES.items() if importlib.util.find_spec(package) is None]
