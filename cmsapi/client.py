@@ -176,6 +176,7 @@ class Client:
             rng=trunk.rng,
             under_way=trunk.under_way,
             base_url=trunk.account.base_url,
+            tally=trunk.tally,
         )
         builder = RequestBuilder(trunk.account, __version__)
         self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)

@@ -58,7 +58,7 @@ class RequestFinished:
         error: Name of the error when there was no answer.
         waited: Seconds spent waiting for quota.
         duration: Seconds from then to the whole answer.
-        remaining: Requests that the hour still admits, or None where there is no limit or nobody but the SDK listens.
+        remaining: Requests that the hour still admits, or None where there is no limit.
     """
 
     operation: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from cmsapi import markup
-from cmsapi.instrumentation.events import Event, JobObserved, RateLimitPaused, RequestFinished, RetryScheduled
+from cmsapi.instrumentation.events import Event, JobObserved, RateLimitPaused, RetryScheduled
 from cmsapi.wire.drift import Deviation
 
 
@@ -40,7 +40,7 @@ _COUNTS = ("requests", "answered", "retries", "rate_limited", "polls", "poll_fai
 
 
 class Tally:
-    """Count events; the first hook of every client."""
+    """Count events, as the first hook of every client; attempts apart, for which nobody else may want an event."""
 
     def __init__(self) -> None:
         self._requests = self._answered = self._retries = self._rate_limited = self._polls = self._poll_failures = 0
@@ -48,9 +48,6 @@ class Tally:
     def __call__(self, event: Event) -> None:
         """Count an event."""
         match event:
-            case RequestFinished():
-                self._requests += 1
-                self._answered += event.status is not None
             case RetryScheduled():
                 self._retries += 1
             case RateLimitPaused():
@@ -58,6 +55,11 @@ class Tally:
             case JobObserved():
                 self._polls += 1
                 self._poll_failures += event.error is not None
+
+    def count_request(self, *, answered: bool) -> None:
+        """Count an attempt."""
+        self._requests += 1
+        self._answered += answered
 
     def snapshot(self, drift: tuple[Deviation, ...]) -> Statistics:
         """Show the counts as they stand."""

@@ -35,6 +35,7 @@ from cmsapi.instrumentation import (
     RequestStarted,
     RetryScheduled,
 )
+from cmsapi.instrumentation.statistics import Tally
 from cmsapi.operations import Operation, Replay
 from cmsapi.transport import protocol
 from cmsapi.transport.clock import ServerClock
@@ -96,6 +97,7 @@ class Pipeline:
         rng: Source of jitter.
         under_way: Where calls are noted while they run.
         base_url: Address of the service, for hooks.
+        tally: Counts the attempts.
     """
 
     transport: Transport | TellingTransport
@@ -108,6 +110,7 @@ class Pipeline:
     rng: random.Random = attrs.field(factory=random.Random)
     under_way: UnderWay = attrs.field(factory=UnderWay)
     base_url: str = ""
+    tally: Tally = attrs.field(factory=Tally)
     _tells: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -366,6 +369,9 @@ class _Call:
         self, status: int | None, error: str | None, limiter: RateLimiter, *, waited: float, duration: float
     ) -> None:
         self.status = status
+        self.pipeline.tally.count_request(answered=status is not None)
+        if not self.pipeline.hooks.listening:
+            return
         self.pipeline.hooks(
             RequestFinished(
                 operation=self.operation.name,
@@ -376,7 +382,7 @@ class _Call:
                 error=error,
                 waited=waited,
                 duration=duration,
-                remaining=limiter.remaining if self.pipeline.hooks.listening else None,
+                remaining=limiter.remaining,
             )
         )
 
