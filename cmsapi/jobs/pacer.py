@@ -102,7 +102,6 @@ class Pacer:
         self._crowded_until = -math.inf
         self._changed = True
         self._timer: asyncio.TimerHandle | None = None
-        self._unwound = False
 
     # Jobs
 
@@ -503,14 +502,7 @@ class Pacer:
         self._wind()
 
     def _wind(self) -> None:
-        """Have the timer set before the loop waits again: however much changes until then, once is enough."""
-        if not self._unwound:
-            self._unwound = True
-            asyncio.get_running_loop().call_soon(self._set_timer)
-
-    def _set_timer(self) -> None:
         """Set the timer to the next moment at which there is something to do."""
-        self._unwound = False
         when = self._next_moment()
         if self._timer is not None:
             if self._timer.when() == when:
