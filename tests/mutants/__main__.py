@@ -45,10 +45,10 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/launch": _LAUNCHES,
     "jobs/intent": _LAUNCHES,
     "jobs/sending": _LAUNCHES,
-    "jobs/doubt": _LAUNCHES,
+    "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt"),
     "jobs/journaling": _LAUNCHES,
     "jobs/record": _LAUNCHES,
-    "jobs/writes": _LAUNCHES,
+    "jobs/writes": ("jobs/test_writes",),
 }
 # Mutants live beside the code in the mutated file, which makes its objects larger; and the machine that draws its own
 # rules has to find the same ones when it runs again.

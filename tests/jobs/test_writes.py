@@ -1,0 +1,109 @@
+"""Writes that nobody waits for: in order for each entry, none is lost, and none fails unheard."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.writes import Writes
+
+pytestmark = pytest.mark.looptime
+
+Write = Callable[[], Awaitable[None]]
+
+
+def slowly(written: list[str], what: str, seconds: float) -> Write:
+    """Make a write that takes its time."""
+
+    async def write() -> None:
+        await asyncio.sleep(seconds)
+        written.append(what)
+
+    return write
+
+
+def failing(error: Exception) -> Write:
+    """Make a write that fails after a second."""
+
+    async def write() -> None:
+        await asyncio.sleep(1)
+        raise error
+
+    return write
+
+
+async def test_writes_of_an_entry_keep_their_order() -> None:
+    """A short write waits for the long one before it, and another entry waits for neither."""
+    writes, written = Writes(), list[str]()
+    writes.add("one", slowly(written, "first", 5))
+    writes.add("one", slowly(written, "second", 1))
+    writes.add("one", slowly(written, "third", 0))
+    writes.add("other", slowly(written, "elsewhere", 3))
+    await writes.all()
+    assert written == ["elsewhere", "first", "second", "third"]
+    assert asyncio.get_running_loop().time() == 6
+
+
+async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
+    """Also for those that are added while it waits, and not for those of others."""
+    writes, written = Writes(), list[str]()
+    writes.add("one", slowly(written, "first", 2))
+    writes.add("other", slowly(written, "elsewhere", 60))
+    waiting = asyncio.create_task(writes.of("one"))
+    await asyncio.sleep(1)
+    writes.add("one", slowly(written, "second", 2))
+    await waiting
+    assert written == ["first", "second"]
+    await writes.of("one")
+    await writes.of("unheard of")
+    assert asyncio.get_running_loop().time() == 4
+    await writes.all()
+    await writes.all()
+    assert asyncio.get_running_loop().time() == 60
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "said"),
+    [
+        (LeaseLostError("Another process has it."), logging.INFO, "Another process has it."),
+        (
+            StateError("The disk is full."),
+            logging.WARNING,
+            "the journal of launches could not be written; an entry stays as it was: The disk is full.",
+        ),
+    ],
+    ids=["taken over", "not written"],
+)
+async def test_a_failure_is_told_and_holds_nothing_up(
+    error: Exception, level: int, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A write that fails is in the log, and the next one of the same entry follows."""
+    caplog.set_level(logging.DEBUG, "cmsapi")
+    writes, written = Writes(), list[str]()
+    writes.add("one", failing(error))
+    writes.add("one", slowly(written, "after", 1))
+    await writes.of("one")
+    assert written == ["after"]
+    assert [(record.name, record.levelno, record.getMessage()) for record in caplog.records] == [
+        ("cmsapi", level, said)
+    ]
+
+
+async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
+    """Whatever ends a write, who waits for all of them or for the entry's gets through."""
+    writes, written = Writes(), list[str]()
+
+    async def gives_up() -> None:
+        raise asyncio.CancelledError
+
+    writes.add("one", gives_up)
+    writes.add("one", slowly(written, "after", 1))
+    writes.add("other", gives_up)
+    await writes.of("other")
+    writes.add("other", gives_up)
+    await writes.all()
+    assert written == ["after"]
