@@ -48,7 +48,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt"),
     "jobs/journaling": _LAUNCHES,
     "jobs/record": _LAUNCHES,
-    "jobs/writes": ("jobs/test_writes",),
+    "jobs/writes": (*_LAUNCHES, "jobs/test_writes"),
 }
 # Mutants live beside the code in the mutated file, which makes its objects larger; and the machine that draws its own
 # rules has to find the same ones when it runs again.

@@ -1,0 +1,333 @@
+"""What is read to find out whether a launch happened, when, in which order, and what follows from it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.config import LaunchPolicy
+from cmsapi.sandbox import Behaviour, Fault, Limits, Sandbox
+from cmsapi.state.journal import Entry, Lease
+
+from .support import box, client_of
+from .test_resume import leave, scope, sent, state
+
+pytestmark = pytest.mark.looptime
+
+NO_TIME = "the service's clock does not tell what came after the launch"
+CHARGES = ["get_me", "list_credit_usages"]
+
+
+@attrs.frozen
+class Told:
+    """Say what was found of one launch: the verdict or its reason, the requests that it took, and the seconds."""
+
+    verdict: str
+    read: list[str]
+    took: float
+
+
+async def find_out(client: cmsapi.Client, sandbox: Sandbox, entry: Entry) -> Told:
+    """Leave a launch behind, and let the client find out about it."""
+    await leave(client, sandbox, "k", entry)
+    seen, began = len(sandbox.ledger), asyncio.get_running_loop().time()
+    resumed = await client.jobs.resume()
+    verdict = "adopted" if resumed.jobs and resumed.jobs[0].adopted else "launched" if resumed.jobs else "absent"
+    if resumed.unknown:
+        verdict = resumed.unknown[0].evidence["found"]
+    read = [each.operation or "" for each in list(sandbox.ledger)[seen:]]
+    return Told(verdict, read, round(asyncio.get_running_loop().time() - began, 1))
+
+
+def settled(kind: str, target: str, sandbox: Sandbox, **facts: Any) -> Entry:
+    """Describe a launch that was sent a moment ago and can arrive no longer."""
+    return sent(kind, target, sandbox, **{"settle": 0.0, **facts})
+
+
+async def search(client: cmsapi.Client, sandbox: Sandbox, keyword: str = "tents") -> None:
+    """Launch a search that no journal knows."""
+    path = f"/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
+    await client.request("POST", path, json={"keyword": keyword})
+
+
+# When
+
+
+@pytest.mark.parametrize(
+    ("facts", "seconds"),
+    [
+        ({"sent_at": -3.0, "settle": 10.0}, 7.0),
+        ({"sent_at": -9.5, "settle": 10.0}, 0.5),
+        ({"sent_at": -30.0, "settle": 10.0}, 0.0),
+        ({"sent_at": 50.0, "settle": 10.0}, 10.0),
+        ({"sent_at": -3.0, "settle": None}, 0.0),
+        ({"sent_at": None, "settle": 10.0}, 0.0),
+        ({"sent_at": None, "settle": None}, 0.0),
+    ],
+)
+async def test_what_another_process_sent_is_given_time_to_arrive(facts: dict[str, Any], seconds: float) -> None:
+    """The rest of the settle time is waited for, all of it when the clock was set back, nothing when it is unknown."""
+    sandbox = box()
+    facts = {**facts, "sent_at": None if facts["sent_at"] is None else time.time() + facts["sent_at"]}
+    async with client_of(sandbox) as client:
+        await client.me()
+        told = await find_out(client, sandbox, sent("prompt_analysis", sandbox.prompt_ids[0], sandbox, **facts))
+    assert told.read == ["get_prompt"]
+    assert told.took == pytest.approx(seconds, abs=0.3)
+
+
+@pytest.mark.parametrize("settle", [0.0, 12.0])
+async def test_what_was_sent_here_is_given_time_to_arrive(settle: float) -> None:
+    """It is looked up when the settle time since it left is over, and not a moment later."""
+    sandbox = box(rules=[Fault(match="POST *analyze", drop=True)])
+    async with client_of(sandbox, launch=LaunchPolicy(settle=settle)) as client:
+        await client.me()
+        began = asyncio.get_running_loop().time()
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert asyncio.get_running_loop().time() - began == pytest.approx(settle, abs=0.3)
+    operations = [each.operation for each in sandbox.ledger]
+    assert operations == ["get_me", "analyze_keyword", "get_keyword", *CHARGES, "analyze_keyword"]
+
+
+async def test_the_first_request_of_all_is_dated_afterwards() -> None:
+    """One request more tells the service's time at the launch, so that an analysis of before is no proof of it."""
+    sandbox = box(5.0)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        await (await client.keywords.analyze(keyword_id))
+    await asyncio.sleep(100)
+    sandbox.add_fault(Fault(match="POST *analyze", drop=True))
+    seen = len(sandbox.ledger)
+    # Another spelling of the service's address is another account, whose clock nobody has read.
+    other = cmsapi.Client(sandbox.api_key, base_url="https://other.invalid", transport=sandbox.transport)
+    async with other:
+        job = await other.keywords.analyze(keyword_id)
+        assert not job.adopted
+        await job
+    operations = [each.operation for each in sandbox.ledger][seen:]
+    assert operations[:6] == ["analyze_keyword", "get_me", "get_keyword", *CHARGES, "analyze_keyword"]
+    assert len(sandbox.ledger.launches()) == 2
+
+
+# What
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "idea_search"])
+async def test_without_the_services_time_nothing_is_proven(kind: str) -> None:
+    """A launch of another process that was the first request of all is told as unknown, and no charge is read."""
+    sandbox = box()
+    target = {"keyword_analysis": sandbox.keyword_ids[0], "idea_search": "tents"}[kind]
+    async with client_of(sandbox) as client:
+        await client.me()
+        told = await find_out(client, sandbox, attrs.evolve(settled(kind, target, sandbox), served_at=None))
+    assert (told.verdict, told.read) == (NO_TIME, ["get_keyword"] if kind == "keyword_analysis" else [])
+
+
+async def test_what_is_gone_tells_nothing() -> None:
+    """A keyword that nobody can read leaves it unknown, and says with which status."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        await client.me()
+        told = await find_out(client, sandbox, settled("keyword_analysis", "kwd_unheard_of", sandbox))
+    assert (told.verdict, told.read) == ("what would tell cannot be read (404)", ["get_keyword"])
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis"])
+async def test_an_analysis_that_runs_is_taken_up(kind: str) -> None:
+    """One look at the document is enough."""
+    sandbox = box(300.0)
+    target, path = {
+        "keyword_analysis": (sandbox.keyword_ids[0], "keywords"),
+        "prompt_analysis": (sandbox.prompt_ids[0], "prompts"),
+    }[kind]
+    async with client_of(sandbox) as client:
+        await client.me()
+        await client.request("POST", f"/v1/{path}/{target}/analyze")
+        told = await find_out(client, sandbox, settled(kind, target, sandbox))
+    assert (told.verdict, told.read) == ("launched", [f"get_{path[:-1]}"])
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis"])
+async def test_an_analysis_of_tomorrow_proves_nothing(kind: str) -> None:
+    """When the service's clock was set back since, its dates are no evidence, and nothing more is read."""
+    sandbox = box(5.0)
+    target, path = {
+        "keyword_analysis": (sandbox.keyword_ids[0], "keywords"),
+        "prompt_analysis": (sandbox.prompt_ids[0], "prompts"),
+    }[kind]
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = settled(kind, target, sandbox)
+        await client.request("POST", f"/v1/{path}/{target}/analyze")
+        await asyncio.sleep(10)
+        # The service dates an analysis when somebody looks.
+        await client.request("GET", f"/v1/{path}/{target}")
+        sandbox.step_clock(-3600)
+        await client.me()
+        told = await find_out(client, sandbox, entry)
+    assert told.verdict.endswith("later than the service's clock says now")
+    assert told.read == [f"get_{path[:-1]}"]
+
+
+# Charges
+
+
+async def test_charges_that_explain_the_balance_are_read_once() -> None:
+    """When every credit that went is accounted for, that is proof enough."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        await client.me()
+        told = await find_out(client, sandbox, settled("keyword_analysis", sandbox.keyword_ids[0], sandbox))
+    assert told == Told("absent", ["get_keyword", *CHARGES], 0.0)
+
+
+async def test_charges_that_are_not_listed_yet_are_waited_for() -> None:
+    """A balance that nothing explains is compared three times within two seconds before nobody knows."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        await (await client.keywords.analyze(sandbox.keyword_ids[1]))
+        sandbox.set_credits(analysis=sandbox.credits.analysis - 1)
+        told = await find_out(client, sandbox, settled("keyword_analysis", sandbox.keyword_ids[0], sandbox))
+    assert told.verdict.startswith("no usage names it, but the balance of")
+    assert (told.read, told.took) == (["get_keyword", *CHARGES * 3], 2.0)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "verdict"),
+    [(None, "absent"), (0.0, "absent"), (3.0, "absent"), (-60.0, "absent"), (8.0, NO_TIME), ("?", "absent")],
+)
+async def test_a_service_whose_clock_was_set_back_proves_nothing(ahead: Any, verdict: str) -> None:
+    """When it is further behind this machine's clock than at the launch, its list may hide what came after."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        await client.me()
+        facts = {"ahead": sandbox.now() - time.time() + ahead} if isinstance(ahead, float) else {"ahead": ahead}
+        told = await find_out(client, sandbox, settled("keyword_analysis", sandbox.keyword_ids[0], sandbox, **facts))
+    assert (told.verdict, told.read) == (verdict, ["get_keyword", *CHARGES])
+
+
+async def test_a_charge_of_tomorrow_proves_nothing() -> None:
+    """A usage that is dated later than the service's clock says shows that the clock was set back."""
+    sandbox = box(5.0)
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = settled("keyword_analysis", sandbox.keyword_ids[0], sandbox)
+        await client.request("POST", f"/v1/keywords/{sandbox.keyword_ids[1]}/analyze")
+        sandbox.step_clock(-3600)
+        await client.me()
+        told = await find_out(client, sandbox, entry)
+    assert told.verdict == NO_TIME
+
+
+@pytest.mark.parametrize(("order", "pages"), [("newest", 1), ("oldest", 2)])
+@pytest.mark.parametrize("happened", [True, False])
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_the_list_is_read_as_far_as_it_matters(order: Any, pages: int, happened: bool, at_once: bool) -> None:
+    """The newest first, one page reaches back to the launch; the oldest first, all of them have to be read."""
+    sandbox = box(behaviour=Behaviour(order=order), limits=Limits(per_second=1000))
+    url = f"{sandbox.base_url}/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
+    headers = {"Authorization": f"Bearer {sandbox.api_key}", "Content-Type": "application/json"}
+    async with client_of(sandbox) as client:
+        for _ in range(110):
+            answer = await sandbox.transport.send(cmsapi.Request("POST", url, headers, b'{"keyword": "boots"}'))
+            assert answer.status < 300
+            await asyncio.sleep(0.0 if at_once else 0.1)
+        await asyncio.sleep(60)
+        entry = settled("idea_search", "tents", sandbox, workspace=sandbox.workspace_id)
+        await asyncio.gather(*(search(client, sandbox, "caps") for _ in range(3)))
+        if happened:
+            await search(client, sandbox)
+        told = await find_out(client, sandbox, entry)
+    assert told.read == ["get_me", *["list_credit_usages"] * pages]
+    assert told.verdict.startswith("its credit was charged" if happened else "absent")
+
+
+# Searches
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "absent"),
+        ({"served_at": -2.0}, "absent"),
+        ({"served_at": -2.01}, "charged"),
+        ({"served_at": None}, "charged"),
+        ({"job_id": None}, "charged"),
+        ({"kind": "keyword_analysis"}, "charged"),
+        ({"target": "boots"}, "charged"),
+        ({"facts": {"workspace": "wrk_other"}}, "charged"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("over", [False, True])
+async def test_what_explains_the_charge_of_a_search(changes: dict[str, Any], verdict: str, over: bool) -> None:
+    """Only a search of the same keyword and workspace since, known by name, in the journal or in the same batch."""
+    sandbox = box(300.0)
+    async with client_of(sandbox) as client:
+        await client.me()
+        await asyncio.sleep(10)
+        lost = attrs.evolve(
+            settled("idea_search", "tents", sandbox, workspace=sandbox.workspace_id), batch="b", item="lost"
+        )
+        known = attrs.evolve(lost, item="known", job_id="cis_known", status="running", asked_at=lost.asked_at + 1)
+        if changes.get("served_at") is not None:
+            changes = {"served_at": (lost.served_at or 0.0) + changes["served_at"]}
+        known = attrs.evolve(known, **changes)
+        await search(client, sandbox)
+        lease = Lease(scope(sandbox), "known")
+        await state().begin(lease, known)
+        if over:
+            await state().end(lease, attrs.evolve(known, status="succeeded", ended_at=time.time()))
+        told = await find_out(client, sandbox, lost)
+    assert told.read == CHARGES
+    assert ("charged" if "credit was charged" in told.verdict else told.verdict) == verdict
+
+
+# Generations
+
+
+@pytest.mark.parametrize("before", ["none", "same", "unread", "another"])
+async def test_what_is_read_of_a_generation(before: str) -> None:
+    """Charges are read only when there is another generation than before, to tell whose it is."""
+    sandbox = box(300.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = settled("generation", content_id, sandbox)
+        if before != "none":
+            path = f"/v1/contents/{content_id}/atomic"
+            generation = await client.request("POST", path, json={"settings": {}})
+        facts = {"none": {"baseline": None}, "unread": {}, "another": {"baseline": "gen_before"}}
+        known: dict[str, Any] = {"baseline": generation["id"]} if before == "same" else facts[before]
+        told = await find_out(client, sandbox, attrs.evolve(entry, facts={**entry.facts, **known}))
+    assert told.verdict == {"none": "absent", "same": "absent", "unread": "adopted", "another": "launched"}[before]
+    assert told.read == ["get_generation", *(CHARGES if before in ("unread", "another") else [])]
+
+
+async def test_a_generation_is_taken_up_although_its_charge_cannot_be_read() -> None:
+    """Who must not read the usages cannot tell whose it is, and follows it as theirs."""
+    sandbox = box(300.0, rules=[Fault(match="GET *credit-usages*", status=403)])
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = settled("generation", content_id, sandbox, baseline=None)
+        await client.request("POST", f"/v1/contents/{content_id}/atomic", json={"settings": {}})
+        assert (await find_out(client, sandbox, entry)).verdict == "launched"
+
+
+async def test_a_service_that_fails_tells_nothing() -> None:
+    """While the usages cannot be read for the service's own fault, the launch stays in the journal."""
+    sandbox = box(300.0, rules=[Fault(match="GET *credit-usages*", status=500, times=None)])
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = settled("generation", content_id, sandbox, baseline=None)
+        await client.request("POST", f"/v1/contents/{content_id}/atomic", json={"settings": {}})
+        with pytest.raises(cmsapi.ServerError):
+            await find_out(client, sandbox, entry)
+        assert [each.state for each in await client.jobs.journal()] == ["sending"]
