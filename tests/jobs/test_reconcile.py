@@ -94,6 +94,19 @@ async def test_what_was_sent_here_is_given_time_to_arrive(settle: float) -> None
     assert operations == ["get_me", "analyze_keyword", "get_keyword", *CHARGES, "analyze_keyword"]
 
 
+@pytest.mark.parametrize(("settle", "seconds"), [(12.0, 12.0), (2.0, 8.0)])
+async def test_the_time_that_an_answer_was_waited_for_counts(settle: float, seconds: float) -> None:
+    """After eight seconds without an answer only the rest of the settle time is waited for, if there is one."""
+    sandbox = box(300.0, rules=[Fault(match="POST *analyze", slow=60.0)])
+    timeouts = cmsapi.Timeouts(request=8.0)
+    async with client_of(sandbox, launch=LaunchPolicy(settle=settle), timeouts=timeouts) as client:
+        await client.me()
+        began = asyncio.get_running_loop().time()
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert asyncio.get_running_loop().time() - began == pytest.approx(seconds, abs=0.3)
+    assert [each.operation for each in sandbox.ledger] == ["get_me", "analyze_keyword", "get_keyword"]
+
+
 async def test_the_first_request_of_all_is_dated_afterwards() -> None:
     """One request more tells the service's time at the launch, so that an analysis of before is no proof of it."""
     sandbox = box(5.0)
