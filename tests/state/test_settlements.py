@@ -1,0 +1,215 @@
+"""Settled, lost and foreign requests, each by itself and moment by moment."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, Lost
+from cmsapi.state.others import Others
+from cmsapi.state.settlements import HOUR, SECOND, Settlements
+
+
+def settled(*times: float, size: int = 4) -> Settlements:
+    """Note some requests."""
+    settlements = Settlements(size)
+    for at in times:
+        settlements.add(at)
+    return settlements
+
+
+# Settled
+
+
+def test_nothing_has_settled() -> None:
+    """What is empty gives nothing back, ever."""
+    settlements = settled()
+    settlements.age(1e9)
+    assert (len(settlements), settlements.total) == (0, 0)
+    assert (settlements.left_second, settlements.left_hour) == (0, 0)
+    assert settlements.leaves_second() == settlements.leaves_hour() == math.inf
+    assert settlements.leaves_hour(0) == settlements.leaves_hour(-1) == -math.inf
+    assert settlements.before(1e9) == 0
+
+
+def test_each_window_is_left_in_turn() -> None:
+    """A request leaves the second after a second and the hour after an hour, at the very moment."""
+    settlements = settled(10.0, 10.5, 12.0)
+    settlements.age(10.999)
+    assert (settlements.left_second, settlements.leaves_second()) == (0, 11.0)
+    settlements.age(10.0 + SECOND)
+    assert (settlements.left_second, settlements.leaves_second()) == (1, 11.5)
+    settlements.age(100.0)
+    assert (settlements.left_second, settlements.leaves_second()) == (3, math.inf)
+    assert (settlements.left_hour, settlements.leaves_hour()) == (0, 10.0 + HOUR)
+    settlements.age(10.0 + HOUR - 0.001)
+    assert settlements.left_hour == 0
+    settlements.age(10.0 + HOUR)
+    assert (settlements.left_hour, settlements.leaves_hour()) == (1, 10.5 + HOUR)
+    assert settlements.leaves_hour(2) == 12.0 + HOUR
+    assert settlements.leaves_hour(3) == math.inf
+    settlements.age(12.0 + HOUR)
+    assert (settlements.left_second, settlements.left_hour, len(settlements)) == (3, 3, 3)
+    assert settlements.leaves_hour() == math.inf
+
+
+def test_the_youngest_are_kept() -> None:
+    """A ring that is full forgets the oldest, and counts it all the same."""
+    settlements = settled(1.0, 2.0, 3.0, 4.0)
+    assert [settlements[index] for index in range(4)] == [1.0, 2.0, 3.0, 4.0]
+    settlements.age(1.0 + HOUR)
+    settlements.add(5.0 + HOUR)
+    assert len(settlements) == 5
+    assert [settlements[index] for index in range(1, 5)] == [2.0, 3.0, 4.0, 5.0 + HOUR]
+    settlements.age(1.5 + HOUR)
+    assert (settlements.left_second, settlements.left_hour) == (4, 1)
+    settlements.age(6.0 + HOUR)
+    assert (settlements.left_second, settlements.left_hour) == (5, 4)
+
+
+def test_how_many_settled_before() -> None:
+    """What settled at that very time counts, and so does whatever has left the hour."""
+    settlements = settled(1.0, 2.0, 2.0, 3.0)
+    assert [settlements.before(at) for at in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [0, 1, 1, 3, 4, 4]
+    settlements.age(1.0 + HOUR)
+    settlements.add(4.0 + HOUR)
+    assert [settlements.before(at) for at in (0.5, 1.0, 2.0, 4.0 + HOUR)] == [1, 1, 3, 5]
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_a_ring_never_shrinks(size: int) -> None:
+    """Room for fewer changes nothing."""
+    settlements = settled(1.0, 2.0, 3.0, 4.0)
+    settlements.grow(size)
+    assert [settlements[index] for index in range(4)] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_ring_grows_with_what_it_holds() -> None:
+    """All that it held is kept, and from then on it holds more."""
+    settlements = settled(1.0, 2.0, 3.0)
+    settlements.grow(6)
+    for at in (4.0, 5.0, 6.0):
+        settlements.add(at)
+    assert [settlements[index] for index in range(6)] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert (len(settlements), settlements.left_second, settlements.left_hour) == (6, 0, 0)
+    settlements.grow(7)
+    settlements.add(7.0)
+    assert [settlements[index] for index in range(7)] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+def test_what_was_forgotten_is_taken_to_be_young() -> None:
+    """After growing, those that the old ring had overwritten are as young as the oldest that it remembered."""
+    settlements = settled(*(float(at) for at in range(1, 9)))
+    settlements.grow(6)
+    assert [settlements[index] for index in range(2, 8)] == [5.0, 5.0, 5.0, 6.0, 7.0, 8.0]
+    # What not even the new ring remembers has left both windows.
+    assert (settlements.left_second, settlements.left_hour, len(settlements)) == (2, 2, 8)
+    settlements.age(6.0 + SECOND)
+    settlements.grow(7)
+    assert (settlements.left_second, settlements.left_hour) == (6, 2)
+
+
+# Lost
+
+
+def lost(*times: float) -> Lost:
+    """Give requests up."""
+    each = Lost()
+    each.unvouched = list(times)
+    return each
+
+
+def test_what_was_given_up_waits_for_a_sign_of_life() -> None:
+    """It settles two seconds after an answer to a request that left when it was given up, or later."""
+    each = lost(10.0, 20.0, 30.0)
+    each.vouch(9.9, 35.0)
+    assert (each.unvouched, each.vouched) == ([10.0, 20.0, 30.0], [])
+    each.vouch(20.0, 40.0)
+    assert (each.unvouched, each.vouched) == ([30.0], [40.0 + IN_FLIGHT_CAP] * 2)
+    each.vouch(31.0, 41.0)
+    assert (each.unvouched, each.vouched) == ([], [42.0, 42.0, 43.0])
+    assert each.settle(41.999) == []
+    assert each.settle(42.0) == [42.0, 42.0]
+    assert each.settle(50.0) == [43.0]
+    assert each.settle(1e9) == []
+
+
+def test_without_a_sign_of_life_it_settles_late() -> None:
+    """Two minutes after it was given up nothing arrives any more; what settles is told in order."""
+    each = lost(10.0, 20.0)
+    each.vouched = [131.0, 139.0]
+    assert each.settle(10.0 + LOST_FOR_GOOD - 0.001) == []
+    assert each.settle(135.0) == [130.0, 131.0]
+    assert (each.unvouched, each.vouched) == ([20.0], [139.0])
+    assert each.settle(140.0) == [139.0, 140.0]
+    assert (each.unvouched, each.vouched) == ([], [])
+
+
+def test_what_is_overdue_in_a_silence() -> None:
+    """What was given up three seconds ago and more is overdue, but only while there is silence."""
+    each = lost(10.0, 11.0)
+    assert each.overdue(100.0) == 0
+    each.silent_from = 13.5
+    assert [each.overdue(now) for now in (13.0, 13.499, 13.5, 13.999, 14.0, 99.0)] == [0, 0, 1, 1, 2, 2]
+    each.silent_from = 0.0
+    assert [each.overdue(now) for now in (12.999, 13.0)] == [0, 1]
+
+
+def test_when_something_may_change() -> None:
+    """The next moment at which one settles, becomes overdue, or a silence begins."""
+    assert lost().next_change(0.0) == math.inf
+    each = lost()
+    each.silent_from = 5.0
+    assert each.next_change(0.0) == math.inf
+    each.vouched = [7.0, 8.0]
+    assert each.next_change(0.0) == 7.0
+    assert each.next_change(7.0) == math.inf
+    each = lost(10.0, 11.0)
+    each.silent_from = 10.0 + QUIET
+    moments = [each.next_change(now) for now in (10.0, 10.5, 13.0, 13.5, 14.0, 129.9, 130.0)]
+    assert moments == [10.5, 13.0, 14.0, 14.0, 130.0, 130.0, math.inf]
+    each.vouched = [12.0]
+    assert each.next_change(11.0) == 12.0
+
+
+# Others
+
+
+def test_nobody_else() -> None:
+    """Nobody is there before the headers show somebody."""
+    others = Others()
+    others.age(1e9)
+    assert (others.count, others.oldest_leaves, others.last_leaves) == (0, math.inf, math.inf)
+    assert others.leaving(1e9) == 0
+    assert others.leaving(math.inf) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "at_least", "at_most", "after"),
+    [(0, 5, 9, 5), (7, 5, 9, 7), (12, 5, 9, 9), (5, 5, 5, 5), (3, -4, -2, 0), (0, 0, 1, 0), (2, -1, 1, 1)],
+)
+def test_the_estimate_moves_no_further_than_it_must(before: int, at_least: int, at_most: int, after: int) -> None:
+    """Within the bounds it stays, outside it comes to the nearer one, and it is never negative."""
+    others = Others()
+    others.correct(0.0, before, before, math.inf)
+    others.correct(100.0, at_least, at_most, 250.0)
+    assert (others.count, others.oldest_leaves, others.last_leaves) == (after, 250.0, 100.0 + HOUR)
+
+
+def test_others_leave_the_hour() -> None:
+    """The oldest leaves when the headers say so, and the rest a full hour after they were seen."""
+    others = Others()
+    others.correct(100.0, 5, 9, 250.0)
+    assert [others.leaving(at) for at in (249.9, 250.0, 99.0 + HOUR, 100.0 + HOUR)] == [0, 1, 1, 5]
+    others.age(249.9)
+    assert others.count == 5
+    others.age(250.0)
+    others.age(251.0)
+    assert (others.count, others.oldest_leaves) == (4, math.inf)
+    assert [others.leaving(at) for at in (300.0, 99.9 + HOUR, 100.0 + HOUR)] == [0, 0, 4]
+    others.age(100.0 + HOUR - 0.1)
+    assert others.count == 4
+    others.age(100.0 + HOUR)
+    assert others.count == 0
+    assert others.leaving(math.inf) == 0
