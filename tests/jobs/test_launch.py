@@ -665,3 +665,84 @@ async def test_credits_go_down_by_what_was_launched() -> None:
         assert before.analysis - after.analysis == 2
         assert before.ai_writing - after.ai_writing == 1
         assert before.content_ideas_searches - after.content_ideas_searches == 1
+
+
+# What is said
+
+
+async def test_a_hook_that_is_no_function_is_refused() -> None:
+    """The parameter is named, and nothing is sent."""
+    sandbox = box()
+    hook: Any = "confirm"
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.ArgumentError) as caught:
+            await client.contents.generate(sandbox.content_ids[0], on_review=hook)
+    assert str(caught.value).startswith("on_review is a function, not 'confirm'.")
+    assert caught.value.parameter == "on_review"
+    assert len(sandbox.ledger) == 0
+
+
+async def test_a_refusal_to_join_says_what_is_under_way() -> None:
+    """While it is sent and while it runs: the kind, the target, whether the settings differ, and what can be done."""
+    sandbox = box(60.0, latency=(1.0, 1.0))
+    content_id = sandbox.content_ids[0]
+
+    def said(problem: str) -> str:
+        return (
+            f"A generation for {content_id} is under way already{problem}; nothing was sent or charged. Wait for it, "
+            "or launch with LaunchPolicy(dedupe='allow')."
+        )
+
+    async with client_of(sandbox) as client:
+        strict = client.with_options(launch=LaunchPolicy(dedupe="error"))
+        first = asyncio.create_task(client.contents.generate(content_id))
+        await asyncio.sleep(3)
+        told = []
+        for _ in range(2):
+            for other, settings in ((strict, None), (client, GenerationSettings(fact_checking_enabled=True))):
+                with pytest.raises(cmsapi.JobError) as caught:
+                    await other.contents.generate(content_id, settings)
+                told.append(str(caught.value))
+            job = await first
+    assert [text.partition("\n")[0] for text in told] == [said(""), said(" with other settings")] * 2
+    token = job.token
+    async with client_of(sandbox) as client:
+        client.jobs.attach(token)
+        with pytest.raises(cmsapi.JobError) as caught:
+            await client.contents.generate(content_id)
+        assert str(caught.value).startswith(said(" with settings not known to this client"))
+
+
+async def test_a_hook_does_not_decide_on_a_colleagues_article(caplog: pytest.LogCaptureFixture) -> None:
+    """A generation that may be somebody else's is followed, its article left alone, and the log says so."""
+    sandbox = box(5.0, rules=[Fault(match="POST *atomic", drop=True)])
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        await client.me()
+        launching = asyncio.create_task(client.contents.generate(content_id, on_review=lambda review: "confirm"))
+        await asyncio.sleep(1)
+        sandbox.supersede_generation(content_id)
+        job = await launching
+        assert job.adopted
+        assert (await job).decision is None
+    (said,) = [text for record in caplog.records if "colleague" in (text := record.getMessage())]
+    assert content_id in said
+    assert said.endswith(" may be a colleague's, so that on_review does not decide on it")
+
+
+async def test_no_more_is_launched_than_the_policy_pays() -> None:
+    """The next launch is refused in words, before it is sent; refused ones and joined ones do not count."""
+    sandbox = box(60.0)
+    first, second, third = sandbox.keyword_ids[:3]
+    async with client_of(sandbox, launch=LaunchPolicy(max_credits=2)) as client:
+        with pytest.raises(cmsapi.NotFoundError):
+            await client.keywords.analyze("kwd_unheard_of")
+        for keyword_id in (first, first, second):
+            await client.keywords.analyze(keyword_id)
+        with pytest.raises(cmsapi.OutOfCreditsError) as caught:
+            await client.keywords.analyze(third)
+        assert str(caught.value).startswith(
+            "The 2 credits that LaunchPolicy(max_credits=) allows this client are spent: the keyword_analysis of "
+            f"{third} was not sent, and nothing was charged for it. What is launched goes on."
+        )
+    assert (posts(sandbox), spent(sandbox)) == (3, 2)

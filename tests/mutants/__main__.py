@@ -42,7 +42,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/durations": _PACING,
     "jobs/evidence": _LAUNCHES,
     "jobs/reconcile": (*_LAUNCHES, "jobs/test_reconcile"),
-    "jobs/launch": _LAUNCHES,
+    "jobs/launch": (*_LAUNCHES, "jobs/test_spending"),
     "jobs/intent": (*_LAUNCHES, "jobs/test_intent", "jobs/test_batch"),
     "jobs/sending": _LAUNCHES,
     "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt"),
