@@ -703,9 +703,9 @@ async def test_a_refusal_to_join_says_what_is_under_way() -> None:
                 with pytest.raises(cmsapi.JobError) as caught:
                     await other.contents.generate(content_id, settings)
                 told.append(str(caught.value))
-            job = await first
+            await first
+        token = (await first).token
     assert [text.partition("\n")[0] for text in told] == [said(""), said(" with other settings")] * 2
-    token = job.token
     async with client_of(sandbox) as client:
         client.jobs.attach(token)
         with pytest.raises(cmsapi.JobError) as caught:

@@ -64,6 +64,7 @@ async def search(client: cmsapi.Client, sandbox: Sandbox, keyword: str = "tents"
         ({"sent_at": -3.0, "settle": 10.0}, 7.0),
         ({"sent_at": -9.5, "settle": 10.0}, 0.5),
         ({"sent_at": -30.0, "settle": 10.0}, 0.0),
+        ({"sent_at": -0.7, "settle": 2.0}, 1.3),
         ({"sent_at": 50.0, "settle": 10.0}, 10.0),
         ({"sent_at": -3.0, "settle": None}, 0.0),
         ({"sent_at": None, "settle": 10.0}, 0.0),
@@ -237,19 +238,24 @@ async def test_a_charge_of_tomorrow_proves_nothing() -> None:
     assert told.verdict == NO_TIME
 
 
+async def bought(sandbox: Sandbox, pause: float) -> None:
+    """Launch 110 searches that no client knows of."""
+    url = f"{sandbox.base_url}/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
+    headers = {"Authorization": f"Bearer {sandbox.api_key}", "Content-Type": "application/json"}
+    for _ in range(110):
+        answer = await sandbox.transport.send(cmsapi.Request("POST", url, headers, b'{"keyword": "boots"}'))
+        assert answer.status < 300
+        await asyncio.sleep(pause)
+
+
 @pytest.mark.parametrize(("order", "pages"), [("newest", 1), ("oldest", 2)])
 @pytest.mark.parametrize("happened", [True, False])
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_the_list_is_read_as_far_as_it_matters(order: Any, pages: int, happened: bool, at_once: bool) -> None:
     """The newest first, one page reaches back to the launch; the oldest first, all of them have to be read."""
     sandbox = box(behaviour=Behaviour(order=order), limits=Limits(per_second=1000))
-    url = f"{sandbox.base_url}/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
-    headers = {"Authorization": f"Bearer {sandbox.api_key}", "Content-Type": "application/json"}
     async with client_of(sandbox) as client:
-        for _ in range(110):
-            answer = await sandbox.transport.send(cmsapi.Request("POST", url, headers, b'{"keyword": "boots"}'))
-            assert answer.status < 300
-            await asyncio.sleep(0.0 if at_once else 0.1)
+        await bought(sandbox, 0.0 if at_once else 0.1)
         await asyncio.sleep(60)
         entry = settled("idea_search", "tents", sandbox, workspace=sandbox.workspace_id)
         await asyncio.gather(*(search(client, sandbox, "caps") for _ in range(3)))
@@ -258,6 +264,20 @@ async def test_the_list_is_read_as_far_as_it_matters(order: Any, pages: int, hap
         told = await find_out(client, sandbox, entry)
     assert told.read == ["get_me", *["list_credit_usages"] * pages]
     assert told.verdict.startswith("its credit was charged" if happened else "absent")
+
+
+async def test_charges_at_the_edge_count() -> None:
+    """Two seconds before the launch, which clocks may differ by, is early enough, on the second page too."""
+    sandbox = box(limits=Limits(per_second=1000))
+    async with client_of(sandbox) as client:
+        await bought(sandbox, 0.0)
+        await asyncio.sleep(60)
+        await search(client, sandbox, "caps")
+        *_, oldest = [usage async for usage in client.credit_usages.list("content_idea_search")]
+        entry = settled("idea_search", "boots", sandbox, workspace=sandbox.workspace_id)
+        told = await find_out(client, sandbox, attrs.evolve(entry, served_at=oldest.created_at.timestamp() + 2.0))
+    assert told.verdict.startswith("its credit was charged")
+    assert told.read == ["get_me", *["list_credit_usages"] * 2]
 
 
 # Searches
@@ -312,11 +332,12 @@ async def test_what_is_read_of_a_generation(before: str) -> None:
     async with client_of(sandbox) as client:
         await client.me()
         entry = settled("generation", content_id, sandbox)
+        known: dict[str, Any] = {} if before == "unread" else {"baseline": None}
         if before != "none":
             path = f"/v1/contents/{content_id}/atomic"
-            generation = await client.request("POST", path, json={"settings": {}})
-        facts = {"none": {"baseline": None}, "unread": {}, "another": {"baseline": "gen_before"}}
-        known: dict[str, Any] = {"baseline": generation["id"]} if before == "same" else facts[before]
+            generation: Any = await client.request("POST", path, json={"settings": {}})
+            if before != "unread":
+                known = {"baseline": generation["id"] if before == "same" else "gen_before"}
         told = await find_out(client, sandbox, attrs.evolve(entry, facts={**entry.facts, **known}))
     assert told.verdict == {"none": "absent", "same": "absent", "unread": "adopted", "another": "launched"}[before]
     assert told.read == ["get_generation", *(CHARGES if before in ("unread", "another") else [])]
