@@ -275,3 +275,17 @@ async def test_a_generation_is_an_answer_until_somebody_decides(
         job = await client.contents.generate(content_id)
         assert (job.id == first.id) == (launches == 0)
     assert len(sandbox.ledger.launches()) == before + launches
+
+
+async def test_a_generation_of_what_is_gone_is_forgotten() -> None:
+    """When the service no longer knows the content, its entry goes, and the service answers the new launch."""
+    sandbox = box(5.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.contents.generate(content_id)
+    await rewrite(sandbox, status="review")
+    sandbox.forget(content_id)
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.NotFoundError):
+            await client.contents.generate(content_id)
+    assert await open_entries(sandbox) == {}
