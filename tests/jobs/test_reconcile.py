@@ -59,25 +59,31 @@ async def search(client: cmsapi.Client, sandbox: Sandbox, keyword: str = "tents"
 
 
 @pytest.mark.parametrize(
-    ("facts", "seconds"),
+    ("sent_at", "served_at", "settle", "seconds"),
     [
-        ({"sent_at": -3.0, "settle": 10.0}, 7.0),
-        ({"sent_at": -9.5, "settle": 10.0}, 0.5),
-        ({"sent_at": -30.0, "settle": 10.0}, 0.0),
-        ({"sent_at": -0.7, "settle": 2.0}, 1.3),
-        ({"sent_at": 50.0, "settle": 10.0}, 10.0),
-        ({"sent_at": -3.0, "settle": None}, 0.0),
-        ({"sent_at": None, "settle": 10.0}, 0.0),
-        ({"sent_at": None, "settle": None}, 0.0),
+        (-3.0, -3.0, 10.0, 7.0),
+        (-9.5, -9.5, 10.0, 0.5),
+        (-30.0, -30.0, 10.0, 0.0),
+        (-0.7, -0.7, 2.0, 1.3),
+        (-3.0, None, 10.0, 7.0),
+        (-3600.0, -4.0, 10.0, 6.0),
+        (50.0, -4.0, 10.0, 10.0),
+        (-3.0, -3.0, None, 0.0),
+        (None, -3.0, 10.0, 0.0),
+        (None, -3.0, None, 0.0),
     ],
 )
-async def test_what_another_process_sent_is_given_time_to_arrive(facts: dict[str, Any], seconds: float) -> None:
-    """The rest of the settle time is waited for, all of it when the clock was set back, nothing when it is unknown."""
+async def test_what_another_process_sent_is_given_time_to_arrive(
+    sent_at: float | None, served_at: float | None, settle: float | None, seconds: float
+) -> None:
+    """The rest of the settle time is waited for, whichever clock was set; nothing when it is unknown."""
     sandbox = box()
-    facts = {**facts, "sent_at": None if facts["sent_at"] is None else time.time() + facts["sent_at"]}
+    facts = {"sent_at": None if sent_at is None else time.time() + sent_at, "settle": settle}
     async with client_of(sandbox) as client:
         await client.me()
-        told = await find_out(client, sandbox, sent("prompt_analysis", sandbox.prompt_ids[0], sandbox, **facts))
+        entry = sent("prompt_analysis", sandbox.prompt_ids[0], sandbox, **facts)
+        entry = attrs.evolve(entry, served_at=None if served_at is None else sandbox.now() + served_at)
+        told = await find_out(client, sandbox, entry)
     assert told.read == ["get_prompt"]
     assert told.took == pytest.approx(seconds, abs=0.3)
 

@@ -73,7 +73,7 @@ async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
         (
             StateError("The disk is full."),
             logging.WARNING,
-            "the journal of launches could not be written; an entry stays as it was: The disk is full.",
+            "the journal of launches could not be written, and that is tried again: The disk is full.",
         ),
     ],
     ids=["taken over", "not written"],
@@ -87,10 +87,10 @@ async def test_a_failure_is_told_and_holds_nothing_up(
     writes.add("one", failing(error))
     writes.add("one", slowly(written, "after", 1))
     await writes.of("one")
+    await writes.close()
     assert written == ["after"]
-    assert [(record.name, record.levelno, record.getMessage()) for record in caplog.records] == [
-        ("cmsapi", level, said)
-    ]
+    heard = [record for record in caplog.records if record.levelno > logging.DEBUG]
+    assert [(record.name, record.levelno, record.getMessage()) for record in heard] == [("cmsapi", level, said)]
 
 
 async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
@@ -107,3 +107,28 @@ async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
     writes.add("other", gives_up)
     await writes.all()
     assert written == ["after"]
+
+
+@pytest.mark.parametrize(("asked", "at"), [("", 11.0), ("of", 3.0), ("all", 3.0), ("close", 3.0)])
+async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: pytest.LogCaptureFixture) -> None:
+    """Ten seconds later, or before anything else is asked of its entry; that it fails is said once."""
+    caplog.set_level(logging.DEBUG, "cmsapi")
+    writes, tried = Writes(), list[float]()
+    loop = asyncio.get_running_loop()
+
+    async def write() -> None:
+        tried.append(loop.time())
+        if loop.time() < at:
+            raise StateError("The disk is full.")
+
+    writes.add("one", write)
+    await asyncio.sleep(1)
+    writes.add("one", write)
+    await asyncio.sleep(2)
+    if asked:
+        await {"of": lambda: writes.of("one"), "all": writes.all, "close": writes.close}[asked]()
+    await asyncio.sleep(60)
+    again = [10.0, 10.0, 20.0, 20.0] if not asked else [3.0, 3.0]
+    assert tried == [0.0, 1.0, *again]
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["WARNING", "WARNING", *(["DEBUG"] * (len(again) - 2))]
