@@ -16,7 +16,7 @@ import asyncio
 import itertools
 import math
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
@@ -102,6 +102,7 @@ class Pacer:
         self._crowded_until = -math.inf
         self._changed = True
         self._timer: asyncio.TimerHandle | None = None
+        self._unwound = False
 
     # Jobs
 
@@ -355,18 +356,18 @@ class Pacer:
     def loads(self) -> dict[LoadKey, Load]:
         """Describe the jobs that run and those that wait to be launched."""
         now = _now()
-        running: dict[LoadKey, Counter[int]] = self._timetable.running()
-        looking: dict[LoadKey, Counter[tuple[int, int]]] = {}
+        running = self._timetable.running()
+        looking: defaultdict[LoadKey, Counter[tuple[int, int]]] = defaultdict(Counter)
         for watch in self._looking:
-            looking.setdefault(watch.key, Counter())[watch.known, step_before(now - watch.since)] += 1
-        paged: dict[LoadKey, Counter[int]] = {}
+            looking[watch.key][watch.known, step_before(now - watch.since)] += 1
+        paged: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
         for page in self.pages.shared():
             for watch in page.watches:
                 if watch not in self._looking:
-                    paged.setdefault(watch.key, Counter())[watch.known] += 1
+                    paged[watch.key][watch.known] += 1
         queued = self.admission.queued()
         for key, count in self.admission.launching().items():
-            running.setdefault(key, Counter())[0] += count
+            running[key][0] += count
         loads = {}
         for key in {**running, **looking, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))
@@ -502,7 +503,14 @@ class Pacer:
         self._wind()
 
     def _wind(self) -> None:
+        """Have the timer set before the loop waits again: however much changes until then, once is enough."""
+        if not self._unwound:
+            self._unwound = True
+            asyncio.get_running_loop().call_soon(self._set_timer)
+
+    def _set_timer(self) -> None:
         """Set the timer to the next moment at which there is something to do."""
+        self._unwound = False
         when = self._next_moment()
         if self._timer is not None:
             if self._timer.when() == when:
@@ -524,8 +532,10 @@ class Pacer:
         return max(min(moments), 0.0)
 
     def _ring(self) -> None:
+        # A loop rings a little early, by the resolution of its clock. What is due then is done then, because the timer
+        # would be set for the same moment, and ring again at once.
+        now = _now() if self._timer is None else max(_now(), self._timer.when())
         self._timer = None
-        now = _now()
         if now >= self._planned_at + (_FRESH if self._changed else _STALE):
             self._replan(now)
         self._begin(now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
@@ -163,7 +163,7 @@ class Timetable:
         self._own: list[tuple[float, int, Watch]] = []
         # Jobs with a time of their own that stand in no row, each with the step under which it is counted.
         self._apart: dict[Watch, int] = {}
-        self._counts: dict[LoadKey, Counter[int]] = {}
+        self._counts: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
         self._order = itertools.count()
 
     def line_up(self, watch: Watch) -> None:
@@ -184,7 +184,7 @@ class Timetable:
         heapq.heappush(self._own, (due, next(self._order), watch))
         if watch.row is None and watch not in self._apart:
             self._apart[watch] = watch.known
-            self._counts.setdefault(watch.key, Counter())[watch.known] += 1
+            self._counts[watch.key][watch.known] += 1
 
     def remove(self, watch: Watch) -> None:
         """Take a job out."""
@@ -236,14 +236,14 @@ class Timetable:
             self.remove(watch)
         return taken
 
-    def running(self) -> dict[LoadKey, Counter[int]]:
+    def running(self) -> defaultdict[LoadKey, Counter[int]]:
         """Count the jobs of each load by the step of their last look."""
-        counts: dict[LoadKey, Counter[int]] = {}
+        counts: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
         for row in self._rows.values():
-            counts.setdefault(row.key, Counter())[row.step] += len(row.watches)
+            counts[row.key][row.step] += len(row.watches)
         for key, apart in self._counts.items():
             if apart:
-                counts.setdefault(key, Counter()).update(apart)
+                counts[key].update(apart)
         return counts
 
     def watches(self) -> Iterator[Watch]:
