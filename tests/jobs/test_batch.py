@@ -207,6 +207,39 @@ async def test_two_runs_of_one_batch_at_once() -> None:
     assert len(sandbox.ledger.launches()) == sandbox.ledger.count(operation="analyze_keyword") == 20
 
 
+@pytest.mark.parametrize("outcome", ["success", "failed"])
+async def test_what_another_run_has_ended_meanwhile_is_not_launched(outcome: Any) -> None:
+    """An item that waited for its turn while another run launched it and saw its end has that end, for one credit."""
+    sandbox = box(30.0)
+    *earlier, last = sandbox.keyword_ids[:3]
+    sandbox.set_outcome(last, outcome)
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        running = asyncio.create_task(run(client, [*earlier, last], in_flight=1))
+        await run(other, [last])
+        *_, ended = await running
+    if outcome == "failed":
+        assert isinstance(ended.error, cmsapi.JobFailedError)
+        assert "in an earlier run" in str(ended.error)
+    else:
+        assert ended.result().id == last
+    assert len(sandbox.ledger.launches(last)) == 1
+
+
+async def test_two_runs_of_one_batch_in_one_client() -> None:
+    """Of two runs at once one launches an item, and the other waits until it knows the job."""
+    sandbox = box(30.0, latency=(0.1, 0.5))
+    async with client_of(sandbox) as client:
+
+        async def searched() -> list[Any]:
+            async with client.jobs.batch("ideas") as batch:
+                return [outcome async for outcome in batch.map(search_with(client, sandbox), ["tents", "boots"])]
+
+        results = await asyncio.gather(searched(), searched())
+    for outcomes in results:
+        assert sorted(outcome.result().search.keyword for outcome in outcomes) == ["boots", "tents"]
+    assert len(sandbox.ledger.launches()) == 2
+
+
 async def test_searches_of_one_item_are_one() -> None:
     """Idea searches, which never join otherwise, are launched once for an item of a batch."""
     sandbox = box(60.0)
