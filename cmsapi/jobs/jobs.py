@@ -210,7 +210,7 @@ class Jobs:
             ArgumentError: There is no such kind, or `count` is negative.
         """
         self._desk.ensure_open()
-        return self._desk.pacer.forecast(_kind(kind), self._desk.policy, within("count", count, 0))
+        return self._desk.pacer.workload.forecast(_kind(kind), self._desk.policy, within("count", count, 0))
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.

@@ -1,9 +1,9 @@
 """Have each job of an account looked at when it is best.
 
 All jobs of an account on one event loop share one of these, because they share one budget. It learns how long jobs take
-(`durations`), plans how often to look (`pacing`), keeps when each job is due (`timetable`, `pages`), lets launches wait
-that do not fit (`admission`), and winds one timer for the earliest look. A timer is nothing to start too late or to
-leave behind: an account whose jobs nobody waits for has none.
+(`durations`), plans how often to look (`pacing`) at what there is (`workload`), keeps when each job is due
+(`timetable`, `pages`), lets launches wait that do not fit (`admission`), and winds one timer for the earliest look. A
+timer is nothing to start too late or to leave behind: an account whose jobs nobody waits for has none.
 
 Scouts buy knowledge. As long as next to nothing is known of a kind, three jobs are looked at after 8 s, three others
 after 11 s, three after 16 s and so on. Different ones, because each tells something new, and one that is over by then
@@ -16,7 +16,7 @@ import asyncio
 import itertools
 import math
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
@@ -26,12 +26,12 @@ from cmsapi.instrumentation import Throttled
 from cmsapi.jobs.admission import Admission
 from cmsapi.jobs.durations import Durations, step_after, step_before
 from cmsapi.jobs.figures import Tally
-from cmsapi.jobs.forecast import Forecast, forecast
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.pacing import GROUPS, Load, Pace, Supply, plan
+from cmsapi.jobs.pacing import GROUPS, Pace, plan
 from cmsapi.jobs.pages import Page, Pages
 from cmsapi.jobs.remembering import Remembering
 from cmsapi.jobs.timetable import Listing, LoadKey, Subject, Timetable, Watch
+from cmsapi.jobs.workload import Habits, Workload
 from cmsapi.transport.ratelimit import Priority, RateLimiter
 
 # Medians in seconds that are expected before anything was seen.
@@ -53,23 +53,8 @@ _LONGEST_RETRY = 120.0
 # A page of which nothing is expected is read once an hour all the same.
 _LONGEST_UNSEEN = 3600.0
 _EXPLORED_AT_ONCE = 8
-# Searches that are read early take so many requests for a look at the status now and then.
-_READ_LATE = 0.1
 # With fewer jobs than this, a request to learn how the service behaves does not pay.
 _MANY = 10
-
-
-@attrs.define
-class Habits:
-    """Hold what was seen of the service where the specification is silent; None is not known.
-
-    Args:
-        refuses_early_reads: Whether it refuses to show the ideas of a search that is not over.
-        trying: Whether that is being found out.
-    """
-
-    refuses_early_reads: bool | None = None
-    trying: bool = False
 
 
 class Pacer:
@@ -94,6 +79,15 @@ class Pacer:
         self._watches: set[Watch] = set()
         self._looking: set[Watch] = set()
         self._by_target: dict[tuple[JobKind, str], list[Watch]] = {}
+        self.workload: Workload = Workload(
+            find_limiter=find_limiter,
+            durations=self.durations,
+            habits=self.habits,
+            timetable=self._timetable,
+            pages=self.pages,
+            looking=self._looking,
+            admission=self.admission,
+        )
         self._scouts: Counter[JobKind] = Counter()
         self._paces: dict[LoadKey, Pace] = {}
         # When looks at jobs were last planned to be rare.
@@ -336,78 +330,12 @@ class Pacer:
             return False
         return sum(other.kind is watch.kind for other in self._watches) >= _MANY
 
-    def supply(self) -> Supply:
-        """Return the requests that there are for jobs."""
-        limiter, now = self._find_limiter(), _now()
-        return Supply(limiter.free(now), limiter.first_return(now), lambda span: limiter.returning(now, span))
-
-    def load(self, kind: JobKind, policy: PollPolicy) -> Load:
-        """Describe jobs of a kind of which none runs yet."""
-        return Load(
-            curve=self.durations[kind].curve(),
-            running={},
-            result=self._result(kind),
-            min_interval=policy.min_interval,
-            max_interval=policy.max_interval,
-            strict=policy.budget == "strict",
-            learned=self.durations[kind].ends,
-        )
-
-    def loads(self) -> dict[LoadKey, Load]:
-        """Describe the jobs that run and those that wait to be launched."""
-        now = _now()
-        running = self._timetable.running()
-        looking: defaultdict[LoadKey, Counter[tuple[int, int]]] = defaultdict(Counter)
-        for watch in self._looking:
-            looking[watch.key][watch.known, step_before(now - watch.since)] += 1
-        paged: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
-        for page in self.pages.shared():
-            for watch in page.watches:
-                if watch not in self._looking:
-                    paged[watch.key][watch.known] += 1
-        queued = self.admission.queued()
-        for key, count in self.admission.launching().items():
-            running[key][0] += count
-        loads = {}
-        for key in {**running, **looking, **paged, **queued}:
-            count, slots = queued.get(key, (0, math.inf))
-            loads[key] = attrs.evolve(
-                self.load(*key),
-                running=running.get(key, {}),
-                looking=looking.get(key, {}),
-                paged=paged.get(key, {}),
-                queued=count,
-                slots=slots,
-            )
-        return loads
-
-    def forecast(self, kind: JobKind, policy: PollPolicy, count: int) -> Forecast:
-        """Say what more jobs of a kind would take."""
-        loads, supply, key = self.loads(), self.supply(), (kind, policy)
-        before = plan(list(loads.values()), supply).spare if loads else supply.free
-        load = attrs.evolve(loads.pop(key, self.load(*key)), queued=count, slots=math.inf)
-        made = plan([load, *loads.values()], supply)
-        return forecast(
-            kind,
-            load,
-            made.paces[0],
-            attrs.evolve(supply, free=before),
-            per_second=self._find_limiter().windows.per_second,
-            learned_from=int(self.durations[kind].ends),
-        )
-
-    def _result(self, kind: JobKind) -> float:
-        """Return how many requests reading a result takes besides the look that finds its job over."""
-        if kind is not JobKind.IDEA_SEARCH:
-            return 0.0
-        return _READ_LATE if self.habits.refuses_early_reads else 1.0
-
     # Planning
 
     def _replan(self, now: float) -> None:
         self._planned_at, self._changed = now, False
-        loads = self.loads()
-        supply = self.supply()
+        loads = self.workload.loads()
+        supply = self.workload.supply()
         analyses = self.durations[JobKind.KEYWORD_ANALYSIS]
         if reads := self.pages.expected_reads(analyses.curve()):
             supply = attrs.evolve(supply, free=supply.free - reads)
