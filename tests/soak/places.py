@@ -31,22 +31,26 @@ FAULTS = Faults(
 async def in_process(burden: Burden) -> Soaked:
     """Hold a burden for the time of the loop, with the limits of the service."""
     box = _box(burden, Limits(), Lognormal(8 * 3600.0, 0.6))
-    client = cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport)
+    client, beside = (cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport) for _ in range(2))
+    calls = _calls(client, box.workspace_id)
     # What the service remembers of each request would be taken for a leak.
-    return await soak(client, _calls(client, box.workspace_id), box.keyword_ids, burden, sampled=box.ledger.clear)
+    return await soak(client, beside, calls, box.keyword_ids, burden, sampled=box.ledger.clear)
 
 
 async def over_loopback(burden: Burden) -> Soaked:
     """Hold a burden in real time over sockets, with a service and a faulty network in another process."""
     async with _elsewhere(burden) as (key, url, workspace, keywords):
-        client = cmsapi.Client(
-            key,
-            base_url=url,
-            limits=cmsapi.RateLimits(per_second=200, per_hour=1_000_000),
-            timeouts=cmsapi.Timeouts(request=5.0),
-            launch=cmsapi.LaunchPolicy(settle=1.0),
+        client, beside = (
+            cmsapi.Client(
+                key,
+                base_url=url,
+                limits=cmsapi.RateLimits(per_second=200, per_hour=1_000_000),
+                timeouts=cmsapi.Timeouts(request=5.0),
+                launch=cmsapi.LaunchPolicy(settle=1.0),
+            )
+            for _ in range(2)
         )
-        return await soak(client, _calls(client, workspace), keywords, burden)
+        return await soak(client, beside, _calls(client, workspace), keywords, burden)
 
 
 def _calls(client: cmsapi.Client, workspace: str) -> Sequence[Callable[[], Any]]:

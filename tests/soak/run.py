@@ -73,6 +73,7 @@ class Soaked:
 
 async def soak(
     client: cmsapi.Client,
+    beside: cmsapi.Client,
     calls: Sequence[Callable[[], Any]],
     targets: Sequence[str],
     burden: Burden,
@@ -83,6 +84,7 @@ async def soak(
 
     Args:
         client: The client.
+        beside: Another one of the same key, which shows what the first has left of their limits.
         calls: What callers do, by chance.
         targets: Keywords to analyse, one for each job.
         burden: How much, and for how long.
@@ -127,8 +129,10 @@ async def soak(
         await asyncio.wait(held)
         failed = [each for each in held if not each.cancelled()]
         await asyncio.sleep(_REST)
-        limit = client.rate_limit
+    # Looks that had begun when they were still wanted wait for their turn until the client is closed.
     await asyncio.sleep(0.1)
+    async with beside:
+        limit = beside.rate_limit
     soaked.leaked = {
         "callers that ended otherwise": len(failed),
         "permits": limit.in_flight,
