@@ -217,7 +217,7 @@ class _DoubtError(Exception):
     def __init__(self, cause: Exception) -> None:
         super().__init__(cause)
         self.cause = cause
-        self.said = str(cause.__cause__ or cause) or type(cause).__name__
+        self.said = str(cause.__cause__ or "") or str(cause) or type(cause).__name__
 
 
 _NAMED_BY_TARGET = (JobKind.KEYWORD_ANALYSIS, JobKind.PROMPT_ANALYSIS)
