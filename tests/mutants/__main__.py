@@ -44,9 +44,9 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/reconcile": (*_LAUNCHES, "jobs/test_reconcile", "jobs/test_reconciling"),
     "jobs/launch": (*_LAUNCHES, "jobs/test_spending"),
     "jobs/intent": (*_LAUNCHES, "jobs/test_intent", "jobs/test_batch"),
-    "jobs/sending": _LAUNCHES,
+    "jobs/sending": (*_LAUNCHES, "jobs/test_sending"),
     "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt", "jobs/test_failing_state"),
-    "jobs/journaling": _LAUNCHES,
+    "jobs/journaling": (*_LAUNCHES, "jobs/test_journaling"),
     "jobs/record": _LAUNCHES,
     "jobs/writes": (*_LAUNCHES, "jobs/test_writes"),
 }
