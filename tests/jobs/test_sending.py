@@ -13,8 +13,9 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
+from cmsapi.jobs import Job
 from cmsapi.jobs.doubt import STAYS_OPEN
-from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry
 
 from .support import Spoiling, box, changed, client_of, looks
@@ -332,3 +333,35 @@ async def test_a_launch_without_the_services_clock() -> None:
         assert (entry.status, entry.job_id, entry.served_at) == ("running", job.id, None)
         assert "ahead" not in entry.facts
         await job
+
+
+async def test_a_caller_who_outlives_the_launch_is_told() -> None:
+    """When all other tasks of the loop are cancelled, as at its end, who waits hears what may have happened."""
+    sandbox = box(60.0, latency=(5.0, 5.0))
+
+    async def end() -> None:
+        await asyncio.sleep(7)
+        for task in asyncio.all_tasks() - {caller, asyncio.current_task()}:
+            task.cancel()
+
+    caller = asyncio.current_task()
+    async with client_of(sandbox) as client:
+        ending = asyncio.create_task(end())
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+        await ending
+        assert isinstance(caught.value.__cause__, asyncio.CancelledError)
+        assert (caught.value.evidence["said"], caught.value.evidence["open"]) == ("CancelledError", STAYS_OPEN)
+        assert (await only_entry(sandbox)).status == "sending"
+
+
+async def test_the_answer_to_a_search_spares_its_first_look() -> None:
+    """Where reading ideas early is the look, the search itself need not be read; other jobs have no ideas."""
+    sandbox = Sandbox(durations=60.0, behaviour=Behaviour(ideas_before_success="conflict"))
+    async with client_of(sandbox) as client:
+        jobs: list[Job[Any]] = [await client.contents.generate(content_id) for content_id in sandbox.content_ids]
+        jobs += [await client.content_ideas.search(sandbox.workspace_id, f"tents {number}") for number in range(200)]
+        await client.jobs.gather(*jobs)
+    assert sandbox.ledger.count(operation="get_content_idea_search") < 150
+    assert sandbox.ledger.count(operation="list_content_ideas", status=409) > 5
+    assert sandbox.ledger.count(operation="list_content_ideas", status=404) == 0
