@@ -142,7 +142,6 @@ class Journal:
             stands = await self.state.begin(lease, entry)
         except BaseException:
             # It may have been written all the same.
-            record.held = True
             self.withdraw(record)
             raise
         if stands is None:

@@ -420,12 +420,16 @@ async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
 
 async def test_an_outcome_can_be_noted_without_an_entry(fleet: Fleet) -> None:
     """That of an item whose job stands for another item too; the first one that is noted counts."""
-    journal, _ = await fleet.open()
-    outcomes = [attrs.evolve(ITEM, status=status, ended_at=NOW) for status in ("succeeded", "failed")]
-    boots = attrs.evolve(outcomes[1], item="boots")
-    for outcome in (*outcomes, boots):
-        await journal.note_outcome(outcome)
-    assert await fleet.outcomes() == {"shoes": outcomes[0], "boots": boots}
+    journal, disk = await fleet.open()
+    shoes, later = (attrs.evolve(ITEM, status=status, ended_at=NOW) for status in ("succeeded", "failed"))
+    boots = attrs.evolve(later, item="boots")
+    disk.slow = {"end": 1.0}
+    noting = asyncio.gather(journal.note_outcome(shoes), journal.note_outcome(boots))
+    await asyncio.sleep(0.5)
+    assert [entry.over for entry in (await fleet.entries()).values()] == [False, False]
+    await noting
+    await journal.note_outcome(later)
+    assert await fleet.outcomes() == {"shoes": shoes, "boots": boots}
     assert await fleet.entries() == {}
 
 
@@ -749,6 +753,7 @@ async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.L
 async def test_closing_leaves_to_others_what_was_sent(fleet: Fleet, fails: Sequence[str]) -> None:
     """What was only intended is nobody's work and goes; a state that fails then keeps nobody from closing."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    tasks = asyncio.all_tasks()
     await one.begin("intended", ENTRY)
     await one.begin("running", SEARCH)
     ended = await one.begin("ended", attrs.evolve(SEARCH, target="boots"))
@@ -757,6 +762,7 @@ async def test_closing_leaves_to_others_what_was_sent(fleet: Fleet, fails: Seque
         await one.settled()
     disk.fails = fails
     await one.aclose()
+    assert asyncio.all_tasks() == tasks
     if not fails:
         assert await fleet.entries() == {"running": SEARCH}
         assert await others(other, "running")
