@@ -15,7 +15,7 @@ import pytest
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journaling import Journal, scope_of
 from cmsapi.jobs.record import Record
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.owners import Owner
 from cmsapi.transport.accounts import Place
@@ -245,6 +245,10 @@ async def test_settings_are_compared_by_a_digest(fleet: Fleet) -> None:
     assert digest == other.digest({"length": 3, "tone": "plain"})
     assert len({digest, one.digest({"tone": "plain"}), elsewhere.digest(settings), None}) == 4
     assert one.digest(None) is None
+    # Other versions find it there too.
+    salt = await MemoryState(fleet.memory).recall(SCOPE, "salt")
+    assert len(salt) == 32
+    assert digest == digest_of(settings, salt)
 
 
 # Begin, write, end
