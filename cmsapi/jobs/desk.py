@@ -31,9 +31,10 @@ from cmsapi.jobs.endings import doubt_limit, failed, superseded, undecidable, un
 from cmsapi.jobs.events import JobEvent, LookFailed, Observed
 from cmsapi.jobs.failures import Failures, Sequel
 from cmsapi.jobs.job import Job, Outlook
-from cmsapi.jobs.journaling import FOLLOW, Journal
+from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.keeping import Kept
 from cmsapi.jobs.kinds import STALE_LOOKS, STRATEGIES, Judgement, Trail
+from cmsapi.jobs.leases import FOLLOW
 from cmsapi.jobs.look import Looker
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer

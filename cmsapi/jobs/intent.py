@@ -19,8 +19,9 @@ from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.endings import without_result
 from cmsapi.jobs.evidence import Verdict, name_of, nothing_to_go_by
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journaling import FOLLOW, Journal
+from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.leases import FOLLOW
 from cmsapi.jobs.ongoing import ITEM
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.record import REVIEW, SENDING, Record

@@ -14,7 +14,6 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,19 +22,15 @@ from typing import Any
 import attrs
 
 from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.leases import FOLLOW, Leases
 from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.writes import Writes
 from cmsapi.models import User
 from cmsapi.state.journal import Entry, Lease, digest_of
-from cmsapi.state.store import LIFE, State, bury_the_dead
+from cmsapi.state.store import State, bury_the_dead
 from cmsapi.transport.accounts import Place
 
 logger: logging.Logger = logging.getLogger("cmsapi")
-
-# Seconds between two signs of life while something is held.
-BEAT = LIFE / 3
-# Seconds after which is looked again whether what somebody else holds is over or free.
-FOLLOW = 1.0
 
 # An entry of the journal is small.
 _LONGEST_REASON = 500
@@ -68,12 +63,8 @@ class Journal:
         self._opening = asyncio.Lock()
         self._scope: str | None = None
         self._salt = ""
-        self._held: dict[str, Record] = {}
+        self._leases = Leases(find_place, lambda: self.scope, self._leave_idle)
         self._writes = Writes()
-        self._beating: asyncio.Task[None] | None = None
-        self._burying = asyncio.Lock()
-        # Loop times of the last sign of life, of the last look for dead processes, and of the last one that found any.
-        self._heard = self._buried = self._freed = -math.inf
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: Reads whose key it is; set by the client.
         self.read_user: Callable[[], Awaitable[User]] | None = None
@@ -134,7 +125,7 @@ class Journal:
             holds it if nobody else who is alive does.
         """
         await self._writes.of(key)
-        if (mine := self._held.get(key)) is not None:
+        if (mine := self._leases.get(key)) is not None:
             return mine
         lease = Lease(self.scope, key)
         record = Record(entry, lease)
@@ -145,7 +136,7 @@ class Journal:
             self.withdraw(record)
             raise
         if stands is None:
-            self._hold(record)
+            self._leases.hold(record)
             return record
         record.entry = stands
         if not stands.over:
@@ -178,7 +169,7 @@ class Journal:
         try:
             await self.state.update(record.lease, entry)
         except LeaseLostError:
-            self._let_go(record)
+            self._leases.let_go(record)
             raise
         record.entry = entry
 
@@ -206,7 +197,7 @@ class Journal:
         try:
             await self.state.end(record.lease, outcome)
         finally:
-            self._let_go(record)
+            self._leases.let_go(record)
 
     async def bind(self, record: Record, **changes: Any) -> None:
         """Write down that a launch has happened, and which job it is."""
@@ -291,14 +282,14 @@ class Journal:
         if not (record.held or record.free):
             if record.lease is not None:
                 await self._writes.of(record.lease.key)
-            mine = await self._mine(record) if claim or await self._bury() else record.held
+            mine = await self._mine(record) if claim or await self._leases.bury() else record.held
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
 
     def has(self, record: Record) -> bool:
         """Tell whether a job may be looked at here; after a standstill its entry has to be held anew first."""
-        if record.held and self._lapsed:
-            self._let_go(record)
+        if record.held and self._leases.lapsed:
+            self._leases.let_go(record)
         return record.held or record.free
 
     async def _recent_entries(self) -> dict[str, Entry]:
@@ -310,7 +301,7 @@ class Journal:
 
     async def release(self, record: Record) -> None:
         """Let others work on it."""
-        self._let_go(record)
+        self._leases.let_go(record)
         if record.lease is not None:
             await self.state.release(record.lease)
 
@@ -321,15 +312,13 @@ class Journal:
     async def aclose(self) -> None:
         """Write what was noted, and let others have what is held."""
         await self.settled()
-        for record in tuple(self._held.values()):
+        for record in self._leases.all():
             with contextlib.suppress(StateError, LeaseLostError):
                 # What was not sent is nobody's work.
                 await (self.strike(record) if record.entry.status == INTENT else self.release(record))
         await self._writes.close()
         # Last, because an end that is written at the end may be held for it once more.
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        await self._leases.aclose()
 
     # How
 
@@ -359,11 +348,11 @@ class Journal:
         return None
 
     async def _claim(self, record: Record) -> None:
-        if record.lease is None or record.lease.key in self._held:
+        if record.lease is None or self._leases.get(record.lease.key) is not None:
             return
         try:
             entry = await self.state.claim(record.lease)
-            if entry is None and await self._bury():
+            if entry is None and await self._leases.bury():
                 entry = await self.state.claim(record.lease)
         except BaseException:
             # It may be held all the same.
@@ -371,34 +360,7 @@ class Journal:
             raise
         if entry is not None:
             record.entry = entry
-            self._hold(record)
-
-    async def _bury(self) -> bool:
-        """Look for dead processes, once a round for all that wait; tell whether one was found in this or the last."""
-        if not self.shared:
-            return False
-        async with self._burying:
-            now = asyncio.get_running_loop().time()
-            if now - self._buried >= FOLLOW:
-                if await bury_the_dead(self.state, self.scope):
-                    self._freed = now
-                self._buried = now
-            return now - self._freed < 2 * FOLLOW
-
-    def _hold(self, record: Record) -> None:
-        if record.lease is None:
-            return
-        record.held = True
-        if not self._held:
-            self._heard = asyncio.get_running_loop().time()
-        self._held[record.lease.key] = record
-        if self._beating is None or self._beating.done():
-            self._beating = asyncio.create_task(self._beat())
-
-    def _let_go(self, record: Record) -> None:
-        record.held = False
-        if record.lease is not None and self._held.get(record.lease.key) is record:
-            del self._held[record.lease.key]
+            self._leases.hold(record)
 
     def _leave_idle(self, record: Record) -> None:
         """Release what nobody waits for, after whatever else is being written of it."""
@@ -408,36 +370,6 @@ class Journal:
                 await self.release(record)
 
         self._later(record, release)
-
-    async def _beat(self) -> None:
-        while self._held:
-            await asyncio.sleep(BEAT)
-            try:
-                for record in self._held.values():
-                    if record.idle:
-                        self._leave_idle(record)
-                if self.shared and self._held:
-                    now, lapsed = asyncio.get_running_loop().time(), self._lapsed
-                    await bury_the_dead(self.state, self.scope)
-                    if lapsed:
-                        await self._keep_what_is_left()
-                    self._heard = now
-            except StateError as error:
-                logger.warning("the journal of launches cannot be written; others may take them over: %s", error)
-
-    @property
-    def _lapsed(self) -> bool:
-        """Whether others may have taken over what is held, because this process stood still for so long."""
-        return self.shared and asyncio.get_running_loop().time() - self._heard >= LIFE
-
-    async def _keep_what_is_left(self) -> None:
-        for record in tuple(self._held.values()):
-            try:
-                if record.lease is not None:
-                    await self.state.keep(record.lease)
-            except LeaseLostError as error:
-                logger.info("%s", error)
-                self._let_go(record)
 
     def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"

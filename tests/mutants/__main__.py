@@ -47,6 +47,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/sending": (*_LAUNCHES, "jobs/test_sending"),
     "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt", "jobs/test_failing_state"),
     "jobs/journaling": (*_LAUNCHES, "jobs/test_journaling"),
+    "jobs/leases": (*_LAUNCHES, "jobs/test_journaling"),
     "jobs/record": _LAUNCHES,
     "jobs/writes": (*_LAUNCHES, "jobs/test_writes"),
 }
