@@ -20,7 +20,7 @@ demo: $(READY) ## Show the main job on a sandbox on this machine: no account, ha
 sandbox: $(READY) ## Serve the whole service in a box on port 8000
 	@$(BIN)/cmsapi sandbox
 
-test: check unit ## Run everything that has to be green: lint, types, layers, tests
+test: check unit ## Check and test what a change has to leave green, in some minutes
 
 check: $(READY) ## Lint, types, layers, dependencies
 	$(BIN)/ruff check --quiet .
@@ -31,11 +31,11 @@ check: $(READY) ## Lint, types, layers, dependencies
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
 
-unit: $(READY) ## Run the tests
-	$(BIN)/pytest -n 3
+unit: $(READY) ## Run the tests, but for those that start programs or take long
+	$(BIN)/pytest -n 3 -m "not slow"
 
 # Measuring makes the tests nearly twice as slow.
-coverage: $(READY) ## Run the tests and measure which branches of the SDK they take
+coverage: $(READY) ## Run all tests and measure which branches of the SDK they take
 	$(BIN)/pytest -n 3 --cov --cov-report=term
 
 test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and install one where there is none

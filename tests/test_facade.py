@@ -87,6 +87,7 @@ def test_every_errors_class_is_public() -> None:
     assert set(importlib.import_module("cmsapi.errors").__all__) <= set(cmsapi.__all__)
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported_first() -> None:
     """No module needs another one to be loaded before it: imports go in no circle."""
     names = [

@@ -11,7 +11,7 @@ from cmsapi.transport.message import Request
 
 from .looking import CONTRAST, NAMELESS
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def opened(page: Page, box: Sandbox) -> Page:

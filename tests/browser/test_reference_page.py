@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from cmsapi.sandbox import Fault, Sandbox
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_it_has_every_operation(page: Page, box: Sandbox) -> None:

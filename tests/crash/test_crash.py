@@ -11,7 +11,7 @@ from tests.state.servers import Server, running_server, server_binary
 
 from .harness import KINDS, judge
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

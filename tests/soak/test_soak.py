@@ -8,6 +8,8 @@ from benchmarks.virtual import in_virtual_time
 from tests.soak.places import in_process, over_loopback
 from tests.soak.run import Burden, Soaked
 
+pytestmark = pytest.mark.slow
+
 
 def test_hours_in_process_leave_nothing() -> None:
     """Forty callers and forty jobs for two simulated hours end and leave nothing."""

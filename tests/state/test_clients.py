@@ -24,6 +24,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_processes_share_the_limits(tmp_path: Path) -> None:
     """Three processes on one file together stay inside what the key may send; a strict service refuses nothing."""
     sandbox = Sandbox(limits=Limits(per_second=20, per_hour=1000))

@@ -22,7 +22,7 @@ from cmsapi.state.store import State, bury_the_dead
 
 from .conftest import emptied
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
 SCOPE = "https://api.example.com org_1"
 

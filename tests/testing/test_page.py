@@ -13,6 +13,7 @@ pytest_plugins = ["pytester"]
 PAGE = (Path(__file__).parents[2] / "docs/how-to/testing.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_project_of_the_page_passes_its_tests(pytester: pytest.Pytester) -> None:
     """Its files pass as they stand on the page, but for the one that is wrong, which says what the page says."""
     files = re.findall(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

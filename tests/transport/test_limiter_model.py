@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import looptime
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -370,5 +371,5 @@ class LimiterMachine(RuleBasedStateMachine):
             self.loop.close()
 
 
-TestLimiter = LimiterMachine.TestCase
+TestLimiter = pytest.mark.slow(LimiterMachine.TestCase)
 TestLimiter.settings = settings(max_examples=120, stateful_step_count=50, deadline=None)

@@ -10,7 +10,7 @@ import pytest
 from .ledger import box, judge
 from .processes import Fleet, killed, lines_of, until
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
 EXAMPLE = "examples/dbos_worker.py"
 WORKER = ("-m", "tests.workers.quick", "dbos")

@@ -17,7 +17,7 @@ from tests.crash.harness import KINDS
 from .ledger import launched
 from .processes import Fleet, killed, lines_of, until
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
 
 @pytest.fixture

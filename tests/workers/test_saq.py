@@ -9,7 +9,7 @@ import pytest
 from .ledger import box, judge
 from .processes import Fleet, killed, lines_of, until
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
 
 QUICK = ("-m", "tests.workers.quick", "saq")
 
