@@ -46,11 +46,12 @@ class Schedule:
 
     def gap(self, step: int) -> float:
         """Return how many seconds after a look at a step the next one comes."""
-        age, last = AGES[step], step == NEVER - 1
-        following = _PATIENCE * age if last else AGES[self.following[step]]
-        if age > 0 and not last and self.curve.ended[step] > _TAIL:
+        age, following = AGES[step], AGES[self.following[step]]
+        if step == NEVER - 1:
+            following = _PATIENCE * age
+        elif self.curve.ended[step] > _TAIL:
             # What is longer than nearly all others is not foretold by them.
-            following = min(following, max(_PATIENCE * age, AGES[step + 1]))
+            following = min(following, _PATIENCE * age)
         return max(self.min_gap, following - age)
 
     def expected_looks(self, step: int) -> float:

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after
 from cmsapi.jobs.schedule import Schedule, solve
@@ -130,6 +130,51 @@ def test_a_longer_span_holds_more_looks(curve: Curve, price: float, step: int, f
     shorter, longer = sorted((first, second))
     assert schedule.looks_within(step, shorter) <= schedule.looks_within(step, longer)
     assert schedule.looks_within(step, longer) <= schedule.expected_looks(step) * (1 + 1e-6)
+
+
+@thorough
+@given(curves(), prices, gaps, st.integers(0, LAST), st.sampled_from(AGES))
+def test_looks_are_those_of_a_walk(curve: Curve, price: float, min_gap: float, step: int, span: float) -> None:
+    """From any age, and within any span, as many looks are foretold as jobs that run there meet on their way."""
+    schedule, running = solve(curve, price, min_gap), curve.running(step)
+    assume(running > 1e-3)
+    steps = walk(schedule, step)
+    within = sum(curve.running(at) for at, after in pairwise(steps) if AGES[after] <= AGES[step] + span)
+    assert schedule.looks_within(step, span) == pytest.approx(within / running)
+    assert schedule.expected_looks(step) == pytest.approx(sum(map(curve.running, steps)) / running)
+
+
+def test_a_look_at_the_end_of_a_span_counts() -> None:
+    """A span that ends with a look holds it, and a shorter one does not; the last of the scale is no exception."""
+    schedule = solve(believed(), 20.0, 5.0)
+    first, *_, last = [AGES[step] for step in walk(schedule)[1:]]
+    assert schedule.looks_within(0, first) == pytest.approx(1.0)
+    assert schedule.looks_within(0, 0.999 * first) == 0.0
+    rare = Curve.of([0.0, *([0.5] * (NEVER - 1))])
+    assert solve(rare, 1e9, 5.0).looks_within(LAST - 1, AGES[LAST] - AGES[LAST - 1]) == pytest.approx(1.0)
+    assert schedule.looks_within(0, last) > schedule.looks_within(0, 0.999 * last)
+
+
+def test_where_all_are_over_one_look_is_left() -> None:
+    """A job that runs although all others of its age are over needs a look, and it comes at once."""
+    schedule = solve(Curve.of([0.0, *([1.0] * (NEVER - 1))]), 20.0, 5.0)
+    for step in (1, 40, LAST):
+        assert schedule.expected_looks(step) == schedule.looks_within(step, 0.0) == 1.0
+
+
+@pytest.mark.parametrize(("over", "foretold"), [(0.89, True), (0.9, True), (0.91, False)])
+def test_nearly_all_are_nine_tenths(over: float, foretold: bool) -> None:
+    """The end of the last jobs is waited for, unless nine tenths are over; then the next look goes by their age."""
+    bursts = [0.0] * 5 + [over] * 55 + [1.0] * (NEVER - 60)
+    schedule = solve(Curve.of(bursts), 1e6, 5.0)
+    assert schedule.gap(30) == pytest.approx(AGES[60] - AGES[30] if foretold else 0.6 * AGES[30])
+    assert schedule.gap(58) == pytest.approx(AGES[60] - AGES[58])
+
+
+def test_beyond_the_scale_gaps_go_by_the_age() -> None:
+    """At the end of the scale the next look comes when the job is 1.6 times as old."""
+    assert solve(believed(), 20.0, 5.0).gap(LAST) == pytest.approx(0.6 * AGES[LAST])
+    assert solve(Curve.of([0.0] * NEVER), 20.0, 5.0).gap(LAST) == pytest.approx(0.6 * AGES[LAST])
 
 
 @pytest.mark.parametrize("price", [1.0, 20.0, 400.0])
