@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
+import cmsapi.jobs.durations as module
 from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after, step_before
 
 steps = st.integers(0, NEVER - 1)
@@ -19,6 +21,8 @@ ages = st.floats(0.0, 2.0 * AGES[-1])
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 # What looks tell: the age at which a job was last seen running, that of the look, and whether it was over by then.
 sightings = st.lists(st.tuples(steps, steps, st.booleans(), st.sampled_from([1, 1, 1, 5, 200])), max_size=12)
+# Between which steps jobs of two sorts end.
+SHORT, LONG = (step_before(18.0), step_after(21.0)), (step_before(270.0), step_after(310.0))
 
 
 def learned(seen: Iterable[tuple[int, int, bool, int]], guess: float = 60.0) -> Durations:
@@ -51,6 +55,32 @@ def lognormal(rng: random.Random, median: float, spread: float) -> float:
     return median * rng.lognormvariate(0.0, spread)
 
 
+@st.composite
+def curves(draw: st.DrawFn) -> Curve:
+    """Draw a distribution of durations: jobs end in a few bursts, and some may never end."""
+    bursts = draw(st.dictionaries(st.integers(1, NEVER - 1), st.integers(1, 9), min_size=1, max_size=4))
+    whole = sum(bursts.values()) + draw(st.sampled_from([0, 1, 20]))
+    return Curve.of([sum(bursts.get(at, 0) for at in range(step + 1)) / whole for step in range(NEVER)])
+
+
+def over_time(curve: Curve, step: int, age: float) -> float:
+    """Integrate the share of jobs that are over from a step to an age, as if none ended since the last step."""
+    at, whole = step, 0.0
+    while at + 1 < NEVER and AGES[at + 1] <= age:
+        whole += 0.5 * (curve.ended[at] + curve.ended[at + 1]) * (AGES[at + 1] - AGES[at])
+        at += 1
+    return whole + curve.ended[at] * (age - AGES[at])
+
+
+def of_two_sorts() -> Durations:
+    """Learn that half of all jobs take some 20 s and half some 300 s, so that a single shape is no longer believed."""
+    durations = Durations(60.0)
+    for _ in range(8):
+        durations.learn(Counter({SHORT: 12, LONG: 12}))
+        durations.curve()
+    return durations
+
+
 POPULATIONS: dict[str, Callable[[random.Random], float]] = {
     "lognormal, short": lambda rng: lognormal(rng, 20.0, 0.4),
     "lognormal": lambda rng: lognormal(rng, 60.0, 0.6),
@@ -62,13 +92,35 @@ POPULATIONS: dict[str, Callable[[random.Random], float]] = {
 populations = pytest.mark.parametrize("draw", POPULATIONS.values(), ids=POPULATIONS)
 
 
+@pytest.fixture
+def afresh() -> None:
+    """Forget what is worked out once in a process, so that it is worked out by the code under test."""
+    for each in vars(module).values():
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
+
+
+def weibull(shape: float) -> Callable[[float], float]:
+    """Give the share of jobs that are over, by the logarithm of their age in medians."""
+    return lambda log: 1.0 - 0.5 ** math.exp(log * shape)
+
+
+SHAPES: dict[str, Callable[[float], float]] = {
+    **{f"lognormal {spread}": statistics.NormalDist(0.0, spread).cdf for spread in (0.15, 0.3, 0.5, 0.75, 1.1, 1.6)},
+    **{f"weibull {shape}": weibull(shape) for shape in (0.8, 1.8, 3.0)},
+}
+
+
 @given(ages)
+@example(AGES[1])
+@example(AGES[-1])
 def test_ages_lie_between_their_steps(age: float) -> None:
     """Every age is rounded down to one step of the scale and up to that or the next."""
     below, above = step_before(age), step_after(age)
     assert AGES[below] <= age
     assert above in (below, min(below + 1, NEVER - 1))
     assert AGES[above] >= min(age, AGES[-1])
+    assert (above == below) == (age in AGES or age > AGES[-1])
 
 
 @thorough
@@ -116,6 +168,46 @@ def test_lateness_and_remaining_time_are_times(
     assert late[1] <= shorter * (1 + 1e-6)
     assert goes_on[1] <= shorter * (1 + 1e-6)
     assert goes_on[2] <= curve.remaining(step) + 1e-6 * longer
+
+
+@thorough
+@given(curves(), steps, ages)
+def test_lateness_and_remaining_time_are_areas(curve: Curve, step: int, span: float) -> None:
+    """What is expected of a job that runs is what all jobs that run then meet, summed up step by step."""
+    age, running = AGES[step] + span, curve.running(step)
+    over = over_time(curve, step, age)
+    inside = min(age, AGES[-1])
+    if running > 1e-3:
+        late = (over - curve.ended[step] * span) / running
+        goes_on = (inside - AGES[step] - over_time(curve, step, inside)) / running
+        assert curve.lateness(step, age) == pytest.approx(late, rel=1e-6, abs=1e-3)
+        assert curve.remaining(step, span) == pytest.approx(min(span, goes_on), rel=1e-6, abs=1e-3)
+
+
+@thorough
+@given(curves(), steps, st.floats(0.0, 1.0))
+def test_nothing_is_late_that_ran_later(curve: Curve, step: int, share: float) -> None:
+    """At an age at which a job was still running it is late by nothing."""
+    assert curve.lateness(step, share * AGES[step]) == 0.0
+
+
+def test_what_runs_on_when_all_are_over_is_taken_to_end_now_or_in_half_its_age() -> None:
+    """Where no job should run, one that does was over at once when it is late, and goes on for half its age."""
+    curve = Curve.of([0.0, *([1.0] * (NEVER - 1))])
+    for step in (1, 30):
+        assert curve.lateness(step, AGES[step] + 7.0) == pytest.approx(7.0)
+        assert curve.lateness(step, AGES[step]) == curve.lateness(step, 0.5 * AGES[step]) == 0.0
+        assert curve.remaining(step) == pytest.approx(0.5 * AGES[step])
+        assert curve.remaining(step, 0.1) == 0.1
+
+
+def test_a_quantile_begins_where_a_job_was_seen() -> None:
+    """Without a step it is that of all jobs; of jobs that run at a step none is over before it."""
+    curve = Curve.of([0.0, *([0.5] * 30), *([1.0] * (NEVER - 31))])
+    assert curve.quantile(0.4) == AGES[1]
+    assert curve.quantile(0.4, 20) == curve.quantile(0.9) == AGES[31]
+    assert Curve.of([0.0] * NEVER).quantile(0.0, 50) == AGES[-1]
+    assert Curve.of([1.0] * NEVER).quantile(1.0, 50) == AGES[-1]
 
 
 @pytest.mark.parametrize("age", [100.0, 1000.0, 20_000.0])
@@ -236,3 +328,103 @@ def test_the_same_sightings_teach_the_same() -> None:
     seen: list[Any] = [(0, 20, False, 5), (20, 30, True, 3), (0, 12, True, 9)]
     assert learned(seen).curve().ended == learned(seen).curve().ended
     assert math.isclose(learned(seen).ends, 12)
+
+
+@pytest.mark.usefixtures("afresh")
+@pytest.mark.parametrize("ended", SHAPES.values(), ids=SHAPES)
+def test_every_shape_that_is_thought_of_is_learned(ended: Callable[[float], float]) -> None:
+    """After three hundred ends, spread as a shape says, belief is that shape, for seconds and for hours."""
+    median = 2.0 * 1.3**15
+    truth = [0.0, *(ended(math.log(age / median)) for age in AGES[1:])]
+    shares = enumerate(pairwise(truth))
+    durations = Durations(60.0)
+    durations.learn(Counter({(step, step + 1): 300.0 * (after - before) for step, (before, after) in shares}))
+    assert list(durations.curve().ended) == pytest.approx(truth, abs=0.01)
+
+
+@pytest.mark.usefixtures("afresh")
+def test_two_sorts_are_told_apart_by_what_others_saw() -> None:
+    """What others saw of two sorts of jobs is enough to know that none ends in between."""
+    ended = of_two_sorts().curve().ended
+    assert ended[SHORT[0] - 4] < 0.02
+    assert ended[SHORT[1] + 4] == pytest.approx(0.5, abs=0.02)
+    assert ended[LONG[0] - 4] == pytest.approx(0.5, abs=0.02)
+    assert ended[LONG[1] + 4] > 0.98
+
+
+def test_what_others_saw_teaches_what_it_would_have_taught_here() -> None:
+    """Jobs that were looked at in between, in any order, teach what a record of their ends teaches elsewhere."""
+    here, there = of_two_sorts(), of_two_sorts()
+    for at in (SHORT[0], LONG[0]):
+        for _ in range(5):
+            here.saw_running(0, 8)
+        for _ in range(5):
+            here.saw_running(8, 8)
+            here.saw_running(8, at)
+    for low, high in (SHORT, LONG):
+        for _ in range(5):
+            here.saw_end(low, high)
+    here.saw_end(0, 12)
+    there.learn(Counter({SHORT: 5, LONG: 5, (0, 12): 1}))
+    assert list(here.curve().ended) == pytest.approx(list(there.curve().ended), rel=1e-6, abs=1e-9)
+    assert here.ends == there.ends == 8 * 24 + 11
+    assert here.unwritten == {SHORT: 5, LONG: 5, (0, 12): 1}
+    assert not there.unwritten
+
+
+def test_a_job_counts_once() -> None:
+    """However often three jobs were found running, belief is as if each had been looked at but the last time."""
+    often, once = of_two_sorts(), of_two_sorts()
+    for before, now, times in ((0, 9, 3), (9, 20, 3), (20, 35, 2), (35, 45, 2)):
+        for _ in range(times):
+            often.saw_running(before, now)
+    for now in (20, 45, 45):
+        once.saw_running(0, now)
+    assert list(often.curve().ended) == pytest.approx(list(once.curve().ended), rel=1e-6, abs=1e-9)
+
+
+def test_a_look_that_tells_nothing_new_changes_nothing() -> None:
+    """A job that ran at a step and is found running at that step again is no news."""
+    durations = of_two_sorts()
+    before = durations.curve()
+    durations.saw_running(20, 20)
+    assert durations.curve() is before
+
+
+def test_an_end_between_two_looks_at_one_step_is_one_step_wide() -> None:
+    """A job that ended within a step of the scale ended before the next one."""
+    durations = Durations(60.0)
+    durations.saw_end(20, 20)
+    durations.saw_end(20, 19)
+    assert durations.unwritten == {(20, 21): 2}
+
+
+def test_half_of_what_was_seen_is_forgotten() -> None:
+    """Of more than four hundred ends, what was seen counts half: three to one before, next to as many, is even."""
+    durations = Durations(60.0)
+    for _ in range(10):
+        durations.learn(Counter({SHORT: 30, LONG: 10}))
+        durations.curve()
+    assert durations.ends == 400
+    durations.learn(Counter({SHORT: 1, LONG: 1}))
+    durations.curve()
+    assert durations.ends == 201
+    durations.learn(Counter({LONG: 100}))
+    durations.curve()
+    assert durations.ends == 301
+    assert durations.curve().ended[step_after(80.0)] == pytest.approx(0.5, abs=0.01)
+
+
+def test_half_of_what_was_found_running_is_forgotten_too() -> None:
+    """Jobs that were found running fade like those that ended."""
+    durations = Durations(60.0)
+    for _ in range(10):
+        durations.learn(Counter({SHORT: 20, LONG: 20}))
+        for _ in range(8):
+            durations.saw_running(0, 90)
+        durations.curve()
+    durations.learn(Counter({SHORT: 1, LONG: 1}))
+    durations.curve()
+    durations.learn(Counter({SHORT: 40, LONG: 40}))
+    # 281 of two sorts, and forty that run.
+    assert durations.curve().ended[80] == pytest.approx(281 / 321, abs=0.005)
