@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after, step_before
 from cmsapi.jobs.pacing import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
-from cmsapi.jobs.schedule import solve
+from cmsapi.jobs.schedule import Schedule, solve
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 HOUR = 3600.0
+LAST = NEVER - 1
 
 
 @functools.cache
@@ -62,17 +64,102 @@ def loads(draw: st.DrawFn) -> Load:
     )
 
 
+def evenly(used: float, first: float) -> Callable[[float], float]:
+    """Let requests that were used come back evenly from a moment on, until the hour is over."""
+    return lambda span: used * min(1.0, max(0.0, (span - first) / (HOUR - first))) if first < HOUR else 0.0
+
+
+returns = st.tuples(st.sampled_from([0.0, 20.0, 900.0]), st.sampled_from([math.inf, 1.0, 300.0, 3000.0]))
+
+
 @st.composite
 def supplies(draw: st.DrawFn) -> Supply:
     """Draw what is left of the hour, and what comes back when."""
     free = draw(st.sampled_from([-50.0, 0.0, 1.0, 40.0, 300.0, 900.0, 5000.0, math.inf]))
-    first = draw(st.sampled_from([math.inf, 1.0, 300.0, 3000.0]))
-    used = draw(st.sampled_from([0.0, 20.0, 900.0]))
+    used, first = draw(returns)
+    return Supply(free, first, evenly(used, first))
 
-    def returning(span: float) -> float:
-        return used * min(1.0, max(0.0, (span - first) / (HOUR - first))) if first < HOUR else 0.0
 
-    return Supply(free, first, returning)
+@functools.cache
+def priced(curve: Curve, price: int, min_interval: float) -> Schedule:
+    """Solve for a step of the scale of prices, six of which make a look e times as dear."""
+    return solve(curve, math.exp(price / 6.0), min_interval)
+
+
+def useful(load: Load) -> int:
+    """Find the first price at which a job needs hardly more than the one look that sees its end."""
+    found = (at for at in range(1, 72) if priced(load.curve, at, load.min_interval).expected_looks(0) <= 1.06)
+    return next(found, 72)
+
+
+def at_price(load: Load, price: int) -> Schedule:
+    """Give the schedule at a price; while jobs wait to be launched, none is dearer than makes sense."""
+    return priced(load.curve, min(price, useful(load)) if load.queued else price, load.min_interval)
+
+
+def least(load: Load) -> float:
+    """Count the looks that running jobs must take."""
+    if load.strict:
+        return Frequent(load).needed()
+    return sum(count * at_price(load, useful(load)).expected_looks(step) for step, count in load.singles())
+
+
+def least_life(load: Load) -> float:
+    """Count the requests of one more job: its launch, its looks, its result."""
+    if load.strict:
+        return Frequent(load).life
+    return 1.0 + at_price(load, useful(load)).expected_looks(0) + load.result
+
+
+def needs(load: Load, price: int, free: float, span: float = math.inf) -> float:
+    """Count the requests at a price: looks at what runs within a span, and whole lives of what is yet to run."""
+    schedule = at_price(load, price)
+    needed = sum(
+        count * (schedule.expected_looks(step) if span == math.inf else schedule.looks_within(step, span))
+        for step, count in load.singles()
+    )
+    launches = min(float(load.queued), load.slots * HOUR / max(1.0, load.curve.remaining(0) + schedule.lateness))
+    if load.slots == math.inf:
+        launches = min(launches, max(0.0, free - least(load)) / least_life(load))
+    return needed + launches * (1.0 + schedule.expected_looks(0) + load.result)
+
+
+def left(all_loads: list[Load], supply: Supply) -> float:
+    """Count what is left for looks and launches: results are paid for, and chance is kept back."""
+    free = supply.free - sum(load.count * load.result for load in all_loads)
+    jobs = sum(load.count + max(0.0, min(load.queued, free)) for load in all_loads)
+    return free - math.sqrt(jobs)
+
+
+def nearly_over(all_loads: list[Load]) -> float:
+    """Find the span after which nearly all jobs are over."""
+    ends = [load.curve.remaining(step) for load in all_loads for step, _ in load.singles()]
+    return max([0.0, *ends, *(load.curve.quantile(0.97) for load in all_loads)])
+
+
+def fits_as_advised(all_loads: list[Load], free: float, supply: Supply) -> bool:
+    """Tell whether all looks and launches fit into what is left, or into what comes back in time."""
+    launches = [load.launches(load.curve.remaining(0) + load.max_interval / 2.0) for load in all_loads]
+    paces = [Frequent(load) for load in all_loads]
+    lives = sum(count * pace.life for count, pace in zip(launches, paces, strict=True))
+    needed = lives + sum(pace.needed() for pace in paces)
+    if needed <= free or supply.first_return == math.inf:
+        return needed <= free
+    before = lives + sum(pace.needed(supply.first_return) for pace in paces)
+    return before <= free and needed <= free + 0.9 * supply.returning(nearly_over(all_loads))
+
+
+@st.composite
+def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
+    """Draw jobs, and as many requests as they need at some price, some of which are yet to come."""
+    all_loads = draw(st.lists(loads(), min_size=1, max_size=3))
+    price, part = draw(st.integers(0, 60)), draw(st.sampled_from([0.0, 0.2, 0.5]))
+    used, first = draw(returns)
+    returning = evenly(used, first)
+    free = sum(least(load) if load.strict else needs(load, price, math.inf) for load in all_loads)
+    free += sum(load.count * load.result for load in all_loads)
+    free += math.sqrt(sum(load.count + load.queued for load in all_loads))
+    return all_loads, Supply(free - part * returning(nearly_over(all_loads)), first, returning)
 
 
 def looks(pace: Stretched, price: str) -> float:
@@ -133,6 +220,56 @@ def test_expected_looks_fit(load: Load, free: float) -> None:
     assert taken <= looks(pace, "cheaper") + 1e-6
     assert taken <= max(free, must) + 1e-6
     assert 0.0 <= pace.share <= 1.0
+
+
+@thorough
+@given(st.lists(loads(), min_size=1, max_size=3), supplies())
+def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: Supply) -> None:
+    """From what is left go the looks that running jobs must take, and one more job must take its least life."""
+    made = plan(all_loads, supply)
+    assert made.spare == pytest.approx(left(all_loads, supply) - sum(map(least, all_loads)))
+    assert made.lives == pytest.approx([least_life(load) for load in all_loads])
+
+
+@thorough
+@given(shortages())
+def test_jobs_are_looked_at_as_advised_when_that_fits(shortage: tuple[list[Load], Supply]) -> None:
+    """No look is put off while all of them fit, and some are as soon as they do not."""
+    all_loads, supply = shortage
+    fits = fits_as_advised(all_loads, left(all_loads, supply), supply)
+    for load, pace in zip(all_loads, plan(all_loads, supply).paces, strict=True):
+        assert pace.stretched is not (fits or load.strict)
+
+
+@settings(thorough, max_examples=80)
+@given(shortages())
+def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) -> None:
+    """Some follow the lowest price that fits, others the one below; where none fits, all follow the dearest."""
+    all_loads, supply = shortage
+    made, free = plan(all_loads, supply), left(all_loads, supply)
+    paces = [pace for pace in made.paces if isinstance(pace, Stretched)]
+    if not paces:
+        return
+    scarce = [pace.load for pace in paces]
+    free -= sum(Frequent(load).needed() for load in all_loads if load.strict)
+    coming = 0.9 * supply.returning(nearly_over(scarce)) if supply.first_return < math.inf else 0.0
+
+    def needed(price: int, span: float = math.inf) -> float:
+        return sum(needs(load, price, free, span) for load in scarce)
+
+    def fits(price: int) -> bool:
+        return needed(price) <= free + coming and (not coming or needed(price, supply.first_return) <= free)
+
+    dearest = max(useful(load) if load.queued else 72 for load in scarce)
+    lowest = next((price for price in range(dearest + 1) if fits(price)), None)
+    dearer = dearest if lowest is None else lowest
+    cheaper = dearer if lowest is None else max(0, lowest - 1)
+    more, fewer = needed(cheaper), needed(dearer)
+    share = min(1.0, max(0.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
+    for load, pace in zip(scarce, paces, strict=True):
+        assert pace.dearer.price == pytest.approx(at_price(load, dearer).price)
+        assert pace.cheaper.price == pytest.approx(at_price(load, cheaper).price)
+        assert pace.share == pytest.approx(share)
 
 
 @thorough
@@ -215,3 +352,68 @@ def test_an_old_job_is_counted_for_as_long_as_it_will_be_looked_at() -> None:
     # 600 requests are needed before the others come back, and only 500 are left.
     assert plan([old], Supply(500.0, 600.0, lambda span: 5000.0 * (span > 600.0))).paces[0].stretched
     assert not plan([old], Supply(900.0, 600.0, lambda span: 5000.0 * (span > 600.0))).paces[0].stretched
+
+
+NEVER_OVER = Curve.of([0.0] * NEVER)
+HALF = Curve.of([0.0, *([0.5] * (NEVER - 1))])
+
+
+def test_what_as_advised_takes_is_a_look_an_interval_and_one_at_the_end() -> None:
+    """Jobs that go on for the whole span take a look every ten seconds and one more, those on pages too."""
+    load = Load(curve=NEVER_OVER, running={0: 2, 30: 1}, paged={7: 4})
+    assert Frequent(load).needed(100.0) == pytest.approx(7 * 11.0)
+    assert Frequent(load).needed() == Frequent(load).needed(5000.0) == pytest.approx(7 * 361.0)
+    # Of three ends, one is known to be off by twice itself.
+    strict = attrs.evolve(load, strict=True, learned=3.0)
+    assert Frequent(strict).needed(100.0) == pytest.approx(7 * 31.0)
+    assert Frequent(attrs.evolve(load, learned=3.0)).needed(100.0) == pytest.approx(7 * 11.0)
+
+
+def test_a_look_under_way_may_find_that_no_other_is_needed() -> None:
+    """Half of the jobs that run no more at the step of the look count as none."""
+    load = Load(curve=HALF, running={3: 5}, looking={(0, 4): 6, (2, 9): 1})
+    assert list(load.singles()) == [(3, 5), (4, 3.0), (9, 1.0)]
+    gone = Load(curve=Curve.of([0.0, *([1.0] * (NEVER - 1))]), running={}, looking={(5, 9): 1})
+    assert list(gone.singles()) == [(9, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("queued", "slots", "turnaround", "launches"),
+    [(5, math.inf, 60.0, 5.0), (500, 2.0, 60.0, 120.0), (10_000, 2.0, 0.5, 7200.0), (3, 2.0, 7200.0, 1.0)],
+)
+def test_slots_bound_the_launches_of_an_hour(queued: int, slots: float, turnaround: float, launches: float) -> None:
+    """A slot serves one job after the other, and none in less than a second."""
+    assert Load(curve=HALF, running={}, queued=queued, slots=slots).launches(turnaround) == launches
+
+
+def test_an_interval_goes_by_how_likely_an_end_is() -> None:
+    """Where ends are likely a look comes sooner, by the square root; groups wait up to half as long, or not at all."""
+    even = Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES])
+    assert Frequent(Load(curve=even, running={})).gap(1, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
+    assert Frequent(Load(curve=even, running={})).gap(15, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
+    short = Curve.of([1.0 - math.exp(-age) for age in AGES])
+    for step in (1, LAST):
+        assert Frequent(Load(curve=short, running={})).gap(step, 0) == pytest.approx(5.0 if step == 1 else 10.0)
+    for curve in (NEVER_OVER, HALF, Curve.of([0.0, *([1.0] * (NEVER - 1))])):
+        pace = Frequent(Load(curve=curve, running={}))
+        assert [pace.gap(9, group) for group in range(GROUPS)] == pytest.approx([10.0, 9.375, 8.75, 8.125])
+        assert pace.gap(LAST, 0) == 10.0
+
+
+@pytest.mark.parametrize(("share", "cheaper"), [(0.0, 0), (0.1, 0), (0.2, 1), (0.5, 2), (0.9, 4), (1.0, 4)])
+def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
+    """As many of the groups follow the lower price as its share says, to the nearest."""
+    two = solve(believed(60.0, 30), 1.0, 5.0), solve(believed(60.0, 30), 400.0, 5.0)
+    pace = Stretched(Load(curve=believed(60.0, 30), running={}), *two, share)
+    seen = [pace.gap(0, group) for group in range(GROUPS)]
+    assert seen == [two[0].gap(0)] * cheaper + [two[1].gap(0)] * (GROUPS - cheaper)
+
+
+def test_a_plan_keeps_chance_and_results_back() -> None:
+    """Nine jobs whose end is known take a look and a result each, and three more may be needed by chance."""
+    known = Curve.of([float(age >= 60.0) for age in AGES])
+    made = plan([Load(curve=known, running={0: 9}, result=1.0)], Supply(100.0))
+    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - 3.0)
+    assert made.lives == pytest.approx([3.0])
+    made = plan([Load(curve=known, running={0: 9}, queued=16, result=1.0)], Supply(100.0))
+    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - 5.0)
