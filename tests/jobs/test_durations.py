@@ -352,9 +352,11 @@ def test_two_sorts_are_told_apart_by_what_others_saw() -> None:
     assert ended[LONG[1] + 4] > 0.98
 
 
-def test_what_others_saw_teaches_what_it_would_have_taught_here() -> None:
+@pytest.mark.parametrize("before", [of_two_sorts, lambda: Durations(60.0)], ids=["two sorts", "nothing seen"])
+def test_what_others_saw_teaches_what_it_would_have_taught_here(before: Callable[[], Durations]) -> None:
     """Jobs that were looked at in between, in any order, teach what a record of their ends teaches elsewhere."""
-    here, there = of_two_sorts(), of_two_sorts()
+    here, there = before(), before()
+    ends = here.ends
     for at in (SHORT[0], LONG[0]):
         for _ in range(5):
             here.saw_running(0, 8)
@@ -365,19 +367,21 @@ def test_what_others_saw_teaches_what_it_would_have_taught_here() -> None:
         for _ in range(5):
             here.saw_end(low, high)
     here.saw_end(0, 12)
-    there.learn(Counter({SHORT: 5, LONG: 5, (0, 12): 1}))
+    there.learn(Counter({SHORT: 2, LONG: 5, (0, 12): 1}))
+    there.learn(Counter({SHORT: 3}))
     assert list(here.curve().ended) == pytest.approx(list(there.curve().ended), rel=1e-6, abs=1e-9)
-    assert here.ends == there.ends == 8 * 24 + 11
+    assert here.ends == there.ends == ends + 11
     assert here.unwritten == {SHORT: 5, LONG: 5, (0, 12): 1}
     assert not there.unwritten
 
 
-def test_a_job_counts_once() -> None:
+@pytest.mark.parametrize("before", [of_two_sorts, lambda: Durations(60.0)], ids=["two sorts", "nothing seen"])
+def test_a_job_counts_once(before: Callable[[], Durations]) -> None:
     """However often three jobs were found running, belief is as if each had been looked at but the last time."""
-    often, once = of_two_sorts(), of_two_sorts()
-    for before, now, times in ((0, 9, 3), (9, 20, 3), (20, 35, 2), (35, 45, 2)):
+    often, once = before(), before()
+    for at, now, times in ((0, 9, 3), (9, 20, 3), (20, 35, 2), (35, 45, 2)):
         for _ in range(times):
-            often.saw_running(before, now)
+            often.saw_running(at, now)
     for now in (20, 45, 45):
         once.saw_running(0, now)
     assert list(often.curve().ended) == pytest.approx(list(once.curve().ended), rel=1e-6, abs=1e-9)

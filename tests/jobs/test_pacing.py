@@ -391,6 +391,10 @@ def test_an_interval_goes_by_how_likely_an_end_is() -> None:
     even = Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES])
     assert Frequent(Load(curve=even, running={})).gap(1, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
     assert Frequent(Load(curve=even, running={})).gap(15, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
+    # Half of those that run end in the last step of the scale.
+    late = Curve.of([0.0] * LAST + [0.5])
+    interval = math.sqrt(4.0 * (AGES[LAST] - AGES[LAST - 1]))
+    assert Frequent(Load(curve=late, running={}, max_interval=900.0)).gap(LAST - 1, 0) == pytest.approx(interval)
     short = Curve.of([1.0 - math.exp(-age) for age in AGES])
     for step in (1, LAST):
         assert Frequent(Load(curve=short, running={})).gap(step, 0) == pytest.approx(5.0 if step == 1 else 10.0)
@@ -400,7 +404,7 @@ def test_an_interval_goes_by_how_likely_an_end_is() -> None:
         assert pace.gap(LAST, 0) == 10.0
 
 
-@pytest.mark.parametrize(("share", "cheaper"), [(0.0, 0), (0.1, 0), (0.2, 1), (0.5, 2), (0.9, 4), (1.0, 4)])
+@pytest.mark.parametrize(("share", "cheaper"), [(0.0, 0), (0.1, 0), (0.2, 1), (0.375, 1), (0.5, 2), (0.9, 4), (1.0, 4)])
 def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
     """As many of the groups follow the lower price as its share says, to the nearest."""
     two = solve(believed(60.0, 30), 1.0, 5.0), solve(believed(60.0, 30), 400.0, 5.0)

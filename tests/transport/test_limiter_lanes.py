@@ -16,7 +16,7 @@ from cmsapi.state.windows import Windows
 from cmsapi.transport.accounts import place_of
 from cmsapi.transport.message import Request
 from cmsapi.transport.protocol import read_quota
-from cmsapi.transport.ratelimit import Priority, RateLimiter
+from cmsapi.transport.ratelimit import Permit, Priority, RateLimit, RateLimiter
 
 pytestmark = pytest.mark.looptime
 
@@ -190,6 +190,113 @@ async def test_what_others_used_returns_too() -> None:
     assert windows.foreign == 50
     assert windows.first_return(0.0) == pytest.approx(601)
     assert [windows.returning(0.0, span) for span in (600, 602, HOUR - 1, HOUR)] == [0, 1, 1, 51]
+
+
+async def waiters(limiter: RateLimiter, *lanes: Priority) -> list[asyncio.Task[Permit]]:
+    """Let calls wait in lanes."""
+    tasks = [asyncio.create_task(limiter.acquire(lane)) for lane in lanes]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_a_lane_waits_for_those_before_it() -> None:
+    """A call waits for those in its lane and in the ones that pass it, and the lanes can be counted."""
+    limiter = limiter_with(1, None)
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(100)
+    await spent(limiter, 1)
+    lanes = [Priority.INTERACTIVE] * 2 + [Priority.LAUNCH] * 3 + [Priority.POLL] * 4
+    tasks = await waiters(limiter, *lanes)
+    assert [limiter.expected_wait(lane, loop.time()) for lane in Priority] == [3.0, 6.0, 6.0, 10.0]
+    assert limiter.waiting() == [limiter.queue(lane) for lane in Priority] == [2, 3, 0, 4]
+    limiter.pause(8.0)
+    assert [limiter.expected_wait(lane, loop.time()) for lane in Priority] == [8.0, 8.0, 8.0, 10.0]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert limiter.waiting() == [0, 0, 0, 0]
+
+
+async def test_a_person_is_not_kept_waiting_for_when_a_poll_is_due() -> None:
+    """A poll that waits for the hour has the limiter sleep for long; a person's call wakes it within the second."""
+    limiter = limiter_with(2, 30, reserve=28)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await spent(limiter, 2, Priority.POLL)
+    (poll,) = await waiters(limiter, Priority.POLL)
+    await spent(limiter, 1)
+    assert loop.time() == began + 1.0
+    await poll
+    assert loop.time() == pytest.approx(began + HOUR)
+
+
+async def test_a_request_that_is_lost_hands_on_the_turn() -> None:
+    """Whoever waits for the first answer of all goes as soon as it is known that there will be none."""
+    limiter = RateLimiter(Windows(20, 1000))
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(50)
+    first = await limiter.acquire()
+    (second,) = await waiters(limiter, Priority.LAUNCH)
+    await asyncio.sleep(3)
+    assert not second.done()
+    first.lost()
+    await asyncio.sleep(0)
+    assert second.done()
+    assert limiter.snapshot().in_flight == 1
+    # A request that is lost may have arrived: the hour gives it back no sooner than one that was answered.
+    second.result().answered()
+    assert limiter.remaining == 998
+    await asyncio.sleep(HOUR - 1)
+    assert not limiter.idle(loop.time())
+    await asyncio.sleep(60)
+    assert limiter.idle(loop.time())
+
+
+async def test_a_limiter_is_idle_when_forgetting_it_loses_nothing() -> None:
+    """Requests of the last hour, those in flight, those that wait, and a pause are all something to remember."""
+    limiter = limiter_with(1, 1000)
+    loop = asyncio.get_running_loop()
+    assert limiter.idle(loop.time())
+    permit = await limiter.acquire()
+    assert not limiter.idle(loop.time())
+    permit.unsent()
+    assert limiter.idle(loop.time())
+    limiter.pause(30.0)
+    assert not limiter.idle(loop.time())
+    (waiting,) = await waiters(limiter, Priority.LAUNCH)
+    assert not limiter.idle(loop.time() + 30.0)
+    waiting.cancel()
+    assert not limiter.idle(loop.time() + 29.0)
+    assert limiter.idle(loop.time() + 30.0)
+
+
+async def test_the_limits_are_shown_as_they_stand() -> None:
+    """What is left, what waits and where, what others used, and how long everybody rests, are shown together."""
+    limiter = limiter_with(4, 100, reserve=7)
+    await asyncio.sleep(40)
+    first, second, third = [await limiter.acquire() for _ in range(3)]
+    first.answered(Quota(100, 89, 600.0))
+    second.answered()
+    await asyncio.sleep(10)
+    limiter.pause(20.0)
+    tasks = await waiters(limiter, Priority.LAUNCH, Priority.POLL, Priority.POLL)
+    await asyncio.sleep(5)
+    shown = limiter.snapshot()
+    assert shown == RateLimit(
+        limit=100,
+        remaining=89,
+        reset_in=HOUR - 15,
+        reserve=7,
+        queued=3,
+        waiting={"interactive": 0, "launch": 1, "result": 0, "poll": 2},
+        in_flight=1,
+        foreign=8,
+        paused_for=15.0,
+    )
+    third.answered()
+    await asyncio.gather(*tasks)
+    assert limiter.snapshot().paused_for == 0.0
+    assert "Rate limit" in shown._repr_html_()
 
 
 async def test_without_a_limit_everything_is_free() -> None:

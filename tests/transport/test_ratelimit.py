@@ -16,7 +16,7 @@ from cmsapi.config import RateLimits
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.windows import Windows
 from cmsapi.transport.accounts import place_of
-from cmsapi.transport.ratelimit import Priority, RateLimiter
+from cmsapi.transport.ratelimit import LONG_WAIT, Priority, RateLimiter
 from tests.support.script import HANG, Outage, Script, answer, refusal
 
 from .conftest import Connect
@@ -260,6 +260,94 @@ async def test_max_wait_is_kept_when_a_pause_comes_later(connect: Connect) -> No
     assert client.rate_limit.queued == client.rate_limit.in_flight == 0
     assert isinstance(outcomes[1], errors.RateLimitWaitError)
     assert outcomes[1].available_in == pytest.approx(595, abs=1)
+
+
+class Told(Windows):
+    """Windows that keep what others are told of pauses."""
+
+    def __init__(self) -> None:
+        super().__init__(20, 1000, first_alone=False)
+        self.rests: list[float] = []
+
+    def rest(self, seconds: float) -> None:
+        """Keep it."""
+        self.rests.append(seconds)
+
+
+async def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
+    """Everybody rests until the last pause is over, begun later or not, and others are told of each."""
+    windows = Told()
+    limiter = RateLimiter(windows)
+    loop = asyncio.get_running_loop()
+    await asyncio.sleep(7)
+    began = loop.time()
+    limiter.pause(20.0)
+    limiter.pause(5.0)
+    await limiter.acquire()
+    assert loop.time() == began + 20.0
+    assert windows.rests == [20.0, 5.0]
+
+
+async def test_only_a_long_wait_is_announced_and_once_per_shortage() -> None:
+    """Five seconds are worth no word; of a longer wait the first call hears, and another one when that is over."""
+    limiter = RateLimiter(Windows(20, 1000, first_alone=False))
+    loop = asyncio.get_running_loop()
+    heard: list[float] = []
+    limiter.pause(LONG_WAIT)
+    await limiter.acquire(announce=heard.append)
+    assert heard == []
+    for _ in range(2):
+        began = loop.time()
+        limiter.pause(8.0)
+        await asyncio.gather(*(limiter.acquire(announce=heard.append) for _ in range(3)))
+        assert loop.time() == began + 8.0
+    assert heard == [8.0, 8.0]
+
+
+async def test_a_refused_wait_says_when_and_leaves_nothing() -> None:
+    """The error names both times, and neither a place in the queue nor a permit is kept."""
+    limiter = RateLimiter(Windows(20, 1000, first_alone=False))
+    limiter.pause(90.4)
+    with pytest.raises(errors.RateLimitWaitError) as caught:
+        await limiter.acquire(max_wait=1.5)
+    assert str(caught.value).startswith(
+        "The request limit admits this call in about 90 s, and max_wait is 1.5 s. "
+        "Nothing was sent or charged; try again then."
+    )
+    assert caught.value.available_in == pytest.approx(90.4)
+    assert (limiter.queued, limiter.snapshot().in_flight) == (0, 0)
+
+
+async def test_patience_that_runs_out_in_the_queue_is_told_the_rest() -> None:
+    """A pause that comes after a call has queued makes it fail in time, with the seconds that are left by then."""
+    limiter = RateLimiter(Windows(1, 1000, first_alone=False))
+    loop = asyncio.get_running_loop()
+    (await limiter.acquire()).answered()
+    began = loop.time()
+    waiting = [asyncio.create_task(limiter.acquire(Priority.LAUNCH, max_wait=4.0)) for _ in range(2)]
+    await asyncio.sleep(0)
+    limiter.pause(30.0)
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert loop.time() == began + 4.0
+    for outcome in outcomes:
+        assert isinstance(outcome, errors.RateLimitWaitError)
+        assert outcome.available_in == pytest.approx(26.0)
+    assert limiter.queued == 0
+
+
+async def test_a_timeout_of_the_windows_is_not_taken_for_impatience() -> None:
+    """Where something else times out, that is what is raised, however patient the call."""
+
+    class Broken(Windows):
+        def next_time(self, now: float, *, sparing: bool = False) -> float:
+            raise TimeoutError
+
+    for max_wait in (None, 50.0):
+        limiter = RateLimiter(Broken(1, 1000, first_alone=False))
+        (await limiter.acquire()).answered()
+        with pytest.raises(TimeoutError) as caught:
+            await limiter.acquire(max_wait=max_wait)
+        assert not isinstance(caught.value, errors.RateLimitWaitError)
 
 
 async def test_a_transport_that_returns_something_else_leaks_no_permit(connect: Connect) -> None:
