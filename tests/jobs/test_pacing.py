@@ -152,8 +152,11 @@ def fits_as_advised(all_loads: list[Load], free: float, supply: Supply) -> bool:
 @st.composite
 def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     """Draw jobs, and as many requests as they need at some price, some of which are yet to come."""
-    all_loads = draw(st.lists(loads(), min_size=1, max_size=3))
-    price, part = draw(st.integers(0, 60)), draw(st.sampled_from([0.0, 0.2, 0.5]))
+    all_loads = [
+        attrs.evolve(load, running={**load.running, 0: draw(st.integers(1, 90))}, strict=draw(st.integers(0, 3)) == 3)
+        for load in draw(st.lists(loads(), min_size=1, max_size=3))
+    ]
+    price, part = draw(st.integers(0, 30)), draw(st.sampled_from([0.0, 0.2, 0.5]))
     used, first = draw(returns)
     returning = evenly(used, first)
     free = sum(least(load) if load.strict else needs(load, price, math.inf) for load in all_loads)
@@ -313,6 +316,26 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
         return
     busier = attrs.evolve(load, running={**load.running, 3: load.running.get(3, 0) + more})
     assert plan([busier], supply).spare <= plan([load], supply).spare - more * (1.0 + load.result) + 1e-6
+
+
+@pytest.mark.parametrize("price", [5, 12, 20])
+@pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
+def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> None:
+    """Where looks at one price are too many and at the next too few, so many jobs follow each that all are used."""
+    load = Load(curve=believed(60.0, 30), running={0: 100})
+    more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
+    (pace,) = plan([load], Supply(part * more + (1.0 - part) * fewer + math.sqrt(100.0))).paces
+    assert isinstance(pace, Stretched)
+    assert (pace.cheaper.price, pace.dearer.price) == pytest.approx((math.exp((price - 1) / 6), math.exp(price / 6)))
+    assert pace.share == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("begin", "end", "used"), [(90.0, 120.0, True), (0.0, 90.0, False), (120.0, HOUR, False)])
+def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, end: float, used: bool) -> None:
+    """Of jobs that end at any age alike, 30 s on average, three in a hundred run for longer than 105 s."""
+    load = Load(curve=Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES]), running={0: 40})
+    supply = Supply(140.0, 1.0, lambda span: 1000.0 * (begin <= span <= end))
+    assert plan([load], supply).paces[0].stretched is not used
 
 
 def test_nothing_to_look_at_is_a_plan_too() -> None:
