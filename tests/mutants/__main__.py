@@ -21,7 +21,6 @@ from benchmarks.tables import replace_section, table
 HERE = Path(__file__).parents[2]
 _WINDOWS = ("transport/test_windows",)
 _LIMITER = ("transport/test_windows", "transport/test_ratelimit", "transport/test_limiter_lanes")
-_PACING = ("jobs/test_pacing", "jobs/test_schedule", "jobs/test_durations", "jobs/test_forecast", "jobs/test_timetable")
 _LAUNCHES = ("jobs/test_evidence", "jobs/test_launch", "jobs/test_lost_searches", "jobs/test_resume")
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
@@ -36,10 +35,10 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "state/settlements": (*_LIMITER, "state/test_settlements"),
     "state/lost": (*_LIMITER, "state/test_settlements"),
     "state/others": (*_LIMITER, "state/test_settlements"),
-    "transport/ratelimit": _LIMITER,
-    "jobs/pacing": _PACING,
-    "jobs/schedule": _PACING,
-    "jobs/durations": _PACING,
+    "transport/ratelimit": ("transport/test_ratelimit", "transport/test_limiter_lanes"),
+    "jobs/pacing": ("jobs/test_pacing",),
+    "jobs/schedule": ("jobs/test_schedule",),
+    "jobs/durations": ("jobs/test_durations",),
     "jobs/evidence": _LAUNCHES,
     "jobs/reconcile": (*_LAUNCHES, "jobs/test_reconcile", "jobs/test_reconciling"),
     "jobs/launch": (*_LAUNCHES, "jobs/test_spending"),
