@@ -308,6 +308,18 @@ def test_what_nobody_had_thought_possible_is_learned() -> None:
     assert durations.curve().quantile(0.5) > 120.0
 
 
+@pytest.mark.parametrize(("usual", "end"), [(15_000.0, (0, 1)), (2.5, (NEVER - 1, NEVER))])
+def test_ends_that_could_not_be_are_learned_from(usual: float, end: tuple[int, int]) -> None:
+    """A hundred jobs that end at once among those that take hours, or never among those of seconds, move belief."""
+    durations = Durations(usual)
+    durations.learn(Counter({(step_before(0.9 * usual), step_after(1.1 * usual)): 150}))
+    before = durations.curve().ended
+    for _ in range(10):
+        durations.learn(Counter({end: 10}))
+        after = durations.curve().ended
+    assert after[1] > before[1] if end[0] == 0 else after[40] < before[40]
+
+
 def test_jobs_that_were_given_up_are_forgotten_with_the_rest() -> None:
     """Thousands of jobs that nobody waited for to the end do not outweigh later ones that were seen to end."""
     alive = step_before(270.0)
