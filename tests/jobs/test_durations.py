@@ -313,7 +313,7 @@ def test_ends_that_could_not_be_are_learned_from(usual: float, end: tuple[int, i
     """A hundred jobs that end at once among those that take hours, or never among those of seconds, move belief."""
     durations = Durations(usual)
     durations.learn(Counter({(step_before(0.9 * usual), step_after(1.1 * usual)): 150}))
-    before = durations.curve().ended
+    before = after = durations.curve().ended
     for _ in range(10):
         durations.learn(Counter({end: 10}))
         after = durations.curve().ended

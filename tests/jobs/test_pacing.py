@@ -160,8 +160,10 @@ def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     used, first = draw(returns)
     returning = evenly(used, first)
     free = sum(least(load) if load.strict else needs(load, price, math.inf) for load in all_loads)
+    # Now and then not all that wait can be launched.
+    free *= draw(st.sampled_from([1.0, 1.0, 0.5]))
     free += sum(load.count * load.result for load in all_loads)
-    free += math.sqrt(sum(load.count + load.queued for load in all_loads))
+    free += math.sqrt(sum(load.count + min(load.queued, free) for load in all_loads))
     return all_loads, Supply(free - part * returning(nearly_over(all_loads)), first, returning)
 
 
@@ -338,8 +340,40 @@ def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, end: flo
     assert plan([load], supply).paces[0].stretched is not used
 
 
+@pytest.mark.parametrize(("more", "stretched"), [(-1.0, True), (1.0, False)])
+def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: bool) -> None:
+    """Ten slots launch as many jobs as end in an hour, each with a launch, its looks and its result."""
+    known = Curve.of([float(age >= 60.0) for age in AGES])
+    load = Load(curve=known, running={}, queued=20_000, slots=10.0, result=1.0)
+    needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
+    # The square root of what is left is kept back.
+    free = (0.5 + math.sqrt(0.25 + needed)) ** 2
+    assert plan([load], Supply(free)).paces[0].stretched is stretched
+
+
+def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> None:
+    """When nothing is left, the dearest price is for jobs that run, and a sensible one where others wait."""
+    running = Load(curve=believed(600.0, 30), running={0: 300})
+    waiting = Load(curve=believed(60.0, 30), running={0: 300}, queued=5)
+    one, other = plan([running, waiting], Supply(0.0)).paces
+    assert isinstance(one, Stretched)
+    assert isinstance(other, Stretched)
+    assert one.dearer.price == pytest.approx(math.exp(12.0))
+    assert other.dearer.price == pytest.approx(math.exp(useful(waiting) / 6.0))
+    assert useful(waiting) < 72
+
+
+def test_what_is_not_launched_needs_no_looks() -> None:
+    """Of more jobs than all requests are enough for, as many are counted as could be launched at all."""
+    load = Load(curve=believed(60.0, 30), running={0: 20}, queued=5000, result=0.0)
+    (pace,) = plan([load], Supply(500.0)).paces
+    assert isinstance(pace, Stretched)
+    assert pace.dearer.price == pytest.approx(math.exp(useful(load) / 6.0))
+
+
 def test_nothing_to_look_at_is_a_plan_too() -> None:
-    """No jobs take nothing."""
+    """No jobs take nothing, and fit into nothing."""
+    assert not plan([Load(curve=believed(60.0, 30), running={})], Supply(0.0)).paces[0].stretched
     assert plan([], Supply(300.0)).spare == 300.0
     assert plan([], Supply(300.0)).paces == []
 
