@@ -107,7 +107,7 @@ def weibull(shape: float) -> Callable[[float], float]:
 
 SHAPES: dict[str, Callable[[float], float]] = {
     **{f"lognormal {spread}": statistics.NormalDist(0.0, spread).cdf for spread in (0.15, 0.3, 0.5, 0.75, 1.1, 1.6)},
-    **{f"weibull {shape}": weibull(shape) for shape in (0.8, 1.8, 3.0)},
+    **{f"weibull {shape}": weibull(shape) for shape in (0.8, 1.2, 1.8, 3.0)},
 }
 
 
@@ -175,6 +175,7 @@ def test_lateness_and_remaining_time_are_times(
 def test_lateness_and_remaining_time_are_areas(curve: Curve, step: int, span: float) -> None:
     """What is expected of a job that runs is what all jobs that run then meet, summed up step by step."""
     age, running = AGES[step] + span, curve.running(step)
+    assert curve.area[step] == pytest.approx(over_time(curve, 0, AGES[step]))
     over = over_time(curve, step, age)
     inside = min(age, AGES[-1])
     if running > 1e-3:
@@ -221,6 +222,23 @@ def test_nothing_seen_is_the_guess() -> None:
     """Before anything is seen the median is about the one that was guessed."""
     for guess in (20.0, 60.0, 600.0):
         assert Durations(guess).curve().quantile(0.5) == pytest.approx(guess, rel=0.2)
+
+
+@pytest.mark.usefixtures("afresh")
+@pytest.mark.parametrize("guess", [20.0, 600.0])
+def test_before_anything_was_seen_a_few_shapes_about_the_guess_are_believed(guess: float) -> None:
+    """Each shape is trusted so far, and less the farther its median is from the guess; the likely count six times."""
+    trusts = dict(zip(SHAPES, (0.5, 1.0, 1.5, 1.0, 0.6, 0.3, 0.25, 0.25, 0.25, 0.25), strict=True))
+    medians = [2.0 * 1.3**at for at in range(35)]
+    weights = {
+        (name, median): (trusts[name] * math.exp(-0.5 * (math.log(median / guess) / 1.4) ** 2)) ** 6
+        for name in SHAPES
+        for median in medians
+    }
+    whole = sum(weights.values())
+    for step in range(1, NEVER, 20):
+        over = sum(weight * SHAPES[name](math.log(AGES[step] / at)) for (name, at), weight in weights.items()) / whole
+        assert Durations(guess).curve().ended[step] == pytest.approx(over, abs=2e-3)
 
 
 @populations
