@@ -339,6 +339,9 @@ async def test_a_timeout_of_the_windows_is_not_taken_for_impatience() -> None:
     """Where something else times out, that is what is raised, however patient the call."""
 
     class Broken(Windows):
+        def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
+            return 1.0
+
         def next_time(self, now: float, *, sparing: bool = False) -> float:
             raise TimeoutError
 
