@@ -230,6 +230,23 @@ async def test_a_person_is_not_kept_waiting_for_when_a_poll_is_due() -> None:
     assert loop.time() == pytest.approx(began + HOUR)
 
 
+async def test_a_turn_that_comes_just_before_its_alarm_needs_none() -> None:
+    """Whoever is served at the moment for which the limiter had set its alarm leaves the next one to the answer."""
+    limiter = limiter_with(1, 1000)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    # What was arranged first for a moment happens first.
+    loop.call_at(began + 1.0, lambda: limiter.serve(began + 1.0))
+    await spent(limiter, 1)
+    first, second = await waiters(limiter, Priority.LAUNCH, Priority.LAUNCH)
+    permit = await first
+    await asyncio.sleep(5.0)
+    assert not second.done()
+    permit.answered()
+    await second
+    assert loop.time() == began + 7.0
+
+
 async def test_a_request_that_is_lost_hands_on_the_turn() -> None:
     """Whoever waits for the first answer of all goes as soon as it is known that there will be none."""
     limiter = RateLimiter(Windows(20, 1000))
