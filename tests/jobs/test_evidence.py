@@ -125,6 +125,27 @@ def test_what_usages_tell_of_an_analysis(given: Charges, verdict: Verdict) -> No
 
 
 @pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        (
+            {"analysis_status": AnalysisStatus.SUCCESS, "last_analyzed_at": NOW - timedelta(days=1)},
+            Finding(
+                verdict=Verdict.UNKNOWN,
+                why="such an analysis was charged (usage use_9), but the keyword shows only an earlier one",
+            ),
+        ),
+        ({"analysis_status": AnalysisStatus.FAILED, "last_analyzed_at": NOW - timedelta(days=1)}, Verdict.LAUNCHED),
+        ({"analysis_status": AnalysisStatus.SUCCESS}, Verdict.LAUNCHED),
+        ({}, Verdict.LAUNCHED),
+    ],
+)
+def test_a_charge_may_be_that_of_a_twin(fields: Any, found: Any) -> None:
+    """A keyword that shows the success of an earlier analysis has no later one, so the charge is another keyword's."""
+    finding = of_keyword(attrs.evolve(KEYWORD, **fields), charges(9, usage(9)))
+    assert (finding if isinstance(found, Finding) else finding.verdict) == found
+
+
+@pytest.mark.parametrize(
     ("given", "explained", "verdict"),
     [
         (charges(9, usage(9)), 0, Verdict.UNKNOWN),

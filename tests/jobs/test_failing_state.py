@@ -11,6 +11,7 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
+from cmsapi.jobs.doubt import STAYS_OPEN
 from cmsapi.sandbox import Fault
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
@@ -107,7 +108,10 @@ async def test_doubt_that_cannot_be_written_down_is_told() -> None:
         failing_state.fails = WRITES
         with pytest.raises(cmsapi.LaunchUnknownError) as caught:
             await launching
-        assert "open" in caught.value.evidence
+        evidence = caught.value.evidence
+        assert evidence["open"] == STAYS_OPEN
+        assert "the prompt shows no analysis since" in evidence["found"]
+        assert "no whole answer" in evidence["said"]
         failing_state.fails = ()
         await asyncio.sleep(30.0)
         (unknown,) = (await client.jobs.resume()).unknown

@@ -132,3 +132,34 @@ async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: 
     assert tried == [0.0, 1.0, *again]
     levels = [record.levelname for record in caplog.records]
     assert levels == ["WARNING", "WARNING", *(["DEBUG"] * (len(again) - 2))]
+
+
+async def test_who_asks_for_an_entry_waits_for_what_is_done_again() -> None:
+    """A write that had failed is made up for first, however long it takes."""
+    writes, written = Writes(), list[str]()
+    fails = [StateError("The disk is full.")]
+
+    async def write() -> None:
+        if fails:
+            raise fails.pop()
+        await slowly(written, "made up for", 5)()
+
+    writes.add("one", write)
+    await asyncio.sleep(1)
+    await writes.of("one")
+    assert written == ["made up for"]
+
+
+async def test_nothing_is_done_again_once_they_are_closed() -> None:
+    """What fails at the last, or after it, is left, and no timer rings for it."""
+    writes, tried = Writes(), list[float]()
+
+    async def write() -> None:
+        tried.append(asyncio.get_running_loop().time())
+        raise StateError("The disk is full.")
+
+    writes.add("one", write)
+    await writes.close()
+    writes.add("one", write)
+    await asyncio.sleep(60)
+    assert tried == [0.0, 0.0]

@@ -44,7 +44,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/launch": (*_LAUNCHES, "jobs/test_spending"),
     "jobs/intent": (*_LAUNCHES, "jobs/test_intent", "jobs/test_batch"),
     "jobs/sending": (*_LAUNCHES, "jobs/test_sending"),
-    "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt", "jobs/test_failing_state"),
+    "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt", "jobs/test_failing_state", "jobs/test_sending"),
     "jobs/journaling": (*_LAUNCHES, "jobs/test_journaling"),
     "jobs/leases": (*_LAUNCHES, "jobs/test_journaling"),
     "jobs/record": _LAUNCHES,
