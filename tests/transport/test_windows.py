@@ -651,3 +651,41 @@ def test_a_second_that_is_larger_than_the_hour_is_remembered() -> None:
     windows = filled(Windows(5, None, first_alone=False), *[0.0] * 5)
     assert not windows.take(Token(), 0.5)
     assert windows.take(Token(), 1.0)
+
+
+def test_what_is_free_and_what_comes_back() -> None:
+    """Who takes sparingly finds what is left but for the reserve; each answer of an hour ago gives one back."""
+    windows = filled(Windows(10, 10, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
+    assert windows.free(30.0) == 5
+    assert windows.first_return(30.0) == windows.reset_in(30.0) == HOUR - 30.0
+    assert [windows.returning(30.0, HOUR - later) for later in (31.0, 30.0, 20.0, 10.0)] == [0, 1, 2, 3]
+    assert (windows.free(HOUR + 5.0), windows.first_return(HOUR + 5.0)) == (6, 5.0)
+    assert [windows.returning(HOUR + 5.0, within) for within in (4.0, 5.0, 15.0)] == [0, 1, 2]
+
+
+def test_what_no_answer_has_ended_comes_back_at_no_known_time() -> None:
+    """A request under way is used, and nothing returns before its answer; nor does anything without a limit."""
+    windows = Windows(10, 10, reserve=2, first_alone=False)
+    assert windows.reset_in(0.0) == 0.0
+    taken(windows, 0.0)
+    assert (windows.free(0.0), windows.first_return(0.0), windows.returning(0.0, 2 * HOUR)) == (7, math.inf, 0)
+    unlimited = filled(Windows(10, None, first_alone=False), 0.0)
+    assert (unlimited.free(1.0), unlimited.first_return(1.0)) == (math.inf, math.inf)
+    assert (unlimited.returning(1.0, 2 * HOUR), unlimited.reset_in(1.0)) == (0, 0.0)
+
+
+def test_what_others_use_comes_back_too() -> None:
+    """The oldest when the headers say, and the rest an hour after they were seen."""
+    windows = Windows(20, 10, first_alone=False)
+    spent(windows, 1, 0.0, Quota(10, 2, 1800))
+    assert windows.foreign == 7
+    assert [windows.returning(1.0, within) for within in (1700.0, 1801.0, HOUR)] == [0, 1, 8]
+
+
+def test_a_larger_reserve_is_kept_from_then_on() -> None:
+    """Of two reserves the larger one counts, as a share of what the hour admits."""
+    windows = Windows(10, 100, reserve=5, first_alone=False)
+    windows.tighten(None, 100, 20)
+    assert (windows.reserve, windows.free(0.0)) == (20, 80)
+    windows.tighten(None, 100, 10)
+    assert windows.reserve == 20
