@@ -79,6 +79,10 @@ def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
 _COUNTS: Mapping[str, Callable[[Sequence[Report]], int]] = {
     "runs, each with a storm, a service and callers of its own": len,
     "runs in which an invariant was violated": lambda reports: sum(bool(report.violated) for report in reports),
+    "permits, waiters, looks, calls, tasks and sockets left behind": lambda reports: sum(
+        len(report.left) for report in reports
+    ),
+    "places where the key was shown": lambda reports: sum(len(report.shown) for report in reports),
     "hours on the clock": lambda reports: round(sum(report.seconds for report in reports) / 3600),
     "calls and waits": lambda reports: sum(sum(report.calls.values()) for report in reports),
     "requests that arrived": lambda reports: sum(report.requests for report in reports),

@@ -43,6 +43,16 @@ def violations(run: Record) -> Iterator[str]:
         yield from _of_decisions(run, name, wish)
 
 
+def disclosures(run: Record) -> Iterator[str]:
+    """Name the calls whose errors show the key."""
+    for call in run.calls:
+        error = call.error
+        if error is not None and run.box.api_key in (
+            f"{error} {error!r} {error.__cause__!r} {error.__context__!r} {getattr(error, '__notes__', '')}"
+        ):
+            yield f"{call.operation} shows the key"
+
+
 def _of_call(call: Call, run: Record) -> Iterator[str]:
     name, error = call.operation, call.error
     if call.ended is None:
@@ -58,11 +68,6 @@ def _of_call(call: Call, run: Record) -> Iterator[str]:
         twin = pickle.loads(pickle.dumps(error))  # noqa: S301  our own
         if (type(twin), str(twin)) != (type(error), str(error)):
             yield f"{name}: {error!r} does not survive pickle"
-        if (
-            run.box.api_key
-            in f"{error} {error!r} {error.__cause__!r} {error.__context__!r} {getattr(error, '__notes__', '')}"
-        ):
-            yield f"{name} shows the key"
 
 
 def _of_changes(run: Record, name: str) -> Iterator[str]:

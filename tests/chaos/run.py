@@ -26,7 +26,7 @@ from cmsapi.branches import pacer_for
 from cmsapi.sandbox import FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.chaos.acts import ACTS, Act
 from tests.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
-from tests.chaos.invariants import violations
+from tests.chaos.invariants import disclosures, violations
 from tests.chaos.record import Record
 
 Carrier = Callable[[Any], Any]
@@ -44,7 +44,9 @@ class Report:
 
     Args:
         seed: Its seed.
-        violated: What did not hold; empty as a rule.
+        broken: Promises that were not kept; empty as a rule, like the next two.
+        left: What was left behind: permits, waiters, looks, calls, tasks, sockets.
+        shown: Where the key was shown.
         struck: Faults by kind.
         calls: Calls by operation.
         ends: Calls by how they ended.
@@ -54,13 +56,20 @@ class Report:
     """
 
     seed: object
-    violated: tuple[str, ...]
+    broken: tuple[str, ...]
+    left: tuple[str, ...]
+    shown: tuple[str, ...]
     struck: Mapping[str, int]
     calls: Mapping[str, int]
     ends: Mapping[str, int]
     requests: int
     refused: int
     seconds: float
+
+    @property
+    def violated(self) -> tuple[str, ...]:
+        """All that did not hold."""
+        return (*self.broken, *self.left, *self.shown)
 
 
 def chaos(seed: object, *, carrier: Carrier = lambda transport: transport) -> Report:
@@ -91,7 +100,7 @@ async def _alone(main: Run) -> Report:
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(f"unheard: {context}"))
     report = await main
     left = [f"left behind: {task!r}" for task in asyncio.all_tasks() - {asyncio.current_task()}]
-    return attrs.evolve(report, violated=(*report.violated, *left, *unheard))
+    return attrs.evolve(report, broken=(*report.broken, *unheard), left=(*report.left, *left))
 
 
 async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Report:
@@ -161,7 +170,9 @@ async def _perform(seed: object, record: Record, *, beginning: float, lasts: flo
             held = await _held(client, rest)
     return Report(
         seed=seed,
-        violated=(*violations(record), *held),
+        broken=tuple(violations(record)),
+        left=tuple(held),
+        shown=tuple(disclosures(record)),
         struck=record.weather.faults_struck,
         calls=Counter(call.operation for call in record.calls),
         ends=Counter(type(call.error).__name__ if call.error else "result" for call in record.calls),
@@ -220,6 +231,9 @@ def _heard(run: Callable[[Run], Report], main: Run) -> Report:
     finally:
         logger.removeHandler(log)
         logger.propagate = propagate
-    complaints = [f"warning: {each.message}" for each in warned]
+    left, broken = list(report.left), list(report.broken)
+    for each in warned:
+        # What nobody has closed complains with one of these.
+        (left if issubclass(each.category, ResourceWarning) else broken).append(f"warning: {each.message}")
     shown = ["the log shows a key" for line in log.lines if "sk_" in line.replace("sk_***", "")]
-    return attrs.evolve(report, violated=(*report.violated, *complaints, *shown))
+    return attrs.evolve(report, broken=tuple(broken), left=tuple(left), shown=(*report.shown, *shown))
