@@ -256,10 +256,12 @@ async def test_settings_are_compared_by_a_digest(fleet: Fleet) -> None:
 
 async def test_what_is_begun_is_held(fleet: Fleet) -> None:
     """The client that begins an entry finds its own record again; others see what stands there, and do not hold it."""
-    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
     mine = await one.begin("k", ENTRY)
     assert (mine.entry, mine.held) == (ENTRY, True)
     assert await one.begin("k", attrs.evolve(ENTRY, asked_at=1.0)) is mine
+    assert await one.claim("k") is None
+    assert disk.asked["claim"] == 0
     theirs = await other.begin("k", attrs.evolve(ENTRY, asked_at=2.0))
     assert (theirs.entry, theirs.held) == (ENTRY, False)
     await one.release(mine)
