@@ -41,7 +41,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/durations": ("jobs/test_durations",),
     "jobs/evidence": _LAUNCHES,
     "jobs/reconcile": (*_LAUNCHES, "jobs/test_reconcile", "jobs/test_reconciling"),
-    "jobs/launch": (*_LAUNCHES, "jobs/test_spending", "jobs/test_batch", "jobs/test_sending"),
+    "jobs/launch": (*_LAUNCHES, "jobs/test_spending", "jobs/test_fanout"),
     "jobs/intent": (*_LAUNCHES, "jobs/test_intent", "jobs/test_batch", "jobs/test_doubt"),
     "jobs/sending": (*_LAUNCHES, "jobs/test_sending"),
     "jobs/doubt": (*_LAUNCHES, "jobs/test_doubt", "jobs/test_failing_state", "jobs/test_sending"),
