@@ -95,6 +95,7 @@ def outcomes() -> dict[str, list[Outcome]]:
     return {strategy: [run(work, strategy, 1)] for strategy in ("oracle", "optimum", "naive", "cold")}
 
 
+@pytest.mark.slow
 def test_the_landmarks_stand_in_order(outcomes: dict[str, list[Outcome]]) -> None:
     """Nobody is faster than the oracle, nor the naive strategy faster than the optimum; nobody is refused."""
     oracle, optimum, naive = (outcomes[name][0] for name in ("oracle", "optimum", "naive"))
@@ -105,6 +106,7 @@ def test_the_landmarks_stand_in_order(outcomes: dict[str, list[Outcome]]) -> Non
     assert [outcome.refused for (outcome,) in outcomes.values()] == [0] * len(outcomes)
 
 
+@pytest.mark.slow
 def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None:
     """Every strategy has its row, every bar its figure, and the plain values are JSON."""
     trials = {"awaiters": {"cold": [in_virtual_time(awaiters(0, warm=False))]}}

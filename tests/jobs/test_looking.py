@@ -135,6 +135,7 @@ async def test_a_job_waited_for_again_does_not_queue_behind_new_ones() -> None:
         await asyncio.gather(*waiting)
 
 
+@pytest.mark.slow
 async def test_days_without_an_answer_do_not_lose_a_job() -> None:
     """However often in a row looks fail, they go on, and the end is seen."""
     sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=1040)])
