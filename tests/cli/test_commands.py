@@ -30,6 +30,7 @@ async def test_the_demo_does_the_main_job(capsys: pytest.CaptureFixture[str]) ->
     assert "10000 → 9960" in table
 
 
+@pytest.mark.slow
 def test_the_sandbox_is_served_until_interrupted() -> None:
     """The command prints what to export, has the keywords that it was asked for, and ends with 0 on Ctrl-C."""
     wanted = ["--port", "0", "--keywords", "100", "--seconds", "1"]

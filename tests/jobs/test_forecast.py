@@ -37,6 +37,7 @@ async def test_a_plan_sends_nothing() -> None:
     assert forecast.requests >= 300
 
 
+@pytest.mark.slow
 async def test_a_plan_comes_true() -> None:
     """After one batch, the plan for another foretells its requests within a third, and its time within a half."""
     sandbox = Sandbox(keywords=400, durations=Lognormal(60.0, 0.6))

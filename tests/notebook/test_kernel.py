@@ -38,6 +38,7 @@ def shown(cell: Any) -> dict[str, Any]:
     return {kind: text for output in cell.outputs for kind, text in output.get("data", {}).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.enable_socket
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_cells_await_without_a_context(tmp_path: Path) -> None:
