@@ -231,9 +231,13 @@ def _heard(run: Callable[[Run], Report], main: Run) -> Report:
     finally:
         logger.removeHandler(log)
         logger.propagate = propagate
-    left, broken = list(report.left), list(report.broken)
-    for each in warned:
-        # What nobody has closed complains with one of these.
-        (left if issubclass(each.category, ResourceWarning) else broken).append(f"warning: {each.message}")
+    # What nobody has closed complains with a `ResourceWarning`.
+    unclosed = [f"warning: {each.message}" for each in warned if issubclass(each.category, ResourceWarning)]
+    complaints = [f"warning: {each.message}" for each in warned if not issubclass(each.category, ResourceWarning)]
     shown = ["the log shows a key" for line in log.lines if "sk_" in line.replace("sk_***", "")]
-    return attrs.evolve(report, broken=tuple(broken), left=tuple(left), shown=(*report.shown, *shown))
+    return attrs.evolve(
+        report,
+        broken=(*report.broken, *complaints),
+        left=(*report.left, *unclosed),
+        shown=(*report.shown, *shown),
+    )

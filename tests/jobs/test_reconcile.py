@@ -49,6 +49,13 @@ def settled(kind: str, target: str, sandbox: Sandbox, **facts: Any) -> Entry:
     return sent(kind, target, sandbox, **{"settle": 0.0, **facts})
 
 
+def analysable(kind: str, sandbox: Sandbox) -> tuple[str, str]:
+    """Return what an analysis of a kind works on, and the segment of its path."""
+    if kind == "keyword_analysis":
+        return sandbox.keyword_ids[0], "keywords"
+    return sandbox.prompt_ids[0], "prompts"
+
+
 async def search(client: cmsapi.Client, sandbox: Sandbox, keyword: str = "tents") -> None:
     """Launch a search that no journal knows."""
     path = f"/v1/workspaces/{sandbox.workspace_id}/content-idea-searches"
@@ -161,10 +168,7 @@ async def test_what_is_gone_tells_nothing() -> None:
 async def test_an_analysis_that_runs_is_taken_up(kind: str) -> None:
     """One look at the document is enough."""
     sandbox = box(300.0)
-    target, path = {
-        "keyword_analysis": (sandbox.keyword_ids[0], "keywords"),
-        "prompt_analysis": (sandbox.prompt_ids[0], "prompts"),
-    }[kind]
+    target, path = analysable(kind, sandbox)
     async with client_of(sandbox) as client:
         await client.me()
         await client.request("POST", f"/v1/{path}/{target}/analyze")
@@ -176,10 +180,7 @@ async def test_an_analysis_that_runs_is_taken_up(kind: str) -> None:
 async def test_an_analysis_of_tomorrow_proves_nothing(kind: str) -> None:
     """When the service's clock was set back since, its dates are no evidence, and nothing more is read."""
     sandbox = box(5.0)
-    target, path = {
-        "keyword_analysis": (sandbox.keyword_ids[0], "keywords"),
-        "prompt_analysis": (sandbox.prompt_ids[0], "prompts"),
-    }[kind]
+    target, path = analysable(kind, sandbox)
     async with client_of(sandbox) as client:
         await client.me()
         entry = settled(kind, target, sandbox)
