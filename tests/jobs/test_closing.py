@@ -68,17 +68,6 @@ async def test_cancelling_a_refresh_is_a_cancellation() -> None:
         assert job.status.polls == 1
 
 
-async def test_a_launch_under_way_is_told_as_unknown() -> None:
-    """A launch that was sent when the client is closed may have happened, and that is what its caller hears."""
-    sandbox = box(60.0, latency=(5.0, 5.0))
-    async with client_of(sandbox) as client:
-        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
-        await asyncio.sleep(7)
-    with pytest.raises(cmsapi.LaunchUnknownError) as caught:
-        await launching
-    assert caught.value.target == sandbox.keyword_ids[0]
-
-
 async def test_a_launch_that_waits_for_quota_is_told_as_not_sent() -> None:
     """A launch that had not left when the client is closed was not sent."""
     sandbox = box(60.0)

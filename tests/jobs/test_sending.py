@@ -293,13 +293,14 @@ def test_a_program_that_ends_says_which_launch_it_leaves(caplog: pytest.LogCaptu
 
 
 async def test_a_launch_that_its_client_leaves_is_told() -> None:
-    """Who waits when the client is closed hears how far it came, and that the journal still has it."""
+    """Sent when the client is closed, it may have happened: its caller hears so, and that the journal still has it."""
     sandbox = box(60.0, latency=(5.0, 5.0))
     async with client_of(sandbox) as client:
         launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
         await asyncio.sleep(7)
     with pytest.raises(cmsapi.LaunchUnknownError) as caught:
         await launching
+    assert caught.value.target == sandbox.keyword_ids[0]
     assert caught.value.evidence["open"] == STAYS_OPEN
     assert "closed during analyze_keyword" in caught.value.evidence["said"]
 
