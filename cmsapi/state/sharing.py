@@ -77,7 +77,9 @@ class SharedWindows:
         self._grant: Grant | None = None
         # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
         self._turned_at = self._lives_until = self._not_before = -math.inf
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        # When the timer rings. A handle of uvloop for a time that is past has no `when`.
+        self._rings_at = math.inf
         self._turning: asyncio.Task[None] | None = None
         self._closed = False
         self.outage: StateError | None = None
@@ -161,9 +163,10 @@ class SharedWindows:
                 self._timer.cancel()
                 self._timer = None
             self._turning = asyncio.get_running_loop().create_task(self._turn())
-        elif due < math.inf and (self._timer is None or self._timer.when() > due):
+        elif due < math.inf and (self._timer is None or self._rings_at > due):
             if self._timer is not None:
                 self._timer.cancel()
+            self._rings_at = due
             self._timer = asyncio.get_running_loop().call_at(due, self._wake)
 
     def _wake(self) -> None:

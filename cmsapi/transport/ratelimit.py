@@ -126,7 +126,9 @@ class RateLimiter:
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._paused_until = -math.inf
         self._told_until = -math.inf
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        # When the timer rings. A handle of uvloop for a time that is past has no `when`.
+        self._rings_at = math.inf
 
     async def acquire(
         self,
@@ -286,12 +288,12 @@ class RateLimiter:
 
     def _wake_at(self, when: float) -> None:
         if self._timer is not None:
-            if self._timer.when() == when:
+            if self._rings_at == when:
                 return
             self._timer.cancel()
             self._timer = None
         if when != math.inf:
-            self._timer = self._loop.call_at(when, self._wake)
+            self._rings_at, self._timer = when, self._loop.call_at(when, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
