@@ -96,6 +96,8 @@ class Pacer:
         self._crowded_until = -math.inf
         self._changed = True
         self._timer: asyncio.TimerHandle | None = None
+        # Kept beside the timer: a handle of another loop than asyncio's may not tell when it is due.
+        self._rings_at = math.inf
         self._unwound = False
 
     # Jobs
@@ -445,9 +447,10 @@ class Pacer:
         self._unwound = False
         when = self._next_moment()
         if self._timer is not None:
-            if self._timer.when() == when:
+            if self._rings_at == when:
                 return
             self._timer.cancel()
+        self._rings_at = when
         self._timer = None if when == math.inf else asyncio.get_running_loop().call_at(when, self._ring)
 
     def _next_moment(self) -> float:
@@ -466,7 +469,7 @@ class Pacer:
     def _ring(self) -> None:
         # A loop rings a little early, by the resolution of its clock. What is due then is done then, because the timer
         # would be set for the same moment, and ring again at once.
-        now = _now() if self._timer is None else max(_now(), self._timer.when())
+        now = _now() if self._timer is None else max(_now(), self._rings_at)
         self._timer = None
         if now >= self._planned_at + (_FRESH if self._changed else _STALE):
             self._replan(now)

@@ -37,8 +37,8 @@ class Writes:
         before = self._last.get(key)
 
         async def work() -> None:
-            if before is not None:
-                await asyncio.gather(before, return_exceptions=True)
+            if before is not None and not before.done():
+                await asyncio.wait([before])
             try:
                 await write()
             except LeaseLostError as error:
@@ -69,14 +69,16 @@ class Writes:
     async def of(self, key: str) -> None:
         """Wait until what was asked for of an entry is written, or has failed once more."""
         self._again(key)
-        while (task := self._last.get(key)) is not None:
-            await asyncio.gather(task, return_exceptions=True)
+        while (task := self._last.get(key)) is not None and not task.done():
+            await asyncio.wait([task])
 
     async def all(self) -> None:
         """Wait until everything is written, or has failed once more."""
         self._again(*self._failed)
-        while self._last:
-            await asyncio.gather(*self._last.values(), return_exceptions=True)
+        # Only what is not done is waited for: an await of finished tasks does not give the loop a turn, so that a loop
+        # that asks for anything else may never end.
+        while pending := [task for task in self._last.values() if not task.done()]:
+            await asyncio.wait(pending)
 
     async def close(self) -> None:
         """Write everything for the last time."""

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from tests.support.watchdog import turning
+
 
 @pytest.fixture(autouse=True)
 async def nothing_left_behind() -> AsyncIterator[None]:
-    """Fail a test that leaves a task behind once its clients are closed, or an error that nobody has heard."""
+    """Fail a test whose loop stands still, or that leaves a task or an unheard error once its clients are closed."""
     loop = asyncio.get_running_loop()
     unheard: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: unheard.append(context))
-    yield
+    with turning(loop):
+        yield
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left
     assert not unheard

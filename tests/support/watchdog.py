@@ -1,0 +1,58 @@
+"""Fail a test whose event loop stands still: no time-out of the loop itself can end such a test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+# Seconds of the loop's thread without a turn. Its processor time counts, so that a busy machine fails no test.
+STANDSTILL = 1.0
+_GLANCE = 0.1
+
+
+class StandstillError(AssertionError):
+    """Say that the event loop did not turn for a second of its thread's processor time."""
+
+
+@contextlib.contextmanager
+def turning(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Raise `StandstillError` in the main thread when the loop does not turn for `STANDSTILL` seconds.
+
+    Args:
+        loop: The loop that has to turn; it runs in the main thread.
+    """
+    main = time.pthread_getcpuclockid(threading.main_thread().ident or 0)
+    over = threading.Event()
+    turned = threading.Event()
+
+    def watch() -> None:
+        asked_at = -1.0
+        while not over.wait(_GLANCE):
+            used = time.clock_gettime(main)
+            if asked_at < 0 or turned.is_set():
+                turned.clear()
+                asked_at = used
+                with contextlib.suppress(RuntimeError):
+                    # The loop may have closed meanwhile.
+                    loop.call_soon_threadsafe(turned.set)
+            elif used - asked_at > STANDSTILL:
+                signal.raise_signal(signal.SIGUSR1)
+                return
+
+    def stands(number: int, frame: FrameType | None) -> None:
+        raise StandstillError(f"the event loop has not turned for {STANDSTILL:g} s of processor time")
+
+    before = signal.signal(signal.SIGUSR1, stands)
+    thread = threading.Thread(target=watch, name="watchdog", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
