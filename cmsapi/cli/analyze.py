@@ -42,7 +42,7 @@ async def analyze(
         keyword_ids: Keywords; - reads identifiers from standard input, @FILE from a file.
     """
     async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
-        tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
+        await tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
         if dry_run:
             return Exit.DONE
         harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named)

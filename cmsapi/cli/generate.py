@@ -114,7 +114,7 @@ async def generate(
                 )
             return await client.contents.generate(content_id, wanted)
 
-        tell_plan(client, "generation", content_ids, max_credits, named)
+        await tell_plan(client, "generation", content_ids, max_credits, named)
         if dry_run:
             return Exit.DONE
         harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named)

@@ -50,7 +50,7 @@ async def ideas(
         return f"{workspace_id} {keyword}"
 
     async with connect_with_journal(state) as client, named_run(client, batch, retry, key) as named:
-        tell_plan(client, "idea_search", keywords, max_credits, named)
+        await tell_plan(client, "idea_search", keywords, max_credits, named)
         if dry_run:
             return Exit.DONE
 

@@ -9,7 +9,7 @@ from cmsapi.cli.batching import NamedRun
 from cmsapi.cli.output import counted, say
 
 
-def tell_plan(
+async def tell_plan(
     client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, named: NamedRun | None
 ) -> None:
     """Say on standard error what a fan-out will take.
@@ -29,7 +29,7 @@ def tell_plan(
     if not count:
         say("plan: nothing to launch, no credit")
         return
-    forecast = client.jobs.plan(kind, count)
+    forecast = await client.jobs.plan(kind, count)
     seen = forecast.learned_from
     basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
     room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"
@@ -38,6 +38,8 @@ def tell_plan(
         f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}, "
         f"about {counted(forecast.requests, 'request')} and {_span(forecast.seconds)} ({basis}; {room})"
     )
+    if not forecast.affordable:
+        say(f"plan: the balance is {counted(forecast.balance or 0, 'credit')}, so that not all of them can be launched")
 
 
 def _span(seconds: float) -> str:

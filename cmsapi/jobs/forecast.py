@@ -23,6 +23,7 @@ class Forecast:
         kind: Kind of job.
         count: How many.
         credits: Credits that the launches cost, one each; 0 for knowledge documents.
+        balance: Credits of that kind that are left, or None where launches cost none.
         requests: Requests that launches, looks and results take.
         polls_per_job: Looks at each of them, on average.
         lateness: Seconds between an end and the look that sees it, on average.
@@ -34,6 +35,7 @@ class Forecast:
     kind: JobKind
     count: int
     credits: int
+    balance: int | None
     requests: int
     polls_per_job: float
     lateness: float
@@ -41,12 +43,24 @@ class Forecast:
     fits: bool
     learned_from: int
 
+    @property
+    def affordable(self) -> bool:
+        """Whether the balance pays for all launches."""
+        return self.balance is None or self.credits <= self.balance
+
     def _repr_html_(self) -> str:
         return markup.record(self)
 
 
 def forecast(
-    kind: JobKind, load: Load, pace: Pace, supply: Supply, *, per_second: float, learned_from: int
+    kind: JobKind,
+    load: Load,
+    pace: Pace,
+    supply: Supply,
+    *,
+    balance: int | None,
+    per_second: float,
+    learned_from: int,
 ) -> Forecast:
     """Work out what the queued jobs of a load take.
 
@@ -55,6 +69,7 @@ def forecast(
         load: How long they take, and how many are queued.
         pace: How they will be looked at.
         supply: Requests that the jobs that run leave.
+        balance: Credits that are left for them, or None when they cost none.
         per_second: Requests that one second admits.
         learned_from: Jobs that were seen to end before.
     """
@@ -69,7 +84,8 @@ def forecast(
     return Forecast(
         kind=kind,
         count=count,
-        credits=0 if kind is JobKind.KNOWLEDGE_DOCUMENT else count,
+        credits=0 if balance is None else count,
+        balance=balance,
         requests=requests,
         polls_per_job=pace.life - 1.0 - load.result,
         lateness=pace.lateness,

@@ -196,10 +196,11 @@ class Jobs:
         STRATEGIES[known].check(id)
         return Job(self._desk, known, id, Trail(began=self._desk.time(), watched=True))
 
-    def plan(self, kind: str, count: int) -> Forecast:
-        """Say what a fan-out would take: credits, requests and time. It launches and sends nothing.
+    async def plan(self, kind: str, count: int) -> Forecast:
+        """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
 
-        It rests on how long such jobs took, as far as this process has seen it, and on what is left of the hour.
+        That request reads the balances and shows what is left of the hour. The times rest on how long such jobs took,
+        as far as this process or others that share its state have seen it.
 
         Args:
             kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
@@ -207,10 +208,17 @@ class Jobs:
             count: How many jobs.
 
         Raises:
-            ArgumentError: There is no such kind, or `count` is negative.
+            ArgumentError: There is no such kind, or `count` is negative; nothing was sent.
+            StateError: The state cannot be reached, so that what it has learned is not known; nothing was sent.
         """
         self._desk.ensure_open()
-        return self._desk.pacer.workload.forecast(_kind(kind), self._desk.policy, within("count", count, 0))
+        known, desk = _kind(kind), self._desk
+        within("count", count, 0)
+        if desk.pacer.remembering is not None:
+            await desk.pacer.remembering.known()
+        balances, name = await desk.read_credits(), STRATEGIES[known].balance
+        balance = None if name is None else int(getattr(balances, name))
+        return desk.pacer.workload.forecast(known, desk.policy, count, balance)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.

@@ -17,7 +17,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
@@ -26,7 +26,7 @@ from cmsapi.instrumentation import Throttled
 from cmsapi.jobs.admission import Admission
 from cmsapi.jobs.durations import Durations, step_after, step_before
 from cmsapi.jobs.figures import Tally
-from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.kinds import STRATEGIES, JobKind
 from cmsapi.jobs.pacing import GROUPS, Pace, plan
 from cmsapi.jobs.pages import Page, Pages
 from cmsapi.jobs.remembering import Remembering
@@ -34,14 +34,6 @@ from cmsapi.jobs.timetable import Listing, LoadKey, Subject, Timetable, Watch
 from cmsapi.jobs.workload import Habits, Workload
 from cmsapi.transport.ratelimit import Priority, RateLimiter
 
-# Medians in seconds that are expected before anything was seen.
-_GUESSES: Mapping[JobKind, float] = {
-    JobKind.KEYWORD_ANALYSIS: 60.0,
-    JobKind.PROMPT_ANALYSIS: 60.0,
-    JobKind.IDEA_SEARCH: 60.0,
-    JobKind.GENERATION: 120.0,
-    JobKind.KNOWLEDGE_DOCUMENT: 30.0,
-}
 # A plan is good for a second. Without news it is made again when requests may have come back.
 _FRESH, _STALE = 1.0, 15.0
 # Where looks wait for permits, whether there is room for more is asked as often as this.
@@ -69,8 +61,10 @@ class Pacer:
         self._find_limiter = find_limiter
         self._rng = rng
         self.habits: Habits = Habits()
-        self.tallies: dict[JobKind, Tally] = {kind: Tally() for kind in JobKind}
-        self.durations: dict[JobKind, Durations] = {kind: Durations(_GUESSES[kind]) for kind in JobKind}
+        self.tallies: dict[JobKind, Tally] = {kind: Tally() for kind in STRATEGIES}
+        self.durations: dict[JobKind, Durations] = {
+            kind: Durations(strategy.median) for kind, strategy in STRATEGIES.items()
+        }
         #: Keeps what is learned where others find it; None where there are no others.
         self.remembering: Remembering | None = None
         self.pages: Pages = Pages()

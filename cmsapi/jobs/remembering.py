@@ -39,7 +39,8 @@ class Remembering:
         self._scope = scope
         self._durations = durations
         self._task: asyncio.Task[None] | None = None
-        self._recalled = False
+        self._asked = self._known = False
+        self._reading = asyncio.Lock()
 
     def note(self) -> None:
         """Write in the background, once there is enough that is worth it."""
@@ -49,9 +50,23 @@ class Remembering:
 
     def recall(self) -> None:
         """Read in the background what is known, once."""
-        if not self._recalled and self._task is None:
-            self._recalled = True
-            self._begin(self._read())
+        if not self._asked and self._task is None:
+            self._asked = True
+            self._begin(self._recall())
+
+    async def known(self) -> None:
+        """Wait until what is known was read.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        async with self._reading:
+            if not self._known:
+                state = self._find_state()
+                found = {kind: _read(await state.recall(self._scope, _name(kind))) for kind in self._durations}
+                self._known = True
+                for kind, seen in found.items():
+                    self._durations[kind].learn(seen)
 
     async def aclose(self) -> None:
         """Wait for what is under way, and write what is left."""
@@ -82,14 +97,11 @@ class Remembering:
                 return
             stands = found
 
-    async def _read(self) -> None:
-        for kind, durations in self._durations.items():
-            try:
-                known = _read(await self._find_state().recall(self._scope, _name(kind)))
-            except StateError as error:
-                logger.debug("durations could not be read: %s", error)
-                return
-            durations.learn(known)
+    async def _recall(self) -> None:
+        try:
+            await self.known()
+        except StateError as error:
+            logger.debug("durations could not be read: %s", error)
 
     def _begin(self, work: Any) -> None:
         self._task = asyncio.get_running_loop().create_task(work)

@@ -103,7 +103,7 @@ class Workload:
             )
         return loads
 
-    def forecast(self, kind: JobKind, policy: PollPolicy, count: int) -> Forecast:
+    def forecast(self, kind: JobKind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
         """Say what more jobs of a kind would take."""
         loads, supply, key = self.loads(), self.supply(), (kind, policy)
         before = plan(list(loads.values()), supply).spare if loads else supply.free
@@ -114,6 +114,7 @@ class Workload:
             load,
             made.paces[0],
             attrs.evolve(supply, free=before),
+            balance=balance,
             per_second=self.find_limiter().windows.per_second,
             learned_from=int(self.durations[kind].ends),
         )

@@ -37,10 +37,17 @@ async def test_keywords_are_analysed_from_standard_input(
 
 
 async def test_a_dry_run_launches_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--dry-run` says what it would take and sends nothing."""
+    """`--dry-run` says what it would take and launches nothing."""
     assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
     assert "20 credits" in capsys.readouterr().err
-    assert len(box.ledger) == 0
+    assert not box.ledger.launches()
+
+
+async def test_a_plan_tells_of_an_empty_balance(capsys: pytest.CaptureFixture[str], box: Sandbox) -> None:
+    """With too few credits, the plan says so before anything is launched."""
+    box.set_credits(analysis=3)
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
+    assert "the balance is 3 credits" in capsys.readouterr().err
 
 
 async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +113,8 @@ async def test_ctrl_c_while_launching_offers_nothing_twice(
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
         running = asyncio.create_task(execute(read(["ideas", box.workspace_id, "trail running"])))
-        await asyncio.sleep(1)
+        # The plan takes the first request.
+        await asyncio.sleep(5)
         running.cancel()
         assert await running == Exit.INTERRUPTED
         assert len(box.ledger.launches()) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Lognormal, Sandbox
+from cmsapi.sandbox import Credits, Lognormal, Sandbox
 
 from .support import box, client_of
 
@@ -24,12 +24,12 @@ async def analysed(client: cmsapi.Client, items: Any) -> float:
     return loop.time() - began
 
 
-async def test_a_plan_sends_nothing() -> None:
-    """A plan is worked out from what is known; with nothing known it says so."""
+async def test_a_plan_launches_nothing() -> None:
+    """A plan takes one request, for the balances, and says when nothing is known of such jobs."""
     sandbox = box()
     async with client_of(sandbox) as client:
-        forecast = client.jobs.plan("idea_search", 100)
-    assert len(sandbox.ledger) == 0
+        forecast = await client.jobs.plan("idea_search", 100)
+    assert [entry.operation for entry in sandbox.ledger] == ["get_me"]
     assert (forecast.kind, forecast.count, forecast.credits) == (cmsapi.JobKind.IDEA_SEARCH, 100, 100)
     assert forecast.learned_from == 0
     assert forecast.fits
@@ -43,7 +43,7 @@ async def test_a_plan_comes_true() -> None:
     sandbox = Sandbox(keywords=400, durations=Lognormal(60.0, 0.6))
     async with client_of(sandbox) as client:
         await analysed(client, sandbox.keyword_ids[:100])
-        forecast = client.jobs.plan("keyword_analysis", 200)
+        forecast = await client.jobs.plan("keyword_analysis", 200)
         before = len(sandbox.ledger)
         took = await analysed(client, sandbox.keyword_ids[100:300])
         assert forecast.learned_from == 100
@@ -55,7 +55,7 @@ async def test_what_does_not_fit_waits_for_the_hour() -> None:
     """More than an hour has room for is foretold to take longer than that hour."""
     sandbox = box()
     async with client_of(sandbox) as client:
-        small, large, huge = (client.jobs.plan("keyword_analysis", count) for count in (300, 700, 3000))
+        small, large, huge = [await client.jobs.plan("keyword_analysis", count) for count in (300, 700, 3000)]
     assert (small.fits, large.fits, huge.fits) == (True, False, False)
     assert small.seconds < 3600.0 < large.seconds < 7200.0 < 3 * 3600.0 < huge.seconds
 
@@ -63,8 +63,27 @@ async def test_what_does_not_fit_waits_for_the_hour() -> None:
 async def test_nothing_to_do_takes_nothing() -> None:
     """A plan for no jobs is empty."""
     async with client_of(box()) as client:
-        forecast = client.jobs.plan("generation", 0)
+        forecast = await client.jobs.plan("generation", 0)
     assert (forecast.credits, forecast.requests, forecast.seconds, forecast.fits) == (0, 0, 0.0, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "balance"),
+    [
+        ("keyword_analysis", 7),
+        ("prompt_analysis", 7),
+        ("idea_search", 8),
+        ("generation", 9),
+        ("knowledge_document", None),
+    ],
+)
+async def test_a_plan_says_what_the_balance_pays_for(kind: str, balance: int | None) -> None:
+    """A plan reads the balance that launches of its kind are paid from, and tells whether it is enough."""
+    async with client_of(box(credits=Credits(analysis=7, content_ideas_searches=8, ai_writing=9))) as client:
+        enough, more = await client.jobs.plan(kind, 7), await client.jobs.plan(kind, 10)
+    assert enough.balance == more.balance == balance
+    assert enough.affordable
+    assert more.affordable is (balance is None)
 
 
 async def test_statistics_count_what_the_service_saw() -> None:
@@ -92,5 +111,5 @@ async def test_wrong_questions_are_refused(kind: str, count: int, parameter: str
     """A kind that does not exist and a negative number are named."""
     async with client_of(box()) as client:
         with pytest.raises(cmsapi.ArgumentError) as caught:
-            client.jobs.plan(kind, count)
+            await client.jobs.plan(kind, count)
     assert caught.value.parameter == parameter

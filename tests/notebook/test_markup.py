@@ -75,7 +75,7 @@ async def test_everything_that_a_cell_may_end_with(sandbox: Sandbox, client: cms
         (job.status, "running"),
         (await search, NASTY),
         (await (await client.contents.generate(content_id)), "review"),
-        (client.jobs.plan("keyword_analysis", 300), "300"),
+        (await client.jobs.plan("keyword_analysis", 300), "300"),
         (client.jobs.statistics(), "2"),
         (client.jobs.show(), sandbox.keyword_ids[0]),
         (client.statistics, "requests"),

@@ -104,13 +104,45 @@ async def test_a_client_finds_what_another_one_learned(tmp_path: Path) -> None:
             # A document that shows its end hastens the look at a job.
             await client.content_ideas.get(job.target)
         await waiting
-        assert client.jobs.plan("idea_search", 1).learned_from == 3
+        assert (await client.jobs.plan("idea_search", 1)).learned_from == 3
 
     async def later() -> int:
         async with client_of(sandbox) as client:
-            client.jobs.plan("idea_search", 1)
-            await asyncio.sleep(0.3)
-            return client.jobs.plan("idea_search", 1).learned_from
+            return (await client.jobs.plan("idea_search", 1)).learned_from
 
     # On a loop of its own, where nothing is known but what the state tells.
     assert await asyncio.to_thread(asyncio.run, later()) == 3
+
+
+async def test_a_plan_knows_the_hour_before_the_first_request(tmp_path: Path) -> None:
+    """What other processes have used of the hour counts in the first thing that a client does."""
+    sandbox = Sandbox()
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    limits = cmsapi.RateLimits(per_second=None, per_hour=60)
+
+    def client_of() -> cmsapi.Client:
+        return cmsapi.Client(
+            sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, limits=limits, state=url
+        )
+
+    async with client_of() as client:
+        for _ in range(50):
+            await client.me()
+
+    async def later() -> bool:
+        async with client_of() as client:
+            return (await client.jobs.plan("keyword_analysis", 5)).fits
+
+    assert not await asyncio.to_thread(asyncio.run, later())
+
+
+async def test_a_plan_does_not_guess_what_a_lost_state_knows(tmp_path: Path) -> None:
+    """When the state cannot be read, a plan says so and sends nothing."""
+    sandbox = Sandbox()
+    url = f"sqlite:///{tmp_path / 'not' / 'there' / 'state.db'}"
+    async with cmsapi.Client(
+        sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state=url
+    ) as client:
+        with pytest.raises(cmsapi.StateError):
+            await client.jobs.plan("keyword_analysis", 5)
+    assert not len(sandbox.ledger)
