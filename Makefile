@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
+LOWEST_READY := .venv-lowest/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit coverage test-browser crash format docs bench figures chaos soak mutants clean
+.PHONY: help demo sandbox test check unit coverage lowest test-browser crash format docs bench figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -33,6 +34,10 @@ check: $(READY) ## Lint, types, layers, dependencies
 
 unit: $(READY) ## Run the tests, but for those that start programs or take long
 	$(BIN)/pytest -n 3 -m "not slow"
+
+# Warnings of old versions about newer ones are not ours to mend.
+lowest: $(LOWEST_READY) ## Run the quick tests with the oldest dependencies that pyproject.toml admits
+	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning
 
 # Measuring makes the tests nearly twice as slow.
 coverage: $(READY) ## Run all tests and measure which branches of the SDK they take
@@ -77,7 +82,7 @@ mutants: $(READY) ## Find out whether the tests notice small changes of the code
 	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
 
 clean: ## Remove what these commands made
-	rm -rf $(VENV) .venv-bench .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
+	rm -rf $(VENV) .venv-bench .venv-lowest .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/bin/python:
@@ -97,6 +102,16 @@ $(DOCS_READY): $(READY)
 # The libraries compared with need an environment of their own.
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/bin/python
 	@$(call install,.' --requirement 'benchmarks/requirements.txt)
+	@touch $@
+
+# Only uv installs the oldest versions; where it is missing, pip brings it.
+$(LOWEST_READY): pyproject.toml
+	@echo 'Setting up .venv-lowest, once.'
+	@$(MAKE) --no-print-directory VENV=.venv-lowest .venv-lowest/bin/python
+	@command -v uv >/dev/null 2>&1 \
+	|| .venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv 2>/dev/null \
+	|| $(PYTHON) -m pip --python .venv-lowest/bin/python install --quiet --disable-pip-version-check uv
+	@PATH=$(CURDIR)/.venv-lowest/bin:$$PATH uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[dev]'
 	@touch $@
 
 define install

@@ -1,7 +1,8 @@
-"""aioresponses, repaired for aiohttp 3.14, whose responses want a `stream_writer` that it does not give."""
+"""aioresponses, repaired for aiohttp 3.14 and later, whose responses want a `stream_writer` that it does not give."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -13,10 +14,11 @@ from aioresponses import aioresponses
 
 
 class _Repaired(aiohttp.ClientResponse):
-    """Be given what aioresponses does not give."""
+    """Be given what aioresponses does not give, where this version of aiohttp takes it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("stream_writer", SimpleNamespace(output_size=0))
+        if "stream_writer" in inspect.signature(aiohttp.ClientResponse).parameters:
+            kwargs.setdefault("stream_writer", SimpleNamespace(output_size=0))
         super().__init__(*args, **kwargs)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import aiohttp
 import pytest
 from aioresponses import aioresponses
@@ -11,6 +13,9 @@ from cmsapi.testing import mocked_aiohttp
 URL = "https://api.example.com/v1/me"
 
 
+@pytest.mark.skipif(
+    "stream_writer" not in inspect.signature(aiohttp.ClientResponse).parameters, reason="aiohttp before 3.14"
+)
 async def test_aioresponses_still_needs_the_repair() -> None:
     """When this fails, aioresponses has learned to work with aiohttp 3.14: remove `mocked._Repaired`."""
     with aioresponses() as answers:
