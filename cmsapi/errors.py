@@ -14,7 +14,7 @@
     │  └─ ServerError                      InternalServerError 500   BadGatewayError 502   ServiceUnavailableError 503
     ├─ TransportError                      no usable answer: .operation .attempts
     │  ├─ NotSentError                     nothing left this machine: safe to repeat
-    │  ├─ OutcomeUnknownError              sent, no answer: repeating may duplicate
+    │  ├─ OutcomeUnknownError              sent, effect not known: repeating may duplicate
     │  └─ DecodeError(ValueError)          a 2xx, but not what the interface promises: .path .excerpt
     ├─ RateLimitWaitError(TimeoutError)    the quota frees later than `max_wait`: .available_in
     ├─ DeadlineError(TimeoutError)         `Timeouts.deadline` over limits, attempts and decoding is over
@@ -175,7 +175,9 @@ class APIError(CMSError):
         said = f": {markup.plain(self.message)}" if self.message else ""
         lines = [f"{self.status} {markup.plain(self.code or 'without an error code')}{where}{tries}{said}", self.advice]
         if self.in_doubt:
-            lines.append("That is said of the last attempt; an earlier one got no answer and may have taken effect.")
+            lines.append(
+                "This answers the last attempt; an earlier one ended without a clear answer and may have taken effect."
+            )
         if self.hint:
             lines.append(self.hint)
         return "\n".join(lines)
@@ -285,7 +287,11 @@ class NotSentError(TransportError):
 
 
 class OutcomeUnknownError(TransportError):
-    """Report that the request was sent and no answer came: repeating may duplicate its effect."""
+    """Report that a request was sent and its effect is not known: repeating it may duplicate that effect.
+
+    Either no whole answer came, or the service answered that it failed (500, 502, 503 and others), which does not say
+    whether it carried the request out. The message tells which; `__cause__` is the `ServerError` where there is one.
+    """
 
 
 class DecodeError(TransportError, ValueError):
@@ -338,7 +344,7 @@ class DeadlineError(CMSError, TimeoutError):
         message: What happened, and whether a request may have been executed.
         operation: Name of the operation in the operations table.
         attempts: How many requests were spent on this call.
-        sent: Whether a request may have reached the service without an answer.
+        sent: Whether a request was sent whose effect is not known.
     """
 
     def __init__(self, message: str, *, operation: str | None, attempts: int, sent: bool) -> None:

@@ -320,8 +320,8 @@ class _Call:
         elif outcome is Outcome.NOT_SENT and self.in_doubt and replay is Replay.IDEMPOTENT:
             # "Nothing was sent" holds for the last attempt only.
             final = OutcomeUnknownError(
-                f"{self.operation.name} may have happened: an attempt was sent without an answer, and the next could "
-                "not be sent. Look whether it did before you repeat it.",
+                f"{self.operation.name} may have happened: an attempt was sent and got no clear answer, and the next "
+                "could not be sent. Look whether it did before you repeat it.",
                 operation=self.operation.name,
                 attempts=self.attempt,
             )
@@ -342,7 +342,7 @@ class _Call:
         """Say that the deadline or the closing of the client ended the call, and what became of it."""
         name, closing = self.operation.name, self.pipeline.under_way.closing
         fate = (
-            "A request was sent without an answer, so it may have taken effect."
+            "A request was sent and got no clear answer, so it may have taken effect."
             if self.in_doubt
             else "Nothing of it was executed."
         )

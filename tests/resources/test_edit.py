@@ -303,6 +303,6 @@ async def test_a_conflict_in_doubt_says_so() -> None:
         return response
 
     async with client_of(box, transport=Spoiling(box, spoil)) as client:
-        with pytest.raises(cmsapi.ConflictError, match="an earlier one got no answer") as caught:
+        with pytest.raises(cmsapi.ConflictError, match="an earlier one ended without a clear answer") as caught:
             await client.contents.update(content_id, 1, title="Mine")
     assert caught.value.in_doubt

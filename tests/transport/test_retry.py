@@ -7,6 +7,7 @@ import copy
 import math
 import pickle
 import random
+import re
 from typing import Any
 
 import pytest
@@ -218,6 +219,22 @@ async def test_a_404_after_a_lost_deletion_is_success(connect: Connect) -> None:
     with pytest.raises(errors.NotFoundError) as caught:
         await connect(Script(LOST, refusal(404, "not_found")), limits=UNLIMITED).me()
     assert not caught.value.in_doubt
+
+
+async def test_a_failure_that_was_answered_is_not_told_as_silence(connect: Connect) -> None:
+    """After a 5xx the effect is not known, but an answer came: the messages do not deny it."""
+    with pytest.raises(errors.OutcomeUnknownError, match="500 internal_error") as created:
+        await connect(Script(refusal(500))).request("POST", "/v1/things")
+    assert isinstance(created.value.__cause__, errors.InternalServerError)
+    with pytest.raises(errors.NotFoundError, match="may have taken effect") as changed:
+        await connect(Script(refusal(500), refusal(404, "not_found"))).contents.update("c_1", 1, title="T")
+    with pytest.raises(errors.OutcomeUnknownError, match="may have happened") as unsent:
+        await connect(Script(refusal(500), UNSENT)).request("DELETE", "/v1/contents/c_1")
+    slow = connect(Script(refusal(500)), timeouts=cmsapi.Timeouts(deadline=0.1), retry=RetryPolicy(base=600, cap=600))
+    with pytest.raises(errors.CMSError) as late:
+        await slow.request("DELETE", "/v1/contents/c_1")
+    for caught in (created, changed, unsent, late):
+        assert not re.search(r"(no|without an) answer", str(caught.value))
 
 
 async def test_a_poll_or_a_single_attempt_is_one_request(connect: Connect) -> None:
