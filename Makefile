@@ -1,8 +1,9 @@
 # One command on a machine that has only Python 3.11 or later: `make demo`, `make test`.
 # Everything is installed into .venv; nothing else on the machine is touched, but by `make test-browser`.
 
+# `make test PYTHON=python3.13` uses another interpreter, in an environment of its own.
 PYTHON ?= python3
-VENV := .venv
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
@@ -10,13 +11,16 @@ BENCH_READY := $(VENV)/.bench-ready
 LOWEST_READY := .venv-lowest/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sandbox test check unit coverage lowest test-browser crash format docs bench figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 demo: $(READY) ## Show the main job on a sandbox on this machine: no account, half a minute
 	@$(BIN)/cmsapi demo
+
+first: $(READY) ## Run the first program of the README as a newcomer does: seconds, in real time
+	@$(BIN)/python -m tests.docs.first
 
 sandbox: $(READY) ## Serve the whole service in a box on port 8000
 	@$(BIN)/cmsapi sandbox
@@ -27,7 +31,7 @@ check: $(READY) ## Lint, types, layers, dependencies
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy --no-error-summary
-	$(BIN)/pyright --warnings cmsapi
+	$(BIN)/pyright --warnings --pythonpath $(BIN)/python cmsapi
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pyright --verifytypes cmsapi --ignoreexternal > .pyright.txt || { cat .pyright.txt; exit 1; }
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
@@ -38,6 +42,13 @@ unit: $(READY) ## Run the tests, but for those that start programs or take long
 # Warnings of old versions about newer ones are not ours to mend.
 lowest: $(LOWEST_READY) ## Run the quick tests with the oldest dependencies that pyproject.toml admits
 	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning
+
+versions: ## Run the tests, the demonstration and the first program on each Python that is claimed and found here
+	@set -e; for python in $$(.ci/find-python all); do \
+		echo "== $$python"; $(MAKE) --no-print-directory PYTHON=$$python version; \
+	done
+
+version: first demo unit
 
 # Measuring makes the tests nearly twice as slow.
 coverage: $(READY) ## Run all tests and measure which branches of the SDK they take
@@ -82,13 +93,14 @@ mutants: $(READY) ## Find out whether the tests notice small changes of the code
 	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
 
 clean: ## Remove what these commands made
-	rm -rf $(VENV) .venv-bench .venv-lowest .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
+	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/bin/python:
-	@if command -v uv >/dev/null 2>&1; then uv venv --quiet --python $(PYTHON) $(VENV); \
-	elif $(PYTHON) -m venv $(VENV) 2>/dev/null; then :; \
-	else rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV); fi
+	@python=$$(.ci/find-python $(PYTHON)) || exit 1; \
+	if command -v uv >/dev/null 2>&1; then uv venv --quiet --python $$python $(VENV); \
+	elif $$python -m venv $(VENV) 2>/dev/null; then :; \
+	else rm -rf $(VENV) && $$python -m venv --without-pip $(VENV); fi
 
 $(READY): pyproject.toml $(VENV)/bin/python
 	@echo 'Setting up $(VENV), once: about half a minute with uv, some minutes with pip.'
@@ -117,6 +129,6 @@ $(LOWEST_READY): pyproject.toml
 define install
 if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python --editable '$(1)'; \
 elif $(BIN)/python -m pip --version >/dev/null 2>&1; then $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '$(1)'; \
-elif $(PYTHON) -m pip --version >/dev/null 2>&1; then $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '$(1)'; \
+elif python=$$(.ci/find-python $(PYTHON)) && $$python -m pip --version >/dev/null 2>&1; then $$python -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '$(1)'; \
 else echo 'No installer found: install pip (Debian: python3-pip) or uv.' >&2; exit 1; fi
 endef

@@ -148,7 +148,8 @@ async def test_what_it_shows(box: Sandbox, browser: aiohttp.ClientSession, clien
     assert shown["keys"][0]["hour"] == {"used": 2, "limit": 1000}
     assert 2 == sum(every for every, _ in shown["by_second"]) == sum(every for every, _ in shown["by_minute"])
     (row,) = shown["jobs"]["rows"]
-    assert ("queued", box.keyword_ids[0], 600.0, False) == (row["word"], row["target_id"], row["duration"], row["done"])
+    assert ("queued", box.keyword_ids[0], False) == (row["word"], row["target_id"], row["done"])
+    assert row["duration"] == pytest.approx(600.0)
     assert [entry["charged"] for entry in shown["ledger"]["entries"]] == [True, False]
     assert box.api_key not in json.dumps(shown)
     assert (await state(browser, seen=2))["ledger"]["entries"] == []
