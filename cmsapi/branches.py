@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 
-from cmsapi.config import RateLimits
 from cmsapi.core import Core
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.launch import Launcher
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.pacers import pacer_of
+from cmsapi.jobs.pollsettings import PollSettings
 from cmsapi.jobs.remembering import Remembering
 from cmsapi.jobs.witness import Witness
 from cmsapi.resources import (
@@ -45,12 +45,11 @@ class Branches:
 
     def __init__(self, core: Core, trunk: Trunk, settings: Settings) -> None:
         def find_pacer() -> Pacer:
-            return pacer_for(trunk, settings.limits)
+            return pacer_for(trunk)
 
         core.witness = Witness(find_pacer)
-        desk = Desk(
-            core, settings.polling, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal
-        )
+        poll_settings = PollSettings(core, settings.polling, settings.depth)
+        desk = Desk(poll_settings, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal)
         trunk.desks.add(desk)
         launcher = Launcher(core, desk, settings.launch)
         self.users: Users = Users(core)
@@ -67,14 +66,16 @@ class Branches:
         self.jobs: Jobs = Jobs(desk, launcher.reconciler)
 
 
-def pacer_for(trunk: Trunk, limits: RateLimits) -> Pacer:
+def pacer_for(trunk: Trunk) -> Pacer:
     """Return what says when to look at the jobs of the account on this loop."""
-    pacer = pacer_of((trunk.state, trunk.digest), lambda: trunk.limiter(limits), trunk.rng)
+    # It outlives the clients, and other clients of the account share it: it takes from this one only what names things.
+    state, digest, limits = trunk.state, trunk.digest, trunk.limits
+    pacer = pacer_of((state, digest), lambda: place_of(state).limiter(digest, limits), trunk.rng)
     if trunk.place.shared:
         if pacer.remembering is None:
             # Durations are the service's, whatever the key.
             service = hashlib.sha256(trunk.account.base_url.encode()).hexdigest()[:16]
-            pacer.remembering = Remembering(lambda: place_of(trunk.state).state, service, pacer.durations)
+            pacer.remembering = Remembering(lambda: place_of(state).state, service, pacer.durations)
         pacer.remembering.recall()
         trunk.remembering = pacer.remembering
     return pacer

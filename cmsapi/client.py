@@ -157,7 +157,7 @@ class Client:
             raise ConfigError("transport is an object with `async def send(request) -> Response`.")
         if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
             raise ConfigError("hooks is a list of functions that take an event.")
-        self._assemble(Trunk(account, transport, hooks, state), settings)
+        self._assemble(Trunk(account, transport, hooks, state, settings.limits), settings)
 
     def _assemble(self, trunk: Trunk, settings: Settings) -> None:
         self._trunk = trunk
@@ -298,9 +298,11 @@ class Client:
         launch: LaunchPolicy | None = None,
         operations: OperationTable | None = None,
     ) -> Self:
-        """Make a twin with other settings that shares connections, limits and life with this one.
+        """Make a twin with other settings that shares connections, limits, launched jobs and life with this one.
 
-        Of the limits `max_wait` is its own; the stricter counts hold for both. Closing either closes both.
+        This client goes on as before: a job that both wait for is polled with the settings of this one. Of the limits
+        `max_wait` is the twin's own; the strictest counts hold for all clients of the key in this process, also when
+        the twin is gone. Closing either closes both.
         """
         settings = Settings.of(
             self._settings,

@@ -47,6 +47,7 @@ class Settings:
         timeouts: How long to wait.
         launch: What to do when the same work is under way.
         operations: The table of operations.
+        depth: How many times `with_options` was called to make the client.
     """
 
     limits: RateLimits = attrs.field(factory=RateLimits)
@@ -55,6 +56,7 @@ class Settings:
     timeouts: Timeouts = attrs.field(factory=Timeouts)
     launch: LaunchPolicy = attrs.field(factory=LaunchPolicy)
     operations: OperationTable = OPERATIONS
+    depth: int = 0
 
     @classmethod
     def of(cls, base: Settings | None = None, **given: Any) -> Settings:
@@ -69,7 +71,7 @@ class Settings:
             if not isinstance(value, wanted):
                 example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
                 raise ConfigError(f"{name} is of the wrong type: give {example}, not {type(value).__name__}.")
-        return attrs.evolve(base or cls(), **chosen)
+        return cls(**chosen) if base is None else attrs.evolve(base, depth=base.depth + 1, **chosen)
 
 
 _SETTING_TYPES: Mapping[str, type] = {
@@ -98,12 +100,19 @@ class Trunk:
         transport: Carries the requests.
         hooks: Who wants to hear of it.
         state: Where what must be agreed on is kept.
+        limits: Limits of the client that the others are made from.
     """
 
     def __init__(
-        self, account: Account, transport: Transport | TellingTransport, hooks: Sequence[Hook], state: str
+        self,
+        account: Account,
+        transport: Transport | TellingTransport,
+        hooks: Sequence[Hook],
+        state: str,
+        limits: RateLimits,
     ) -> None:
         self.account = account
+        self.limits = limits
         self.state: str = state
         self._place: Place | None = None
         self.remembering: Remembering | None = None

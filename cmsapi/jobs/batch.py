@@ -95,7 +95,7 @@ class Batch:
         await self._journal.settled()
 
     async def _read(self) -> None:
-        await self._journal.open()
+        await self._desk.open_journal()
         await self._journal.settled()
         self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
 

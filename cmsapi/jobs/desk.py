@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.core import LARGEST_PAGE
 from cmsapi.errors import (
     APIError,
     ClientClosedError,
@@ -38,11 +38,12 @@ from cmsapi.jobs.leases import FOLLOW
 from cmsapi.jobs.look import Looker
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.pacer import Pacer
+from cmsapi.jobs.pollsettings import PollSettings
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.timetable import Listing
-from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt, User
+from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
 from cmsapi.models.model import Model
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
@@ -61,8 +62,7 @@ class Desk:
     """Look at jobs.
 
     Args:
-        core: Calls the operations.
-        policy: How often to look.
+        poll_settings: Which operations are called for that, how, and how often.
         hooks: Who wants to hear of looks.
         base_url: Where the jobs run.
         find_pacer: Finds what says when to look; it belongs to the account and the running loop.
@@ -72,8 +72,7 @@ class Desk:
 
     def __init__(
         self,
-        core: Core,
-        policy: PollPolicy,
+        poll_settings: PollSettings,
         hooks: Hooks,
         base_url: str,
         find_pacer: Callable[[], Pacer],
@@ -81,11 +80,12 @@ class Desk:
         journal: Journal,
     ) -> None:
         self.base_url = base_url
-        self._core = core
-        self.policy: PollPolicy = policy
+        self.poll_settings: PollSettings = poll_settings
+        self._core = poll_settings.core
+        self.policy: PollPolicy = poll_settings.policy
         self.hooks: Hooks = hooks
         self._find_pacer = find_pacer
-        self._looker = Looker(core, find_pacer, self.time)
+        self._looker = Looker(find_pacer, self.time)
         # With the context in which each is looked at: that of who wanted it first, as hooks have changed it.
         self._wanted: dict[Job[Any], contextvars.Context] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -95,7 +95,6 @@ class Desk:
         self.ongoing: Ongoing = ongoing
         self.journal: Journal = journal
         self.kept: Kept = Kept(self, ongoing, journal)
-        journal.read_user = self.read_user
 
     # For jobs
 
@@ -132,6 +131,17 @@ class Desk:
                 context.run(self.hooks, telling.watched(job))
         self._take_up(job)
 
+    def join(self, job: Job[Any]) -> None:
+        """Poll a job of another client with the settings of this one, if that one was made from it by `with_options`.
+
+        So what a twin was asked to do never changes how the client that it was made from waits.
+        """
+        mine = self.poll_settings
+        if mine.depth < job._poll_settings.depth:
+            job._poll_settings = mine
+            if job._watch is not None:
+                self.pacer.change(job._watch, mine.policy)
+
     def unwant(self, job: Job[Any]) -> None:
         """Stop looking at a job when nobody wants it any more."""
         if job._wanted:
@@ -167,13 +177,17 @@ class Desk:
 
     # For launches
 
-    async def read_user(self) -> User:
-        """Read whose key it is; one request."""
-        return await self._core.call(User, "get_me")
+    async def open_journal(self) -> None:
+        """Open the journal, with the settings of this client.
+
+        Raises:
+            StateError: The state cannot be reached; nothing was sent.
+        """
+        await self.journal.open(self.poll_settings.read_user)
 
     async def read_credits(self) -> Credits:
         """Read the balances; one request."""
-        return (await self.read_user()).organization.credits
+        return (await self.poll_settings.read_user()).organization.credits
 
     def start(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context | None = None) -> asyncio.Task[T]:
         """Run something that belongs to the client and not to its caller.
@@ -237,7 +251,8 @@ class Desk:
             if not launched and (age := self._age(trail)) is not None:
                 since, launched = self.time() - age, not trail.watched
             subject = _Subject(self, job)
-            job._watch = pacer.watch(job.kind, job.target, self.policy, subject, since, launched=launched)
+            policy = job._poll_settings.policy
+            job._watch = pacer.watch(job.kind, job.target, policy, subject, since, launched=launched)
         pacer.add(job._watch, at_once=job._polls == 0 and not trail.fresh)
         if job._look is not None:
             pacer.looking(job._watch)
@@ -245,7 +260,7 @@ class Desk:
     async def _take(self, job: Job[Any], record: Record) -> None:
         """Wait until nobody else looks at a job."""
         try:
-            await self.journal.open()
+            await self.journal.open(job._poll_settings.read_user)
             rounds = 0
             while job._wanted and not await self.journal.take(record, claim=rounds % CLAIM_EVERY == 0):
                 rounds += 1
@@ -372,7 +387,7 @@ class Desk:
         job._tell(Observed(job.status, changed))
 
     def _note_failure(self, job: Job[Any], error: Exception) -> None:
-        failures, patience = job._trail.failures, doubt_limit(self.policy, unlisted_word=False)
+        failures, patience = job._trail.failures, doubt_limit(job._poll_settings.policy, unlisted_word=False)
         job._polls += 1
         if job._watch is not None:
             self.pacer.failed(job._watch, refused=isinstance(error, APIError) and error.status < 500)
@@ -458,8 +473,8 @@ class Desk:
 
     def _doubt(self, job: Job[Any], judgement: Judgement) -> None:
         unlisted_word = judgement.phase is Phase.UNKNOWN and judgement.state is not None
-        long_enough = self.time() - job._trail.began >= doubt_limit(self.policy, unlisted_word=unlisted_word)
-        if job._trail.undecided_looks >= STALE_LOOKS and long_enough:
+        patience = doubt_limit(job._poll_settings.policy, unlisted_word=unlisted_word)
+        if job._trail.undecided_looks >= STALE_LOOKS and self.time() - job._trail.began >= patience:
             job._since, job._phase = self.time(), Phase.UNKNOWN
             self._close(job, error=undecidable(job))
 

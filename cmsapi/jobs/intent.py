@@ -102,6 +102,7 @@ class Intents:
         """Say what to do about an entry that stands in the way; None to begin anew."""
         entry = record.entry
         if record.job is not None and not record.job.done:
+            self.desk.join(record.job)
             return record.job
         if not entry.over:
             self._check_entry(launch, entry, wanted)

@@ -20,6 +20,7 @@ from cmsapi import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.pollsettings import PollSettings
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
@@ -49,6 +50,7 @@ class Keeper(Protocol):
     """Do for a job what it cannot do itself: tell the time, look, and look again."""
 
     base_url: str
+    poll_settings: PollSettings
 
     def ensure_open(self) -> None:
         """Raise when the client must not be used."""
@@ -64,6 +66,10 @@ class Keeper(Protocol):
 
     def want(self, job: Job[Any]) -> None:
         """Have a job looked at from now on."""
+        ...
+
+    def join(self, job: Job[Any]) -> None:
+        """Poll a job of another client with the settings of this one, if these go first."""
         ...
 
     def unwant(self, job: Job[Any]) -> None:
@@ -102,6 +108,7 @@ class Job(Generic[R]):
         "_observed_at",
         "_on_review",
         "_phase",
+        "_poll_settings",
         "_polls",
         "_record",
         "_result",
@@ -115,6 +122,7 @@ class Job(Generic[R]):
 
     def __init__(self, keeper: Keeper, kind: JobKind, target: str, trail: Trail) -> None:
         self._keeper = keeper
+        self._poll_settings = keeper.poll_settings
         self._kind = kind
         self._target = target
         self._trail = trail

@@ -52,7 +52,7 @@ class JournalEntry:
 async def read_journal(desk: Desk) -> list[JournalEntry]:
     """Read the open entries, the oldest first; nothing is taken up."""
     journal = desk.journal
-    await journal.open()
+    await desk.open_journal()
     await journal.settled()
     found = await journal.state.entries(journal.scope)
     return [_told(entry, desk.base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]

@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.leases import FOLLOW, Leases
 from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.writes import Writes
@@ -66,8 +66,6 @@ class Journal:
         self._leases = Leases(find_place, lambda: self.scope, self._leave_idle)
         self._writes = Writes()
         self._seen: tuple[float, dict[str, Entry]] | None = None
-        #: Reads whose key it is; set by the client.
-        self.read_user: Callable[[], Awaitable[User]] | None = None
 
     @property
     def state(self) -> State:
@@ -79,8 +77,11 @@ class Journal:
         """Whether other processes may read it."""
         return self._find_place().shared
 
-    async def open(self) -> str:
+    async def open(self, read_user: Callable[[], Awaitable[User]] | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
+
+        Args:
+            read_user: Reads whose key it is, with the settings of the client that asks; None takes the key itself.
 
         Returns:
             The scope: whose journal it is.
@@ -91,15 +92,15 @@ class Journal:
         if self._scope is None:
             async with self._opening:
                 if self._scope is None:
-                    self._scope = await self._open()
+                    self._scope = await self._open(read_user)
         return self._scope
 
-    async def _open(self) -> str:
+    async def _open(self, read_user: Callable[[], Awaitable[User]] | None) -> str:
         state, scope = self.state, self._account
-        if self.shared and self.read_user is not None:
+        if self.shared and read_user is not None:
             # Before the request, so that a state that does not work is found first.
             await state.recall(scope, "salt")
-            scope = scope_of(self._base_url, (await self.read_user()).organization.id)
+            scope = scope_of(self._base_url, (await read_user()).organization.id)
             await bury_the_dead(state, scope)
         self._salt = await state.swap(scope, "salt", None, secrets.token_hex(16))
         return scope
@@ -324,7 +325,14 @@ class Journal:
 
     async def _mine(self, record: Record) -> bool:
         """Hold a record if it can be held."""
-        await self.open()
+        try:
+            # A job that was attached may be over before anything has opened the journal.
+            await self.open(record.job._poll_settings.read_user if record.job is not None else None)
+        except StateError:
+            raise
+        except CMSError as error:
+            # Nobody waits for this: it is tried again like a state that cannot be reached.
+            raise StateError(f"It could not be found out whose journal it is: {error}") from error
         if not record.held:
             if record.lease is None:
                 key = await self._find(record.entry)

@@ -52,6 +52,7 @@ class Kept:
         kept = self._ongoing.job((kind, target))
         if kept is not None and not kept.done and not entry.over and kept.id == (entry.job_id or target):
             kept._record, record.job = record, kept
+            self._keeper.join(kept)
             return kept
         trail = Trail(began=self._keeper.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
         job: Job[Any] = Job(self._keeper, kind, target, trail)
@@ -67,6 +68,7 @@ class Kept:
         if kept is None:
             self.launched(job)
         elif not kept.done and kept.id == job.id and kept._trail.launched_at == job._trail.launched_at:
+            self._keeper.join(kept)
             return kept
         return job
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from cmsapi.config import LaunchPolicy
 from cmsapi.core import Core
-from cmsapi.errors import ArgumentError, CMSError, JobError, OutOfCreditsError
+from cmsapi.errors import ArgumentError, CMSError, JobError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
@@ -93,10 +93,17 @@ class Launcher:
         while True:
             if (sending := ongoing.sending.get(launch.key)) is not None:
                 self._check_same(launch, sending.settings)
-                return await self._answer(sending)
+                try:
+                    return await self._answer(sending)
+                except CMSError as error:
+                    if sending.sender is self or _is_given_up(error):
+                        raise
+                    # The settings of another client may have ended it: those of this one find out what became of it.
+                    continue
             job = ongoing.job(launch.key)
             if job is None:
                 return None
+            self._desk.join(job)
             # When nobody looks at it, it may have ended, and an ended one is not what a new launch asks for.
             if not job._wanted and not await self._goes_on(job):
                 self._desk.kept.ended_elsewhere(job)
@@ -106,7 +113,14 @@ class Launcher:
 
     async def _goes_on(self, job: Job[Any]) -> bool:
         if not job.done:
-            await job.refresh()
+            joined = job._look is not None
+            try:
+                await job.refresh()
+            except CMSError:
+                if not joined:
+                    raise
+                # That look may have been begun with another client's settings.
+                await job.refresh()
         elif job._undecided:
             current = await self._core.call(Generation, "get_generation", {"contentId": job.target})
             return current.id == job.id and current.status == GenerationStatus.REVIEW
@@ -124,7 +138,7 @@ class Launcher:
 
     def _send(self, launch: Launch) -> Sending:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
-        sending = Sending(launch.key, launch.body, Departure())
+        sending = Sending(launch.key, launch.body, Departure(), self)
         sending.task = self._desk.start(self._post(launch, sending))
         if (traces := TRACES.get()) is not None:
             traces.append(sending)
@@ -149,7 +163,7 @@ class Launcher:
             sending.callers -= 1
 
     async def _post(self, launch: Launch, sending: Sending) -> Job[Any]:
-        await self.journal.open()
+        await self._desk.open_journal()
         begun = await self._intents.begin(launch)
         if isinstance(begun, Job):
             return begun
@@ -179,3 +193,8 @@ class Launcher:
             if is_free(error) or not sending.departure.departed:
                 ongoing.paid -= 1
             raise
+
+
+def _is_given_up(error: CMSError) -> bool:
+    """Tell whether it was found out that nobody can know whether a launch happened."""
+    return isinstance(error, LaunchUnknownError) and "open" not in error.evidence

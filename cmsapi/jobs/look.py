@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.core import LARGEST_PAGE
 from cmsapi.errors import APIError
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
@@ -32,13 +32,11 @@ class Looker:
     """Look at jobs.
 
     Args:
-        core: Calls the operations.
         find_pacer: Finds the pacer of the account.
         time: Tells the time of the loop.
     """
 
-    def __init__(self, core: Core, find_pacer: Callable[[], Pacer], time: Callable[[], float]) -> None:
-        self._core = core
+    def __init__(self, find_pacer: Callable[[], Pacer], time: Callable[[], float]) -> None:
         self._find_pacer = find_pacer
         self._time = time
 
@@ -65,24 +63,26 @@ class Looker:
             # It shows although the ideas may not be readable; it is over only with them.
             job._state, job._observed_at = judgement.state, self._time()
             trail.failures.found()
-            return judgement, ContentIdeas(document, await self._ideas(document.id, Demand(priority=Priority.RESULT)))
+            ideas = await self._ideas(job, document.id, Demand(priority=Priority.RESULT))
+            return judgement, ContentIdeas(document, ideas)
         if watch is not None and judgement.phase is Phase.RUNNING and pacer.tries_early(watch):
             return await self._try(job, judgement, document)
         return judgement, document
 
     def _result(self, job: Job[Any], document: Model) -> Any:
-        return GenerationReview(self._core, job.target, document) if isinstance(document, Generation) else document
+        if not isinstance(document, Generation):
+            return document
+        return GenerationReview(job._poll_settings.core, job.target, document)
 
     async def _document(self, job: Job[Any], priority: Priority) -> Model:
         strategy = STRATEGIES[job.kind]
         # Of a look that is due, the schedule is the retry.
         demand = Demand(priority=priority, max_attempts=1 if priority is Priority.POLL else None)
-        return await self._core.call(
-            strategy.model, strategy.operation, {strategy.parameter: job.target}, demand=demand
-        )
+        path = {strategy.parameter: job.target}
+        return await job._poll_settings.core.call(strategy.model, strategy.operation, path, demand=demand)
 
-    async def _ideas(self, search_id: str, demand: Demand) -> tuple[ContentIdea, ...]:
-        ideas = self._core.paginate(
+    async def _ideas(self, job: Job[Any], search_id: str, demand: Demand) -> tuple[ContentIdea, ...]:
+        ideas = job._poll_settings.core.paginate(
             ContentIdea,
             "list_content_ideas",
             {"contentIdeaSearchId": search_id},
@@ -94,7 +94,7 @@ class Looker:
     async def _early(self, job: Job[Any]) -> tuple[ContentIdea, ...] | None:
         """Read the ideas of a search that may not be over; None when the service refuses."""
         try:
-            return await self._ideas(job.target, Demand(priority=Priority.POLL, max_attempts=1))
+            return await self._ideas(job, job.target, Demand(priority=Priority.POLL, max_attempts=1))
         except APIError as error:
             if error.status in _NOT_YET:
                 return None

@@ -31,6 +31,7 @@ class Sending:
         key: What work it is.
         settings: What it was asked to do.
         departure: Whether it can still be called back.
+        sender: The client's launcher that sends it.
         callers: How many wait for its answer.
         task: Sends it.
     """
@@ -38,6 +39,7 @@ class Sending:
     key: Key
     settings: Mapping[str, Any] | None
     departure: Departure
+    sender: object
     callers: int = 0
     task: asyncio.Task[Job[Any]] = attrs.field(init=False)
 

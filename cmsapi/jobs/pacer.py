@@ -143,6 +143,16 @@ class Pacer:
             self._changed = True
             self._wind()
 
+    def change(self, watch: Watch, policy: PollPolicy) -> None:
+        """Have a job looked at as another policy says from now on."""
+        placed = watch in self._watches and watch not in self._looking
+        if placed:
+            self._displace(watch)
+        watch.policy = policy
+        if placed:
+            self._place(watch)
+            self._hurry()
+
     def looking(self, watch: Watch) -> None:
         """Note that a look at a job has begun."""
         if watch in self._watches:
@@ -403,10 +413,15 @@ class Pacer:
             self._timetable.set(watch, due, "the first of a kind show how long they take")
 
     def _time_page(self, page: Page, now: float) -> None:
-        policy = next(iter(page.watches)).policy
-        pace = self._paces.get((JobKind.KEYWORD_ANALYSIS, policy))
-        longest = _LONGEST_UNSEEN if pace is not None and pace.stretched else policy.max_interval
-        page.time(now, self.durations[JobKind.KEYWORD_ANALYSIS].curve(), policy.min_interval, longest)
+        # Clients with different policies may wait for jobs on one page: whoever is the least patient decides.
+        policies = {watch.policy for watch in page.watches}
+        paces = {policy: self._paces.get((JobKind.KEYWORD_ANALYSIS, policy)) for policy in policies}
+        shortest = min(policy.min_interval for policy in policies)
+        longest = min(
+            _LONGEST_UNSEEN if pace is not None and pace.stretched else policy.max_interval
+            for policy, pace in paces.items()
+        )
+        page.time(now, self.durations[JobKind.KEYWORD_ANALYSIS].curve(), shortest, longest)
 
     def _retime(self, listing: Listing) -> None:
         self._changed = True

@@ -63,7 +63,7 @@ class Resumption:
     async def resume(self) -> Resumed:
         """Take up everything that nobody alive works on."""
         journal = self.desk.journal
-        await journal.open()
+        await self.desk.open_journal()
         await journal.settled()
         found = await journal.state.entries(journal.scope)
         keys = sorted(found, key=lambda key: found[key].asked_at)
@@ -107,7 +107,7 @@ class Resumption:
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
         journal = self.desk.journal
-        await journal.open()
+        await self.desk.open_journal()
         await journal.settled()
         reviews = []
         found = await journal.state.entries(journal.scope)

@@ -201,7 +201,7 @@ async def _held(client: cmsapi.Client, rest: float) -> list[str]:
     if limit.in_flight or limit.queued:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")
     # No public name shows these two.
-    if not pacer_for(trunk, cmsapi.RateLimits()).idle:
+    if not pacer_for(trunk).idle:
         found.append("the schedule of looks holds jobs")
     if trunk.under_way._scopes:
         found.append("the client holds calls")

@@ -198,8 +198,7 @@ async def test_a_shared_journal_belongs_to_the_organisation(fleet: Fleet, shared
     with pytest.raises(RuntimeError, match="the journal was not opened"):
         _ = journal.scope
     async with client_of(sandbox) as client:
-        journal.read_user = client.me
-        names = await asyncio.gather(journal.open(), journal.open())
+        names = await asyncio.gather(journal.open(client.me), journal.open(client.me))
         assert len(sandbox.ledger) == disk.asked["beat"] == shared
         organization = (await client.me()).organization.id
     assert set(names) == {scope_of(BASE_URL, organization) if shared else SCOPE} == {journal.scope}
@@ -210,13 +209,12 @@ async def test_a_state_that_fails_is_found_before_the_request(fleet: Fleet) -> N
     sandbox = box()
     journal, disk = fleet.process()
     async with client_of(sandbox) as client:
-        journal.read_user = client.me
         disk.fails = ("recall",)
         with pytest.raises(StateError, match=FULL):
-            await journal.open()
+            await journal.open(client.me)
         assert len(sandbox.ledger) == 0
         disk.fails = ()
-        await journal.open()
+        await journal.open(client.me)
     assert len(sandbox.ledger) == 1
 
 
@@ -225,11 +223,10 @@ async def test_what_the_dead_held_is_free_once_a_journal_is_open(fleet: Fleet) -
     sandbox = box()
     (one, dead), (other, disk) = fleet.process(), fleet.process()
     async with client_of(sandbox) as client:
-        one.read_user = other.read_user = client.me
-        await one.open()
+        await one.open(client.me)
         await one.begin("k", ENTRY)
         disk.died = True
-        await other.open()
+        await other.open(client.me)
         assert disk.funerals.total() == 1
         lease = Lease(other.scope, "k")
         assert await MemoryState(fleet.memory).claim(lease) == ENTRY

@@ -1,0 +1,30 @@
+"""The settings with which one client polls its jobs."""
+
+from __future__ import annotations
+
+import attrs
+
+from cmsapi.config import PollPolicy
+from cmsapi.core import Core
+from cmsapi.models import User
+
+
+@attrs.frozen(eq=False)
+class PollSettings:
+    """Hold what polls of one client are made with.
+
+    A job that several clients wait for has one stream of polls, made with the settings of one of them.
+
+    Args:
+        core: Calls the operations, with the client's timeouts, retries and routes.
+        policy: How often to poll.
+        depth: How many times `with_options` was called to make the client.
+    """
+
+    core: Core
+    policy: PollPolicy
+    depth: int = 0
+
+    async def read_user(self) -> User:
+        """Read whose key it is; one request."""
+        return await self.core.call(User, "get_me")
