@@ -222,6 +222,8 @@ class Client:
     async def doctor(self) -> Diagnosis:
         """Find out whether everything between here and the service is as it should be; up to four requests, no credit.
 
+        One of them, for the service's own description, counts in no limit.
+
         It looks at key, permissions, balances, limits and how much others use of them, clock, latency, the table of
         operations against the service's own description, and where answers differed from the specification.
 
@@ -242,6 +244,8 @@ class Client:
         retry: bool | None = None,
     ) -> Any:
         """Call what the SDK has no method for; one request, with limits, retries and errors as always.
+
+        `/health`, `/openapi.json` and `/docs` count in no limit (specification 8, rule 3) and go out without the key.
 
         Args:
             method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.

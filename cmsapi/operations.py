@@ -18,6 +18,10 @@ from cmsapi.errors import ConfigError
 from cmsapi.provenance import Provenance
 
 
+# Specification 8, rule 3: no limit counts them. They need no key either.
+UNLIMITED_PATHS = frozenset({"/health", "/openapi.json", "/docs"})
+
+
 class Replay(enum.Enum):
     """Say what it means to send an operation again when the outcome of the first request is not known."""
 
@@ -53,6 +57,11 @@ class Operation:
     def route(self) -> str:
         """Give method and path template, as `override` takes them."""
         return f"{self.method} {self.path}"
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether no limit counts its requests."""
+        return self.path in UNLIMITED_PATHS
 
     @property
     def hint(self) -> str | None:

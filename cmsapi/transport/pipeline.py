@@ -41,7 +41,7 @@ from cmsapi.transport import protocol
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
-from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter
+from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter, Unlimited
 from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
 from cmsapi.transport.underway import UnderWay
 
@@ -192,7 +192,7 @@ class Pipeline:
             raise
         if response.status == 429:
             # Before the permit ends, because that lets the next ones go.
-            self.find_limiter().pause(protocol.read_retry_after(response.headers) or 0.0)
+            permit.refused(protocol.read_retry_after(response.headers) or 0.0)
         permit.answered(protocol.read_quota(response.headers))
         self.clock.learn(response.headers)
         return response
@@ -250,7 +250,7 @@ class _Call:
             repeat = may_repeat(outcome, replay)
             retry_after = error.retry_after if isinstance(error, APIError) else None
             delay = backoff(policy, self.attempt, retry_after, self.pipeline.rng)
-            if outcome is Outcome.NOT_EXECUTED:
+            if outcome is Outcome.NOT_EXECUTED and not self.operation.unlimited:
                 self.rest(delay)
             if not repeat or self.attempt >= most or self.beyond_patience(delay, retry_after):
                 raise self.final(error, outcome, replay)
@@ -265,7 +265,11 @@ class _Call:
         limiter = pipeline.find_limiter()
         time = limiter.time
         asked = time()
-        permit = await limiter.acquire(self.demand.priority, max_wait=pipeline.max_wait, announce=self.announce_wait)
+        if self.operation.unlimited:
+            permit: Permit = Unlimited()
+        else:
+            priority, max_wait = self.demand.priority, pipeline.max_wait
+            permit = await limiter.acquire(priority, max_wait=max_wait, announce=self.announce_wait)
         began = self.sent_at = time()
         self.attempt += 1
         if pipeline.hooks.listening:

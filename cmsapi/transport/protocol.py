@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from cmsapi import errors
 from cmsapi.config import Account
 from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
-from cmsapi.operations import Operation
+from cmsapi.operations import UNLIMITED_PATHS, Operation
 from cmsapi.state.tokens import Quota
 from cmsapi.transport.message import Headers, Request, Response
 from cmsapi.wire.jsontext import dumps, loads
@@ -157,12 +157,14 @@ class RequestBuilder:
         self._key = account.api_key.encode()
         # Specification 5, rule 1, and 1, general convention 1.
         common = {
-            "Authorization": f"Bearer {account.api_key}",
             "Accept": "application/json",
             "User-Agent": f"cmsapi/{version} Python/{platform.python_version()}",
         }
-        self._headers = Headers(common)
-        self._headers_with_body = Headers({**common, "Content-Type": "application/json"})
+        key = {"Authorization": f"Bearer {account.api_key}"}
+        with_body = {**common, "Content-Type": "application/json"}
+        # Of requests without a body, and with one.
+        self._headers = Headers({**key, **common}), Headers({**key, **with_body})
+        self._headers_without_key = Headers(common), Headers(with_body)
 
     def conceal(self, excerpt: str) -> str:
         """Return the excerpt of an answer without the key, or parts of it, that it may repeat."""
@@ -175,13 +177,14 @@ class RequestBuilder:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
     ) -> Request:
-        """Build a request; a body of None sends none."""
+        """Build a request; a body of None sends none. A path that needs no key gets none."""
         url = self._base_url + path
         if query and (encoded := query_string(query)):
             url = f"{url}?{encoded}"
+        plain, with_body = self._headers_without_key if path in UNLIMITED_PATHS else self._headers
         if body is None:
-            return Request(method, url, self._headers)
-        return Request(method, url, self._headers_with_body, dumps(body))
+            return Request(method, url, plain)
+        return Request(method, url, with_body, dumps(body))
 
 
 # Answers

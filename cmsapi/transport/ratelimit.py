@@ -90,6 +90,10 @@ class Permit(Token):
         if limiter.queued:
             limiter.serve(now)
 
+    def refused(self, seconds: float) -> None:
+        """Let all calls rest, because the service has answered 429."""
+        self._limiter.pause(seconds)
+
     def lost(self) -> None:
         """Note that there will be no answer, although the request may still arrive."""
         limiter = self._limiter
@@ -102,6 +106,30 @@ class Permit(Token):
         limiter = self._limiter
         limiter.windows.unsent(self)
         limiter.serve(limiter.time())
+
+
+class Unlimited(Permit):
+    """Allow one request that no window counts (specification 8, rule 3)."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.stage = "taken"
+
+    def answered(self, quota: Quota | None = None) -> None:
+        """Settle."""
+        self.stage = "answered"
+
+    def refused(self, seconds: float) -> None:
+        """Hold nothing back: the limits of the key are not meant."""
+
+    def lost(self) -> None:
+        """Note that there will be no answer."""
+        self.stage = "lost"
+
+    def unsent(self) -> None:
+        """Note that nothing has left this machine."""
+        self.stage = "unsent"
 
 
 Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
