@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from cmsapi.errors import ArgumentError
 from cmsapi.wire.document import encode
+from cmsapi.wire.mismatch import excerpt, read_time
 
 
 def text(parameter: str, value: object, at_least: int = 1, at_most: int | None = None) -> str:
@@ -39,13 +40,42 @@ def within(parameter: str, value: object, least: int, most: int | None = None) -
     return value
 
 
+def moment(parameter: str, value: object) -> datetime | None:
+    """Check a time, or None: an aware datetime, a date, or an ISO 8601 string of either.
+
+    A date means its first moment in UTC. A time without an offset is refused: it would mean another moment elsewhere.
+    """
+    if value is None:
+        return None
+    time = _read(value) if isinstance(value, str) else value
+    if isinstance(time, date) and not isinstance(time, datetime):
+        return datetime(time.year, time.month, time.day, tzinfo=UTC)
+    if not isinstance(time, datetime) or time.utcoffset() is None:
+        raise ArgumentError(
+            f"{parameter} is an aware datetime, a date, or an ISO 8601 string with an offset such as "
+            f"'2026-01-31T12:00:00Z', not {excerpt(value)}.",
+            parameter=parameter,
+        )
+    return time
+
+
+def _read(text: str) -> date | None:
+    for read in (date.fromisoformat, read_time):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
+
+
 def timestamp(parameter: str, value: object) -> Any:
-    """Check a time and spell it as the interface does; without an offset it would mean another moment elsewhere."""
-    if value is None or isinstance(value, str):
-        return optional_text(parameter, value)
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        raise ArgumentError(f"{parameter} is an aware datetime or an ISO 8601 string.", parameter=parameter)
-    return encode(value)
+    """Check a time, or None, and spell it as the interface does: date and time, in UTC."""
+    try:
+        return encode(moment(parameter, value))
+    except ValueError as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError(f"{parameter} cannot be sent: {error}.", parameter=parameter) from None
 
 
 def given(**fields: Any) -> dict[str, Any]:

@@ -458,16 +458,18 @@ async def test_a_free_request_gives_the_document() -> None:
 
 def test_arguments_are_checked_by_type_and_size() -> None:
     """Texts, numbers and times are checked before they are sent, naming the parameter."""
-    from datetime import UTC, datetime
+    from datetime import UTC, date, datetime, timedelta, timezone
 
     from cmsapi import arguments
 
     assert arguments.timestamp("due", None) is None
-    assert arguments.timestamp("due", "2026-01-01") == "2026-01-01"
-    assert arguments.timestamp("due", datetime(2026, 1, 1, tzinfo=UTC)) == "2026-01-01T00:00:00.000Z"
+    for midnight in ("2026-01-01", date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T02:00:00+02:00"):
+        assert arguments.timestamp("due", midnight) == "2026-01-01T00:00:00.000Z"
     wrong: list[tuple[Any, tuple[Any, ...], str]] = [
         (arguments.timestamp, ("due", datetime(2026, 1, 1)), "aware"),  # noqa: DTZ001
-        (arguments.timestamp, ("due", 7), "aware"),
+        *((arguments.timestamp, ("due", text), "aware") for text in (7, "", "tomorrow", "2026-13-01", "2026-01-01T00:00")),
+        (arguments.timestamp, ("due", "2026-01-01\ud80000:00Z"), "aware"),
+        (arguments.timestamp, ("due", datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), "outside the years"),
         (arguments.text, ("due", ""), "at least 1"),
         (arguments.text, ("due", "xxx", 1, 2), "1 to 2 characters, not 3"),
         (arguments.text, ("due", "\ud800"), "surrogate"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, TypeAlias
 
 from cmsapi.arguments import given, optional_text, text, timestamp, within
@@ -74,7 +74,7 @@ class Contents:
         folder_id: str | None = None,
         assigned_to_id: str | None = None,
         content_status_id: str | None = None,
-        due_date: datetime | str | None = None,
+        due_date: datetime | date | str | None = None,
     ) -> Content:
         """Create a draft; one request.
 
@@ -87,7 +87,8 @@ class Contents:
             folder_id: The folder to put it into.
             assigned_to_id: The user to assign it to.
             content_status_id: Its workflow status.
-            due_date: An aware datetime, or an ISO 8601 string.
+            due_date: An aware datetime, a date, or an ISO 8601 string of either. It is sent as date and time in UTC; of
+                a date that is its first moment.
 
         Raises:
             ValidationError: An identifier does not exist.
@@ -117,7 +118,7 @@ class Contents:
         Args:
             content_id: The content.
             version: Its version; a stale one is refused (specification 9, rule 4).
-            **changes: New values by Python name; None clears.
+            **changes: New values by the names that `create` has for them; None clears.
 
         Raises:
             ArgumentError: There is no such field, or nothing to change.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
-from cmsapi.arguments import optional_text
+from cmsapi.arguments import moment, optional_text
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import ArgumentError
 from cmsapi.models import CreditType, CreditUsage
@@ -58,12 +58,17 @@ class CreditUsages:
         return _merged([_newest_first(self.list(word, q=q, limit=limit)) for word in CreditType])
 
     async def report(
-        self, *, since: datetime | None = None, until: datetime | None = None, q: str | None = None
+        self,
+        *,
+        since: datetime | date | str | None = None,
+        until: datetime | date | str | None = None,
+        q: str | None = None,
     ) -> CreditReport:
         """Add up what was spent, per type, day and workspace; at least three requests, one more for each 100 entries.
 
         Args:
-            since: Only entries from this moment on; the lists are read no further than that.
+            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, a
+                date (its first moment in UTC), or an ISO 8601 string of either.
             until: Only entries before this moment.
             q: Text to search for.
 
@@ -71,18 +76,16 @@ class CreditUsages:
             The report, with `.by_type`, `.by_day`, `.by_workspace`, `.total`, `.plot()` and `.to_pandas()`.
 
         Raises:
-            ArgumentError: `since` or `until` has no offset.
+            ArgumentError: `since` or `until` is no time, or has no offset.
         """
-        for name, moment in (("since", since), ("until", until)):
-            if moment is not None and moment.tzinfo is None:
-                raise ArgumentError(f"{name} is an aware datetime, such as datetime.now(UTC).", parameter=name)
+        begin, end = moment("since", since), moment("until", until)
         entries = []
         async for usage in self.list_all(q=q):
-            if since is not None and _age(usage) < since:
+            if begin is not None and _age(usage) < begin:
                 break
-            if until is None or _age(usage) < until:
+            if end is None or _age(usage) < end:
                 entries.append(usage)
-        return CreditReport(tuple(entries), since, until)
+        return CreditReport(tuple(entries), begin, end)
 
 
 async def _merged(streams: Sequence[AsyncIterator[CreditUsage]]) -> AsyncIterator[CreditUsage]:

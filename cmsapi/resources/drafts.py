@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from cmsapi.arguments import optional_text, text, timestamp
+from cmsapi.arguments import moment, optional_text, text, timestamp
 from cmsapi.errors import ArgumentError
 from cmsapi.models import Content
 from cmsapi.wire.mismatch import excerpt
@@ -63,17 +63,6 @@ def holds(content: Content, changes: Mapping[str, Any], base_version: int) -> bo
 
 def _same(now: Any, sent: Any) -> bool:
     if isinstance(now, datetime):
-        return now == _moment(sent)
+        return now == moment("due_date", sent)
     # What was cleared may come back as an empty text.
     return (now or None) == (sent or None)
-
-
-def _moment(sent: Any) -> datetime | None:
-    """Read a time that was sent; without an offset it is taken as UTC."""
-    try:
-        time = datetime.fromisoformat(sent) if isinstance(sent, str) else sent
-    except ValueError:
-        return None
-    if time is None:
-        return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -45,8 +45,8 @@ COMPANIONS = {
 }
 COMPANIONS |= {name.replace("keyword", "prompt"): rest for name, rest in COMPANIONS.items() if "score" in name}
 EXAMPLES = {"type": "analysis", "change": lambda _: {"title": "t"}, "version": 1}
-# Where only a few words are taken.
-CLOSED = {"type", "kind", "token", "method"}
+# Where only a few words, or times, are taken.
+CLOSED = {"type", "kind", "token", "method", "due_date", "since", "until"}
 CHANGES = ("title", "html", "meta_description", "folder_id", "assigned_to_id", "content_status_id", "due_date")
 
 

@@ -50,6 +50,9 @@ WRONG: list[tuple[str, Call]] = [
     ("meta_description", lambda c: c.contents.create("w", "t", meta_description=7)),  # type: ignore[arg-type]
     ("due_date", lambda c: c.contents.create("w", "t", due_date=NAIVE)),
     ("due_date", lambda c: c.contents.create("w", "t", due_date=7)),  # type: ignore[arg-type]
+    ("due_date", lambda c: c.contents.create("w", "t", due_date="tomorrow")),
+    ("due_date", lambda c: c.contents.create("w", "t", due_date="2026-05-01T12:00:00")),
+    ("due_date", lambda c: c.contents.create("w", "t", due_date="")),
     ("content_score", lambda c: c.contents.list("w", content_score=101)),
     ("content_score_min", lambda c: c.contents.list("w", content_score_min=-1)),
     ("content_score_max", lambda c: c.contents.list("w", content_score_max=1.5)),  # type: ignore[arg-type]
@@ -64,6 +67,7 @@ WRONG: list[tuple[str, Call]] = [
     ("title", lambda c: c.contents.update("c", 1, title=None)),
     ("title", lambda c: c.contents.update("c", 1, title="x" * 256)),
     ("due_date", lambda c: c.contents.update("c", 1, due_date=NAIVE)),
+    ("due_date", lambda c: c.contents.update("c", 1, due_date="2026-02-30")),
     ("folder_id", lambda c: c.contents.update("c", 1, folder_id=7)),
     ("metaDescription", lambda c: c.contents.update("c", 1, metaDescription="m")),
     ("attempts", lambda c: c.contents.edit("c", lambda _: {}, attempts=0)),
@@ -110,6 +114,9 @@ WRONG: list[tuple[str, Call]] = [
     ("type", lambda c: c.credit_usages.list("all")),
     ("type", lambda c: c.credit_usages.list(None)),  # type: ignore[arg-type]
     ("q", lambda c: c.credit_usages.list("analysis", q=7)),  # type: ignore[arg-type]
+    ("since", lambda c: c.credit_usages.report(since=NAIVE)),
+    ("since", lambda c: c.credit_usages.report(since="last week")),
+    ("until", lambda c: c.credit_usages.report(until=7)),  # type: ignore[arg-type]
     ("limit", lambda c: first(c.credit_usages.list_all(limit=0))),
     ("q", lambda c: first(c.credit_usages.list_all(q=7))),  # type: ignore[arg-type]
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -244,11 +244,12 @@ async def test_a_change_that_lost_against_a_colleague_is_reapplied() -> None:
         assert (content.title, content.version, calls) == ("Theirs!", 3, [1, 2])
 
 
-async def test_a_due_date_that_nobody_can_read_is_not_recognised(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """A text that is no time is never taken for the time that the service shows."""
+async def test_a_due_date_is_recognised_in_each_spelling(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """A due date is what the service shows, however it was written, and another one is not."""
     content = await client.contents.update(sandbox.content_ids[0], 1, due_date="2026-05-01")
-    assert holds(content, {"due_date": "2026-05-01"}, 1)
-    assert not holds(content, {"due_date": "first of May"}, 1)
+    for same in ("2026-05-01", date(2026, 5, 1), "2026-05-01T02:00:00+02:00", datetime(2026, 5, 1, tzinfo=UTC)):
+        assert holds(content, {"due_date": same}, 1)
+    assert not holds(content, {"due_date": "2026-05-02"}, 1)
     assert not holds(content, {"due_date": None}, 1)
     assert not holds(content, {"due_date": "2026-05-01"}, 2)
 
