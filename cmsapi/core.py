@@ -20,6 +20,7 @@ from cmsapi.wire.drift import DriftKind
 
 M = TypeVar("M", bound=Model)
 
+# What lists ask for unless they are told otherwise (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
 NO_PARAMETERS: Mapping[str, str] = {}
 _INTERACTIVE = Demand()

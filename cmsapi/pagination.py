@@ -1,8 +1,8 @@
 """Pages and the paginator over them (specification 1, conventions 3 and 4).
 
 `hasMore` decides whether there is a next page, and an empty page ends the list whatever it says. A page that repeats
-the one before is an error. Lists move while they
-are read: when `total` changes on the way, items may come twice or not at all, and the paginator says so.
+the one before is an error, and so is a list that goes on far beyond its `total`. Lists move while they are read: when
+`total` changes on the way, items may come twice or not at all, and the paginator says so.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from cmsapi.arguments import within
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
+
+# Pages that may follow when as many items have come as there are in all: `total` may be an estimate, and lists move.
+_MORE_THAN_ALL = 10
 
 
 @attrs.frozen(eq=False)
@@ -63,6 +66,9 @@ class Paginator(Generic[T]):
     `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
     `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the one before is worked on.
 
+    A page has up to 100 items unless a list is asked for with another `limit`. That is the most that the service gives;
+    its own default is 25 (specification 8). Fewer pages are fewer requests of the hour.
+
     Args:
         fetch: Reads the page with a given number.
         first: Number of the page to start with.
@@ -98,7 +104,7 @@ class Paginator(Generic[T]):
 
         Raises:
             ArgumentError: `prefetch` is neither 0 nor 1.
-            DecodeError: The service gives the same page again.
+            DecodeError: The service gives the same page again, or goes on far beyond the list's `total`.
         """
         async with contextlib.aclosing(self.pages(prefetch=prefetch)) as pages:
             async for page in pages:
@@ -115,12 +121,13 @@ class Paginator(Generic[T]):
 
         Raises:
             ArgumentError: `prefetch` is neither 0 nor 1.
-            DecodeError: The service gives the same page again.
+            DecodeError: The service gives the same page again, or goes on far beyond the list's `total`.
         """
         within("prefetch", prefetch, 0, 1)
         self.total_changed = False
         number, total = self._first, None
         items: tuple[T, ...] = ()
+        count = most = beyond = 0
         ahead: asyncio.Future[Page[T]] | None = None
         try:
             while True:
@@ -138,6 +145,16 @@ class Paginator(Generic[T]):
                     self.total_changed = True
                 total = page.total
                 more = page.has_more and bool(page.items)
+                if total is not None:
+                    count, most = count + len(items), max(most, total)
+                    beyond += count > most
+                if more and beyond > _MORE_THAN_ALL:
+                    raise DecodeError(
+                        f"Expected the list to end after about {most} items; the service says that more follow",
+                        path="$.pagination",
+                        excerpt=f"{count} items on {number - self._first + 1} pages",
+                        operation=self._operation,
+                    )
                 number += 1
                 if more and prefetch:
                     ahead = asyncio.ensure_future(self._fetch(number))

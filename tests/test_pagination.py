@@ -136,6 +136,32 @@ async def test_a_page_that_comes_again_is_an_error() -> None:
     assert len(service.requests) == 2
 
 
+@pytest.mark.parametrize("prefetch", [0, 1])
+@pytest.mark.parametrize("fresh", [True, False], ids=["new items", "two pages in turn"])
+async def test_a_list_without_end_is_an_error(prefetch: int, fresh: bool) -> None:
+    """A list that goes on far beyond its `total` is given up after some pages, not read for all of the hour."""
+    pages = [page([f"{number}" if fresh else "ab"[number % 2]], has_more=True, total=1) for number in range(99)]
+    client, service = client_of(*pages)
+    async with client:
+        seen = []
+        with pytest.raises(errors.DecodeError, match="end after about 1 items") as caught:
+            async for user in client.users.list().items(prefetch=prefetch):
+                seen.append(user)
+    assert (caught.value.operation, caught.value.path) == ("list_users", "$.pagination")
+    assert (len(seen), len(service.requests)) == (11, 12)
+
+
+async def test_a_list_that_grows_while_it_is_read_is_read_to_its_end() -> None:
+    """All of a list is read whose `total` grows or shrinks with each page, or is somewhat too small."""
+    growing = [page([f"{number}"], has_more=number < 99, total=number + 2) for number in range(100)]
+    shrinking = [page([f"{number}"], has_more=number < 59, total=60 - number) for number in range(60)]
+    estimated = [page([f"{number}"], has_more=number < 59, total=50) for number in range(60)]
+    client, _ = client_of(*growing, *shrinking, *estimated)
+    async with client:
+        for expected in (100, 60, 60):
+            assert len([user async for user in client.users.list()]) == expected
+
+
 def three_pages(takes: float = 0.0) -> tuple[cmsapi.Client, Script]:
     """Give a client whose service has three pages of two."""
     pages = [page(["a", "b"], has_more=True), page(["c", "d"], has_more=True), page(["e"], has_more=False)]

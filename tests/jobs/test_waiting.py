@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 
 import pytest
@@ -13,8 +13,9 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Finished, JobEvent, LookFailed, Observed
 from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.transport.message import Request, Response
 
-from .support import Spoiling, box, client_of, looks, unreadable
+from .support import Spoiling, box, changed, client_of, looks, unreadable
 
 pytestmark = pytest.mark.looptime
 
@@ -417,6 +418,23 @@ async def test_ideas_that_are_never_readable_end_in_doubt(status: int) -> None:
                 await job
     assert isinstance(caught.value.__cause__, cmsapi.APIError)
     assert caught.value.__cause__.status == status
+
+
+async def test_ideas_without_end_do_not_use_up_the_hour() -> None:
+    """A search whose list of ideas never ends is given up after some pages each time, and then for good."""
+    sandbox = box(10.0)
+    endless = {"pagination": {"total": 1, "page": 1, "limit": 100, "hasMore": True}}
+    number = count()
+
+    def spoil(request: Request, response: Response) -> Response:
+        return changed("/content-ideas", **endless, data=[{"id": f"idea_{next(number)}"}])(request, response)
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        async with asyncio.timeout(3600):
+            with pytest.raises(cmsapi.UnknownJobStateError, match="list to end after about 1 items"):
+                await job
+    assert len(sandbox.ledger) < 300
 
 
 async def test_a_body_that_stays_broken_ends_in_doubt_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
