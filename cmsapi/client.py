@@ -239,7 +239,7 @@ class Client:
         method: str,
         path: str,
         *,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
         json: Any = None,
         retry: bool | None = None,
     ) -> Any:
@@ -250,7 +250,8 @@ class Client:
         Args:
             method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
             path: Path such as `/v1/me`; whole URLs are refused, because the key would go with them.
-            params: Query parameters.
+            params: Query parameters, as a mapping or a list of pairs, which may repeat a name. None is left out, and a
+                list becomes `name[]` once per value.
             json: Body; None sends none.
             retry: True repeats also when the outcome is not known, False never. By default only `GET`, `PUT` and
                 `DELETE` are repeated then.

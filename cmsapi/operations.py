@@ -17,7 +17,6 @@ import attrs
 from cmsapi.errors import ConfigError
 from cmsapi.provenance import Provenance
 
-
 # Specification 8, rule 3: no limit counts them. They need no key either.
 UNLIMITED_PATHS = frozenset({"/health", "/openapi.json", "/docs"})
 

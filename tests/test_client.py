@@ -456,6 +456,45 @@ async def test_a_free_request_gives_the_document() -> None:
     assert caught.value.parameter == "q"
 
 
+async def test_a_query_may_be_pairs() -> None:
+    """A list of pairs may repeat a name, and keeps its order."""
+    service = Script(answer())
+    async with client_of(service) as client:
+        await client.request("GET", "/v1/things", params=[("b", 1), ("a", "x"), ("b", 2), ("c", None), ("d", (3, 4))])
+    assert service.requests[0].url == f"{URL}/v1/things?b=1&a=x&b=2&d%5B%5D=3&d%5B%5D=4"
+
+
+@pytest.mark.parametrize(
+    ("params", "parameter"),
+    [
+        ("a=b", "params"),
+        (b"a=b", "params"),
+        (7, "params"),
+        (["a"], "params"),
+        (["ab"], "params"),
+        ([("a", 1, 2)], "params"),
+        ({"a", "b"}, "params"),
+        ({7: "a"}, "params"),
+        ({"\ud800": "a"}, "params"),
+        ([(None, "a")], "params"),
+        ({"a": b"x"}, "a"),
+        ({"a": {"x": 1}}, "a"),
+        ({"a": object()}, "a"),
+        ({"a": ["x", None]}, "a"),
+        ({"a": ["\ud800"]}, "a"),
+        ({"a": 10**5000}, "a"),
+    ],
+    ids=lambda value: ascii(value)[:24] if isinstance(value, str) else type(value).__name__,
+)
+async def test_a_query_that_is_none_is_refused(params: Any, parameter: str) -> None:
+    """What is no query is refused by name, and nothing is sent."""
+    service = Script(answer())
+    async with client_of(service) as client:
+        with pytest.raises(errors.ArgumentError) as caught:
+            await client.request("GET", "/v1/things", params=params)
+    assert (caught.value.parameter, service.requests) == (parameter, [])
+
+
 def test_arguments_are_checked_by_type_and_size() -> None:
     """Texts, numbers and times are checked before they are sent, naming the parameter."""
     from datetime import UTC, date, datetime, timedelta, timezone
@@ -467,7 +506,10 @@ def test_arguments_are_checked_by_type_and_size() -> None:
         assert arguments.timestamp("due", midnight) == "2026-01-01T00:00:00.000Z"
     wrong: list[tuple[Any, tuple[Any, ...], str]] = [
         (arguments.timestamp, ("due", datetime(2026, 1, 1)), "aware"),  # noqa: DTZ001
-        *((arguments.timestamp, ("due", text), "aware") for text in (7, "", "tomorrow", "2026-13-01", "2026-01-01T00:00")),
+        *(
+            (arguments.timestamp, ("due", text), "aware")
+            for text in (7, "", "tomorrow", "2026-13-01", "2026-01-01T00:00")
+        ),
         (arguments.timestamp, ("due", "2026-01-01\ud80000:00Z"), "aware"),
         (arguments.timestamp, ("due", datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), "outside the years"),
         (arguments.text, ("due", ""), "at least 1"),

@@ -20,6 +20,8 @@ from cmsapi.wire.jsontext import dumps, loads
 
 PREFIX = "cmsjob1"
 LONGEST = 4096
+# At the ends of what a datetime can hold, differences of times overflow.
+_YEARS = (1970, 9998)
 
 
 @attrs.frozen(kw_only=True)
@@ -92,14 +94,21 @@ def _read(payload: str) -> Token:
                     kind=JobKind(kind),
                     target=target,
                     job_id=job,
-                    # A time without an offset could not be compared with the service's.
-                    launched_at=datetime.fromisoformat(launched).astimezone(UTC) if launched else None,
+                    launched_at=_moment(launched) if launched else None,
                     watched=watched,
                     base_url=base_url,
                 )
-    except (DecodeError, ValueError, binascii.Error):
+    except (DecodeError, ValueError, OverflowError, binascii.Error):
         pass
     raise _bad("The job token cannot be read.")
+
+
+def _moment(text: str) -> datetime:
+    # A time without an offset could not be compared with the service's.
+    time = datetime.fromisoformat(text).astimezone(UTC)
+    if not _YEARS[0] <= time.year <= _YEARS[1]:
+        raise ValueError
+    return time
 
 
 def _check(payload: str) -> str:

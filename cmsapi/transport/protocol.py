@@ -10,7 +10,7 @@ import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 from cmsapi import errors
@@ -67,6 +67,8 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # Requests
 
+Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
+
 
 def expand(template: str, values: Mapping[str, str]) -> str:
     """Fill a path template.
@@ -120,28 +122,55 @@ def check_path(path: str) -> str:
     return quote(path)
 
 
-def query_string(values: Mapping[str, Any]) -> str:
-    """Encode query parameters; None is left out, a sequence becomes `name[]` once per value."""
+def query_string(values: Query) -> str:
+    """Encode query parameters; None is left out, a list becomes `name[]` once per value.
+
+    Raises:
+        ArgumentError: It is neither a mapping nor a list of pairs, or a name or a value has no form in a query.
+    """
     pairs: list[tuple[str, str]] = []
-    for name, value in values.items():
-        if value is None:
-            continue
-        if isinstance(value, Sequence) and not isinstance(value, str):
+    for name, value in values.items() if isinstance(values, Mapping) else _pairs(values):
+        if not isinstance(name, str) or not _encodes(name):
+            raise ArgumentError(f"Names of params are texts, not {excerpt(name)}.", parameter="params")
+        if isinstance(value, list | tuple):
             pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
-        else:
+        elif value is not None:
             pairs.append((name, _query_value(name, value)))
     return urlencode(pairs, quote_via=quote)
+
+
+def _pairs(values: object) -> Iterable[tuple[object, object]]:
+    if not isinstance(values, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in values):
+        raise ArgumentError(
+            f"params is a mapping, or a list of (name, value) tuples, not {excerpt(values)}.", parameter="params"
+        )
+    return values
 
 
 def _query_value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value)
+    if isinstance(value, str):
+        if _encodes(value):
+            return value
+        raise ArgumentError(f"{name} holds a character that cannot be encoded.", parameter=name)
+    try:
+        if isinstance(value, int | float):
+            return str(value)
+    except ValueError:  # more digits than Python writes
+        pass
+    raise ArgumentError(
+        f"{name} is a text, a number, a truth value or a list of these, not {excerpt(value)}.",
+        parameter=name,
+    )
+
+
+def _encodes(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"{name} holds a character that cannot be encoded.", parameter=name) from None
-    return text
+        return False
+    return True
 
 
 class RequestBuilder:
@@ -174,12 +203,12 @@ class RequestBuilder:
         self,
         method: str,
         path: str,
-        query: Mapping[str, Any] | None = None,
+        query: Query | None = None,
         body: Any = None,
     ) -> Request:
         """Build a request; a body of None sends none. A path that needs no key gets none."""
         url = self._base_url + path
-        if query and (encoded := query_string(query)):
+        if query is not None and (encoded := query_string(query)):
             url = f"{url}?{encoded}"
         plain, with_body = self._headers_without_key if path in UNLIMITED_PATHS else self._headers
         if body is None:
