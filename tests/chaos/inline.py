@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from benchmarks.virtual import START, VirtualLoop
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.transport.accounts import place_of
+from tests.support.loops import LikeUvloop, chosen
 
 T = TypeVar("T")
 
@@ -59,9 +60,14 @@ def _tell(answer: asyncio.Future[Any], result: Any, error: Exception | None) -> 
         answer.set_exception(error)
 
 
+class CoarseInlineLoop(LikeUvloop, InlineLoop):
+    """The same with the manners of uvloop."""
+
+
 def in_virtual_time_with_threads(seed: object, main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on such a loop and return what it returns."""
-    with asyncio.Runner(loop_factory=lambda: InlineLoop(seed)) as runner:
+    kind = CoarseInlineLoop if chosen() == "uvloop" else InlineLoop
+    with asyncio.Runner(loop_factory=lambda: kind(seed)) as runner:
         return runner.run(main)
 
 

@@ -28,6 +28,7 @@ from tests.chaos.acts import ACTS, Act
 from tests.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
 from tests.chaos.invariants import disclosures, violations
 from tests.chaos.record import Record
+from tests.support.loops import chosen, run_on
 
 Carrier = Callable[[Any], Any]
 Run = Coroutine[Any, Any, "Report"]
@@ -79,7 +80,8 @@ def chaos(seed: object, *, carrier: Carrier = lambda transport: transport) -> Re
         seed: Seed of the storm, the service and the callers.
         carrier: Makes the client's transport of the sandbox's, to see that a client that cheats is found out.
     """
-    return _heard(in_virtual_time, _alone(_in_process(seed, None, carrier)))
+    run = in_virtual_time if chosen() != "uvloop" else functools.partial(in_virtual_time_with_threads, seed)
+    return _heard(run, _alone(_in_process(seed, None, carrier)))
 
 
 def chaos_in_file(seed: object) -> Report:
@@ -91,7 +93,7 @@ def chaos_in_file(seed: object) -> Report:
 
 def chaos_on_loopback(seed: object, state: str = "memory:") -> Report:
     """Make one run in real time, over a socket and through a proxy; it takes some seconds."""
-    return _heard(asyncio.run, _alone(_on_loopback(seed, state)))
+    return _heard(functools.partial(run_on, chosen()), _alone(_on_loopback(seed, state)))
 
 
 async def _alone(main: Run) -> Report:

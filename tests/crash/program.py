@@ -5,12 +5,12 @@ It runs a batch once and says on each line what is known of one item, or at the 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from typing import Any
 
 import cmsapi
+from tests.support.loops import chosen, run_on
 
 # Answers of a service on this machine take milliseconds; nothing that was sent arrives later than this.
 SETTLE = 0.6
@@ -54,4 +54,4 @@ def say(what: Any) -> None:
 
 if __name__ == "__main__":
     state, base_url, key, kind, workspace_id, *items = sys.argv[1:]
-    asyncio.run(main(state, base_url, key, kind, workspace_id, items))
+    run_on(chosen(), main(state, base_url, key, kind, workspace_id, items))
