@@ -9,9 +9,9 @@ from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.output import TABLE, Columns, Output, show
 from cmsapi.cli.planning import tell_plan
-from cmsapi.cli.reading import Words
+from cmsapi.cli.reading import AllowEmpty, Words
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
     "id": lambda outcome: outcome.item,
@@ -30,24 +30,25 @@ async def analyze(
     retry: Retry = (),
     max_credits: MaxCredits = None,
     dry_run: DryRun = False,
+    allow_empty: AllowEmpty = False,
     state: State = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> int:
     """Analyse keywords: one credit each, as many at a time as the request limit has room for.
 
     Ctrl-C stops launching; what was launched goes on, and the command says how to go on.
 
     Args:
-        keyword_ids: Keywords; - reads identifiers from standard input, @FILE from a file.
+        keyword_ids: Keywords; - reads identifiers or CSV from standard input, @FILE from a file.
     """
+    keyword_ids.ensure_some(allow_empty)
     async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
         await tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
         if dry_run:
             return Exit.DONE
         harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named)
-    if harvest.outcomes or as_json or as_csv:
-        show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    if harvest.outcomes or output:
+        show(harvest.outcomes, _COLUMNS, output, _document)
     await harvest.tell(Again(["analyze"], batch, state))
     return harvest.code
 

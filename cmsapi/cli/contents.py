@@ -12,7 +12,7 @@ import cmsapi
 from cmsapi.cli.asking import Yes, ensure
 from cmsapi.cli.connecting import State, connect, connect_with_journal
 from cmsapi.cli.exits import Exit
-from cmsapi.cli.output import AsCsv, AsJson, Columns, say, show, show_facts, show_json
+from cmsapi.cli.output import TABLE, AsJson, Columns, Output, say, show, show_facts, show_json
 from cmsapi.cli.reading import read_file
 from cmsapi.cli.reviewing import Choice, Flag, decide, review_by_hand, waiting_review
 
@@ -29,7 +29,13 @@ _COLUMNS: Columns[cmsapi.ContentSummary] = {
 }
 
 Body: TypeAlias = Annotated[
-    str | None, Parameter(name="--html", converter=read_file, help="File with the body; - reads standard input.")
+    str | None,
+    Parameter(
+        name="--html",
+        converter=read_file,
+        allow_leading_hyphen=True,
+        help="File with the body; - reads standard input, '' is an empty body.",
+    ),
 ]
 
 
@@ -41,8 +47,7 @@ async def list_contents(
     max_score: int | None = None,
     assigned_to: str | None = None,
     limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> None:
     """List contents; one request for each hundred.
 
@@ -68,7 +73,7 @@ async def list_contents(
             total = page.total
             if len(found) >= limit:
                 break
-    show(found[:limit], _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
+    show(found[:limit], _COLUMNS, output, cmsapi.to_dict)
     if total is not None and total > limit:
         say(f"{limit} of {total:,}; --limit {total} shows all.")
 

@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show, show_bars, show_facts, show_json
+from cmsapi.cli.output import TABLE, Columns, Output, show, show_bars, show_facts, show_json
 
 # Over a longer time, days without any usage are left out.
 _MONTHS = 62
@@ -20,8 +20,7 @@ _MONTHS = 62
 async def credits(  # noqa: A001  the name of the command
     *,
     days: Annotated[int, Parameter(validator=Number(gte=1, lte=3660))] = 30,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> None:
     """Show the balances and what credits were spent on; at least four requests, one more for each 100 usages.
 
@@ -33,11 +32,7 @@ async def credits(  # noqa: A001  the name of the command
         since = datetime.now(UTC) - timedelta(days=days)
         report = await client.credit_usages.report(since=since)
     balances = user.organization.credits
-    if as_csv:
-        columns: Columns[dict[str, Any]] = {name: itemgetter(name) for name in report.columns}
-        show(report.rows, columns, as_json=False, as_csv=True, document=dict)
-        return
-    if as_json:
+    if output.json:
         show_json(
             {
                 "balances": cmsapi.to_dict(balances),
@@ -48,6 +43,10 @@ async def credits(  # noqa: A001  the name of the command
                 "byWorkspace": dict(report.by_workspace),
             }
         )
+        return
+    if output:
+        columns: Columns[dict[str, Any]] = {name: itemgetter(name) for name in report.columns}
+        show(report.rows, columns, output, dict)
         return
     show_facts(
         {

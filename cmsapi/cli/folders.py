@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 import cmsapi
 from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import AsCsv, AsJson, Columns, clean, counted, show
+from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, show
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,
@@ -20,7 +20,7 @@ _COLUMNS: Columns[cmsapi.Folder] = {
 }
 
 
-async def folders(workspace_id: str, *, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+async def folders(workspace_id: str, *, output: Output = TABLE) -> None:
     """Show the folders of a workspace as a tree; one request.
 
     Args:
@@ -28,8 +28,8 @@ async def folders(workspace_id: str, *, as_json: AsJson = False, as_csv: AsCsv =
     """
     async with connect() as client:
         tree = await client.folders.list(workspace_id)
-    if as_json or as_csv:
-        show(tree, _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
+    if output:
+        show(tree, _COLUMNS, output, cmsapi.to_dict)
         return
     drawn = Tree(counted(len(tree), "folder"))
     # An own stack: nothing bounds how deep folders nest.

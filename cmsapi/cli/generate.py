@@ -14,9 +14,9 @@ from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.output import TABLE, Columns, Output, show
 from cmsapi.cli.planning import tell_plan
-from cmsapi.cli.reading import Words, text_of
+from cmsapi.cli.reading import AllowEmpty, Words, text_of
 from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
 
 _WORDS = {"true": True, "false": False}
@@ -82,21 +82,22 @@ async def generate(
     retry: Retry = (),
     max_credits: MaxCredits = None,
     dry_run: DryRun = False,
+    allow_empty: AllowEmpty = False,
     state: State = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> int:
     """Have articles generated: an AI-writing credit each. The keyword of each content's page must be analysed.
 
     An article then waits for a decision. Without one of the options for it, it is left in review.
 
     Args:
-        content_ids: Drafts; - reads identifiers from standard input, @FILE from a file.
+        content_ids: Drafts; - reads identifiers or CSV from standard input, @FILE from a file.
         settings: NAME=VALUE, such as fact_checking_enabled=true, may be repeated; or @FILE with a JSON object.
         confirm: Apply the articles to the drafts.
         cancel: Discard the articles.
         review: Decide in the terminal, with the old text and the new one.
     """
+    content_ids.ensure_some(allow_empty)
     wanted = _settings(settings or [])
     choice = Choice.of(confirm=confirm, cancel=cancel, review=review)
     before: dict[str, cmsapi.Content] = {}
@@ -121,8 +122,8 @@ async def generate(
         reviews = [outcome.value for outcome in harvest.outcomes if outcome.value is not None]
         # Whoever pressed Ctrl-C wants no more to happen.
         decided = await decide_on_all(client, reviews, before, Choice.LEAVE if harvest.interrupted else choice)
-    if as_json or as_csv:
-        show(harvest.outcomes, _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    if output:
+        show(harvest.outcomes, _COLUMNS, output, _document)
     typed = [word for text in settings or [] for word in ("--settings", text)]
     options = [f"--{choice.value}"] if choice is not Choice.LEAVE else []
     await harvest.tell(Again(["generate"], batch, state, [*typed, *options]))

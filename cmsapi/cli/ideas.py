@@ -9,9 +9,9 @@ from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, Harvest, MaxCredits, fan_out
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.output import TABLE, Columns, Output, show
 from cmsapi.cli.planning import tell_plan
-from cmsapi.cli.reading import Lines
+from cmsapi.cli.reading import AllowEmpty, Lines
 
 Found: TypeAlias = tuple[str, cmsapi.ContentIdea]
 
@@ -32,9 +32,9 @@ async def ideas(
     retry: Retry = (),
     max_credits: MaxCredits = None,
     dry_run: DryRun = False,
+    allow_empty: AllowEmpty = False,
     state: State = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> int:
     """Search content ideas for seed keywords: one credit each.
 
@@ -42,8 +42,9 @@ async def ideas(
 
     Args:
         workspace_id: The workspace.
-        keywords: Seed keywords; - reads one a line from standard input, @FILE from a file.
+        keywords: Seed keywords; - reads one a line, or CSV, from standard input, @FILE from a file.
     """
+    keywords.ensure_some(allow_empty)
 
     # The same seed in another workspace is another search.
     def key(keyword: str) -> str:
@@ -58,8 +59,8 @@ async def ideas(
             return await client.content_ideas.search(workspace_id, keyword)
 
         harvest = await fan_out(client, search, keywords, max_credits=max_credits, named=named)
-    if harvest.outcomes or as_json or as_csv:
-        show(_found(harvest), _COLUMNS, as_json=as_json, as_csv=as_csv, document=_document)
+    if harvest.outcomes or output:
+        show(_found(harvest), _COLUMNS, output, _document)
     await harvest.tell(Again(["ideas", workspace_id], batch, state))
     return harvest.code
 

@@ -11,8 +11,8 @@ from cmsapi.cli.asking import Yes, ensure
 from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit, code_of_all, told
 from cmsapi.cli.fanning import Again, outcome_document, wait_for
-from cmsapi.cli.output import AsCsv, AsJson, Columns, clean, counted, say, show
-from cmsapi.cli.reading import Words
+from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, say, show
+from cmsapi.cli.reading import AllowEmpty, Tokens, Words
 from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
 
 jobs: App = App(name="jobs", help="Show what was launched and is not over, wait for it, and decide on articles.")
@@ -41,7 +41,7 @@ _ELSEWHERE = ", as far as this state knows; --state or CMSAPI_STATE names anothe
 
 
 @jobs.command(name="list")
-async def list_jobs(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+async def list_jobs(*, state: State = None, output: Output = TABLE) -> None:
     """List the launches that are not over, as they were written down; one request.
 
     CSV and JSON have their tokens, for `jobs watch`.
@@ -50,26 +50,34 @@ async def list_jobs(*, state: State = None, as_json: AsJson = False, as_csv: AsC
         found = await client.jobs.journal()
     if not found:
         say(f"Nothing that was launched is not over{_ELSEWHERE}")
-    columns = {**_OPEN, "token": lambda entry: entry.token} if as_csv else _OPEN
-    show(found, columns, as_json=as_json, as_csv=as_csv, document=_entry_document)
+    columns = {**_OPEN, "token": lambda entry: entry.token} if output else _OPEN
+    show(found, columns, output, _entry_document)
 
 
 @jobs.command
-async def watch(tokens: Words, /, *, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> int:
+async def watch(
+    tokens: Tokens,
+    /,
+    *,
+    allow_empty: AllowEmpty = False,
+    state: State = None,
+    output: Output = TABLE,
+) -> int:
     """Wait for jobs by their tokens and show their results; costs no credit.
 
     Args:
-        tokens: Tokens as other commands print them; - reads them from standard input, @FILE from a file.
+        tokens: Tokens as other commands print them; - reads them or CSV from standard input, @FILE from a file.
     """
+    tokens.ensure_some(allow_empty)
     async with connect_with_journal(state) as client:
         harvest = await wait_for(client, [client.jobs.attach(token) for token in tokens])
-        show(harvest.outcomes, _ENDED, as_json=as_json, as_csv=as_csv, document=_document)
+        show(harvest.outcomes, _ENDED, output, _document)
         await harvest.tell(Again(["jobs", "watch"]))
     return harvest.code
 
 
 @jobs.command
-async def resume(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv = False) -> int:
+async def resume(*, state: State = None, output: Output = TABLE) -> int:
     """Take up every launch that no living process works on, wait for it and show its result; costs no credit.
 
     What is taken up of a batch counts for the batch.
@@ -79,7 +87,7 @@ async def resume(*, state: State = None, as_json: AsJson = False, as_csv: AsCsv 
         if not (resumed.jobs or resumed.unknown):
             say(f"Nothing is left to take up{_ELSEWHERE}")
         harvest = await wait_for(client, resumed.jobs)
-        show(harvest.outcomes, _ENDED, as_json=as_json, as_csv=as_csv, document=_document)
+        show(harvest.outcomes, _ENDED, output, _document)
         await harvest.tell(Again(["jobs", "watch"]))
         for unknown in resumed.unknown:
             say(f"{clean(unknown.target)}: {told(unknown)}", style="red")
@@ -97,9 +105,9 @@ async def reviews(
     cancel: Flag = False,
     review: Flag = False,
     yes: Yes = False,
+    allow_empty: AllowEmpty = False,
     state: State = None,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> int:
     """List generated articles that wait for a decision, or decide on them; a request each, no credit.
 
@@ -109,9 +117,13 @@ async def reviews(
         cancel: Discard all of them; asks before.
         review: Decide on one after another in the terminal, with the old text and the new one.
     """
+    if content_ids is not None:
+        content_ids.ensure_some(allow_empty)
     choice = Choice.of(confirm=confirm, cancel=cancel, review=review)
     async with connect_with_journal(state) as client:
-        waiting = [each for each in await client.jobs.reviews() if not content_ids or each.content_id in content_ids]
+        waiting = await client.jobs.reviews()
+        if content_ids is not None:
+            waiting = [each for each in waiting if each.content_id in content_ids]
         missing = set(content_ids or ()) - {each.content_id for each in waiting}
         if missing:
             raise cmsapi.ArgumentError(
@@ -127,8 +139,8 @@ async def reviews(
             if deed and not await ensure(f"{deed} {counted(len(waiting), 'article')}?", yes):
                 return Exit.FAILED
             code = await decide_on_all(client, waiting, {}, choice)
-    if choice is Choice.LEAVE or as_json or as_csv:
-        show(waiting, _WAITING, as_json=as_json, as_csv=as_csv, document=_review_document)
+    if choice is Choice.LEAVE or output:
+        show(waiting, _WAITING, output, _review_document)
     return code
 
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 import cmsapi
 from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.output import TABLE, Columns, Output, show
 
 _COLUMNS: Columns[cmsapi.Keyword] = {
     "id": lambda keyword: keyword.id,
@@ -24,8 +24,7 @@ async def keywords(
     *,
     page: Annotated[str | None, Parameter(help="Only the keywords of the page with this identifier.")] = None,
     unanalysed: Annotated[bool, Parameter(negative=(), help="Only those that were never analysed.")] = False,
-    as_json: AsJson = False,
-    as_csv: AsCsv = False,
+    output: Output = TABLE,
 ) -> None:
     """List the keywords of a workspace's pages; one request for each page, and one for each hundred pages.
 
@@ -37,4 +36,4 @@ async def keywords(
         found = [keyword for page_id in pages async for keyword in client.keywords.list(page_id)]
     if unanalysed:
         found = [keyword for keyword in found if keyword.analysis_status is None]
-    show(found, _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
+    show(found, _COLUMNS, output, cmsapi.to_dict)

@@ -6,6 +6,7 @@ first. Whatever comes from the service is printed as text: it can neither colour
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias, TypeVar
 
+import attrs
 from cyclopts import Group, Parameter
 from cyclopts.validators import mutually_exclusive
 from rich import box
@@ -31,33 +33,68 @@ Columns: TypeAlias = Mapping[str, Callable[[T], object]]
 
 # Letters of ASCII, and white space of a JSON document, need no look.
 _UNPRINTABLE = re.compile(r"[^\n -~]+")
+# These move the cursor or end the line, or cannot be written at all.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# Spreadsheets run a text that begins so, also with full-width signs; an apostrophe before it makes it a text.
+_FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 # A column of texts that has less room than this is a column of letters.
 _LEGIBLE = 16
 _OUTPUT = Group("Output", validator=mutually_exclusive)
 AsJson: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", show_default=False, group=_OUTPUT, help="Print JSON.")
 ]
-AsCsv: TypeAlias = Annotated[
-    bool, Parameter(name="--csv", negative="", show_default=False, group=_OUTPUT, help="Print CSV with a header.")
-]
 
 
-def show(items: Sequence[T], columns: Columns[T], *, as_json: bool, as_csv: bool, document: Callable[[T], Any]) -> None:
+@Parameter(name="*")
+@attrs.frozen
+class Output:
+    """Say in which form a list is printed: a table, unless one of these is asked for."""
+
+    json: AsJson = False
+    csv: Annotated[
+        bool,
+        Parameter(
+            name="--csv",
+            negative="",
+            show_default=False,
+            group=_OUTPUT,
+            help="Print CSV with a header. A text that a spreadsheet takes for a formula begins with an apostrophe.",
+        ),
+    ] = False
+    raw_csv: Annotated[
+        bool,
+        Parameter(
+            name="--raw-csv",
+            negative="",
+            show_default=False,
+            group=_OUTPUT,
+            help="Print CSV with all texts as they are, formulas and control characters too.",
+        ),
+    ] = False
+
+    def __bool__(self) -> bool:
+        return self.json or self.csv or self.raw_csv
+
+
+TABLE = Output()
+
+
+def show(items: Sequence[T], columns: Columns[T], output: Output, document: Callable[[T], Any]) -> None:
     """Print a list in the way that was asked for.
 
     Args:
         items: What to print.
         columns: Title of each column and what it shows of an item.
-        as_json: Print JSON instead.
-        as_csv: Print CSV instead.
+        output: In which form.
         document: Gives the JSON document of an item.
     """
-    if as_json:
+    if output.json:
         show_json([document(item) for item in items])
-    elif as_csv:
+    elif output:
         write = csv.writer(sys.stdout)
         write.writerow(name.replace(" ", "_") for name in columns)
-        write.writerows([_raw(value(item)) for value in columns.values()] for item in items)
+        text_of = plain if sys.stdout.isatty() else str if output.raw_csv else _guarded
+        write.writerows([_cell(value(item), text_of) for value in columns.values()] for item in items)
     elif sys.stdout.isatty():
         _show_table(items, columns)
     else:
@@ -66,7 +103,8 @@ def show(items: Sequence[T], columns: Columns[T], *, as_json: bool, as_csv: bool
 
 def show_json(document: Any) -> None:
     """Print a JSON document; what cannot be printed is escaped, which says the same in JSON."""
-    print(_UNPRINTABLE.sub(_escaped, json.dumps(document, indent=2, ensure_ascii=False)))
+    is_unicode = sys.stdout.encoding.lower().replace("-", "").startswith("utf")
+    print(_UNPRINTABLE.sub(_escaped, json.dumps(document, indent=2, ensure_ascii=not is_unicode)))
 
 
 def show_facts(facts: Mapping[str, object]) -> None:
@@ -80,7 +118,9 @@ def say(text: str, style: str | None = None) -> None:
     """Print something that is not a result, on standard error; a line that is indented is a command, and not broken."""
     console = progress_console()
     whole = not console.is_terminal or text.startswith("  ")
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=whole)
+    # Where it cannot be written, for example on a full disk, the command goes on without a word.
+    with contextlib.suppress(OSError):
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=whole)
 
 
 def counted(count: int, what: str) -> str:
@@ -127,10 +167,20 @@ def _bar(length: float) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def _raw(value: object) -> object:
-    if isinstance(value, str) and sys.stdout.isatty():
-        return plain(value)
+def _cell(value: object, text_of: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return text_of(value)
     return value.isoformat() if isinstance(value, datetime) else "" if value is None else value
+
+
+def _guarded(text: str) -> str:
+    text = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """Take the apostrophe from a text of CSV that would be a formula without it."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _cells(items: Iterable[T], columns: Columns[T]) -> list[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmsapi
 from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import AsCsv, AsJson, Columns, show
+from cmsapi.cli.output import TABLE, Columns, Output, show
 
 _COLUMNS: Columns[cmsapi.Workspace] = {
     "id": lambda workspace: workspace.id,
@@ -15,8 +15,8 @@ _COLUMNS: Columns[cmsapi.Workspace] = {
 }
 
 
-async def workspaces(*, as_json: AsJson = False, as_csv: AsCsv = False) -> None:
+async def workspaces(*, output: Output = TABLE) -> None:
     """List the workspaces that the key can see; one request for each hundred."""
     async with connect() as client:
         found = [workspace async for workspace in client.workspaces.list()]
-    show(found, _COLUMNS, as_json=as_json, as_csv=as_csv, document=cmsapi.to_dict)
+    show(found, _COLUMNS, output, cmsapi.to_dict)
