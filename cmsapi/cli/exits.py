@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterable
 
 import cmsapi
+from cmsapi.cli.advice import for_shell
 from cmsapi.markup import plain
 
 
@@ -56,5 +57,5 @@ def code_of_all(errors: Iterable[BaseException | None]) -> Exit:
 
 def told(error: BaseException) -> str:
     """Return an error with its notes, as a command says it."""
-    lines = "\n".join([str(error), *getattr(error, "__notes__", ())]).split("\n")
+    lines = for_shell("\n".join([str(error), *getattr(error, "__notes__", ())])).split("\n")
     return "\n".join(map(plain, lines))

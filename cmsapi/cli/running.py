@@ -7,18 +7,34 @@ is an ordinary one.
 from __future__ import annotations
 
 import asyncio
+import errno
+import functools
 import inspect
+import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, MissingArgumentError
 
 import cmsapi
 from cmsapi.cli.commands import app
 from cmsapi.cli.exits import Exit, code_of, told
 from cmsapi.cli.output import say
+
+# Full disks and quotas, files that are too large, devices and readers that are gone.
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
+
+# Arguments of the SDK for which the options have other names.
+_TYPED = {
+    "name": "--batch",
+    "content_score_min": "--min-score",
+    "content_score_max": "--max-score",
+    "custom_instructions": "--settings custom_instructions",
+}
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -27,9 +43,10 @@ def run(tokens: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    _prepare_streams()
     try:
         code = asyncio.run(execute(read(tokens)))
-        # Here, where it can be handled, that nobody reads any more.
+        # Here, where it can be handled, that the output cannot be written.
         sys.stdout.flush()
     except CycloptsError:
         # It has said what is wrong.
@@ -38,10 +55,20 @@ def run(tokens: Sequence[str]) -> int:
         return refuse(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has had enough, and Python must not complain about that at its end.
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            raise
+        # Python must not try it once more at its end, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.DONE
+        if isinstance(error, BrokenPipeError):
+            # The reader of the output has had enough.
+            return Exit.DONE
+        say(
+            f"The output cannot be written: {error.strerror}. What the command has done is done; what it launched and "
+            "is not over is shown by: cmsapi jobs list",
+            style="red",
+        )
+        return Exit.FAILED
     else:
         return code
 
@@ -53,8 +80,12 @@ def read(tokens: Sequence[str]) -> Callable[[], Any]:
         CycloptsError: There is no such command or option; it was printed.
         ArgumentError: An argument cannot be read.
     """
-    command, bound, _ = app.parse_args(tokens, exit_on_error=False)
-    return lambda: command(*bound.args, **bound.kwargs)
+    try:
+        command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        say(_misuse(error), style="red")
+        raise
+    return functools.partial(command, *bound.args, **bound.kwargs)
 
 
 async def execute(command: Callable[[], Any]) -> int:
@@ -64,11 +95,52 @@ async def execute(command: Callable[[], Any]) -> int:
         if inspect.isawaitable(code):
             code = await code
     except cmsapi.CMSError as error:
-        return refuse(error)
+        return refuse(error, command)
     return code if isinstance(code, int) else Exit.DONE
 
 
-def refuse(error: cmsapi.CMSError) -> int:
-    """Say why a command ended, on standard error; return its exit code."""
-    say(told(error), style="red")
+def refuse(error: cmsapi.CMSError, command: Callable[[], Any] | None = None) -> int:
+    """Say why a command ended, on standard error; return its exit code.
+
+    Args:
+        error: Why.
+        command: The command, whose options the message names as they are typed.
+    """
+    text = told(error)
+    if isinstance(error, cmsapi.ArgumentError) and isinstance(command, functools.partial):
+        text = re.sub(rf"^{re.escape(error.parameter)}\b", _typed(error.parameter, command.func), text)
+    say(text, style="red")
     return code_of(error)
+
+
+def _typed(name: str, command: Callable[..., Any]) -> str:
+    """Return an argument of the SDK as it is typed at a command."""
+    if name in _TYPED:
+        return _TYPED[name]
+    parameter = inspect.signature(command).parameters.get(name)
+    if parameter is None:
+        return name
+    hyphened = name.replace("_", "-")
+    return f"--{hyphened}" if parameter.kind is parameter.KEYWORD_ONLY else hyphened.upper()
+
+
+def _misuse(error: CycloptsError) -> str:
+    """Say what is wrong with a command line."""
+    argument, words = error.argument, " ".join(["cmsapi", *(error.command_chain or ())])
+    text = str(error)
+    if type(error) is MissingArgumentError and argument is not None and argument.field_info.is_positional:
+        # By the name that the help has; it can be given as an option, too.
+        text = f"{argument.name.lstrip('-').upper()} is missing."
+    return f"{text}\nSee: {words} --help"
+
+
+def _prepare_streams() -> None:
+    """Give each closed stream a place, and see to it that no character ends a command."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  as long as the process
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,43 @@
+"""Say in the words of a shell what the SDK advises a program."""
+
+from __future__ import annotations
+
+import re
+
+_ROUTE = r"Client\(operations=OPERATIONS\.override\(.*?\)\)\."
+
+# What a message of the SDK says, and what a command says in its place; in this order.
+_SAID = [
+    (re.compile(said), shell)
+    for said, shell in (
+        (r"pass Client\([^)]*\) or set (\w+)", r"set \1"),
+        (r", or ask for it by name with Client\(…, allow_http=True\)", ""),
+        (rf"If the service has another one, use {_ROUTE}", "cmsapi doctor tells whether the service has another one."),
+        (rf"Look at the candidates, then use {_ROUTE}", "A program can use the candidates, this command cannot."),
+        (r"Wait `retry_after` seconds, or raise `RetryPolicy\.max_attempts`\.", "Wait, then run the command again."),
+        (r"batch\.retry_failed\(\) lets the next map launch it", "--retry failed launches it"),
+        (r"batch\.retry_unknown\(\) lets the next map launch it", "--retry unknown launches it"),
+        (r"client\.keywords\.get shows whether it runs; .* waits for it\.", "cmsapi keywords shows its analysis."),
+        (r"client\.prompts\.get shows whether it runs; .* waits for it\.", "cmsapi credits shows its credit."),
+        (
+            r"client\.contents\.generation shows whether there is one; .* waits for it\.",
+            "cmsapi contents show shows whether there is one.",
+        ),
+        (r"client\.credit_usages\.list\('content_idea_search'\)", "cmsapi credits --csv"),
+        (r"client\.credit_usages\b", "cmsapi credits"),
+        (r"client\.jobs\.watch\('generation', '([^']*)'\) follows", r"cmsapi contents show \1 shows"),
+        (r"client\.jobs\.attach\('?([^')]*)'?\)", r"cmsapi jobs watch \1"),
+        (r"client\.contents\.review\('([^']*)'\)", r"cmsapi contents review \1"),
+        (r"\bLaunchPolicy\(max_credits=\)", "--max-credits"),
+        (r"holds half a surrogate pair", "is not UTF-8"),
+        (r"\bbase_url\b", "CMSAPI_BASE_URL"),
+        (r"\bmax_credits\b", "--max-credits"),
+    )
+]
+
+
+def for_shell(text: str) -> str:
+    """Say it with commands, options and variables, where the SDK says it with methods and arguments."""
+    for said, shell in _SAID:
+        text = said.sub(shell, text)
+    return text

@@ -1,0 +1,86 @@
+"""Standard streams that are full, closed, or read by something that has had enough, in real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Sandbox
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Sandbox]:
+    """A sandbox on a socket, in real time."""
+    async with Sandbox(keywords=2000) as box:
+        yield box
+
+
+async def shell(box: Sandbox, line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of a shell in which `cmsapi` is the command."""
+    command = f'cmsapi() {{ {shlex.quote(sys.executable)} -m cmsapi "$@"; }}; set -o pipefail; {line}'
+    known = {"CMSAPI_API_KEY": box.api_key, "CMSAPI_BASE_URL": box.base_url, "WSP": box.workspace_id}
+    return await anyio.run_process(["bash", "-c", command], check=False, env={**os.environ, **known, **environment})
+
+
+@pytest.mark.parametrize(
+    ("command", "buffered"),
+    [("me", ""), ("me --json", "1"), ("keywords $WSP --csv", ""), ("folders $WSP", ""), ("--help", "1")],
+)
+async def test_a_full_disk_is_said(box: Sandbox, command: str, buffered: str) -> None:
+    """Output that cannot be written ends with 1 and one line, whether Python buffers it or not."""
+    done = await shell(box, f"cmsapi {command} > /dev/full", PYTHONUNBUFFERED=buffered)
+    assert done.returncode == Exit.FAILED
+    assert "No space left" in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
+
+
+async def test_a_reader_may_have_had_enough(box: Sandbox) -> None:
+    """A closed pipe ends a command without a word and with 0."""
+    done = await shell(box, "cmsapi keywords $WSP --json | head -1")
+    assert (done.returncode, done.stdout, done.stderr) == (Exit.DONE, b"[\n", b"")
+
+
+async def test_messages_may_get_lost(box: Sandbox) -> None:
+    """Where standard error cannot be written, results and the exit code are as ever."""
+    done = await shell(box, "cmsapi contents list $WSP --limit 1 --json 2> /dev/full")
+    assert done.returncode == Exit.DONE
+    assert len(json.loads(done.stdout)) == 1
+    assert (await shell(box, "cmsapi folders wsp_other 2> /dev/full")).returncode == Exit.FAILED
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+async def test_streams_may_be_closed(box: Sandbox, closed: str) -> None:
+    """A daemon without standard streams runs a command as any other, and what needs an answer says so."""
+    assert (await shell(box, f"cmsapi me {closed}")).returncode == Exit.DONE
+    done = await shell(box, f"cmsapi contents delete {box.content_ids[0]} {closed}")
+    assert done.returncode == Exit.USAGE
+    assert b"Traceback" not in done.stderr
+
+
+async def test_any_encoding_will_do(box: Sandbox) -> None:
+    """What the output's encoding has no letter for is escaped, in JSON as JSON does it."""
+    box.touch_content(box.content_ids[0], title="Läufe in Zürich → 走")
+    for command in ("contents list $WSP", "contents list $WSP --csv", "credits --days 3000", "folders $WSP"):
+        done = await shell(box, f"cmsapi {command}", PYTHONIOENCODING="ascii")
+        assert (done.returncode, b"Traceback" in done.stderr) == (Exit.DONE, False)
+    done = await shell(box, f"cmsapi contents show {box.content_ids[0]} --json", PYTHONIOENCODING="latin-1")
+    assert json.loads(done.stdout)["title"] == "Läufe in Zürich → 走"
+
+
+async def test_arguments_may_be_any_bytes(box: Sandbox) -> None:
+    """An argument that is not UTF-8 is refused in words, and nothing is sent."""
+    for command in ("folders $'x\\xff'", "contents create $WSP $'x\\xff'", "analyze $'x\\xff'", "jobs watch $'\\xff'"):
+        done = await shell(box, f"cmsapi {command}")
+        assert done.returncode == Exit.USAGE
+        assert b"Traceback" not in done.stderr
+    assert len(box.ledger) == 0
