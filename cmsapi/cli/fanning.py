@@ -92,16 +92,16 @@ class Harvest(Generic[R]):
         Args:
             again: The command that was run.
         """
-        # What is wrong with all of them is said once.
-        items_of: dict[str, list[str]] = {}
+        # What is wrong with all of them is said once, with the notes of the first: how long each waited differs.
+        alike: dict[str, tuple[str, list[str]]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
-                items_of.setdefault(told(outcome.error), []).append(clean(outcome.item))
-        for text, items in items_of.items():
+                alike.setdefault(str(outcome.error), (told(outcome.error), []))[1].append(clean(outcome.item))
+        for text, items in alike.values():
             more = f" and {len(items) - _FEW} more" if len(items) > _FEW else ""
             say(f"{', '.join(items[:_FEW])}{more}: {text}", style="red")
         if self.stopped is not None:
-            say(str(self.stopped), style="red")
+            say(told(self.stopped), style="red")
         if self.named is not None:
             await self._tell_batch(self.named.batch, again)
         else:

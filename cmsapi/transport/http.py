@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from cmsapi.config import Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError, DecodeError, NotSentError, OutcomeUnknownError, TransportError
+from cmsapi.transport.connecting import no_connection
 from cmsapi.transport.message import Headers, Request, Response
 
 if TYPE_CHECKING:
@@ -175,15 +176,13 @@ class SessionTransport:
         # By type and by what has left, never by a status: aiohttp calls a garbage status line a 400.
         aiohttp = self._aiohttp
         cause = (error.__cause__ if isinstance(error, _DroppedError) else None) or error
-        said = type(cause).__name__
         failure: TransportError
         if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            failure = NotSentError(
-                f"No connection to {urlsplit(request.url).netloc} ({said}). Nothing was sent, changed or charged. "
-                "Check base_url, the network and the proxy."
-            )
+            failure = NotSentError(no_connection(urlsplit(request.url).netloc, cause))
         else:
-            failure = OutcomeUnknownError(f"The request was sent, but no whole answer came back ({said}).")
+            failure = OutcomeUnknownError(
+                f"The request was sent, but no whole answer came back ({type(cause).__name__})."
+            )
         # An error about an answer holds the request's headers.
         if not isinstance(cause, aiohttp.ClientResponseError):
             failure.__cause__ = without_frames(cause)

@@ -42,7 +42,7 @@ from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter, Unlimited
-from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
+from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of, told_attempts
 from cmsapi.transport.underway import UnderWay
 
 
@@ -222,7 +222,8 @@ class _Call:
         self.in_doubt = False
         self.ends_at = math.inf
         self.sent_at = 0.0
-        self.history: list[str] = []
+        # What each attempt before the last said, and how long the call waited then.
+        self.ends: list[tuple[str, float]] = []
 
     async def run(self) -> Exchange:
         policy, demand = self.pipeline.retry, self.demand
@@ -237,8 +238,8 @@ class _Call:
                 if error is None:
                     raise
                 # What happened says more than that another try would have to wait.
-                self.history.append(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
                 final = self.final(error, outcome, replay)
+                final.add_note(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
                 raise final from final.__cause__
             except (APIError, TransportError) as caught:
                 error, outcome = caught, _outcome(caught)
@@ -254,7 +255,7 @@ class _Call:
                 self.rest(delay)
             if not repeat or self.attempt >= most or self.beyond_patience(delay, retry_after):
                 raise self.final(error, outcome, replay)
-            self.history.append(f"attempt {self.attempt}: {_word(error)}; waited {delay:.2f} s")
+            self.ends.append((_word(error), delay))
             self.pipeline.hooks(
                 RetryScheduled(operation=self.operation.name, attempt=self.attempt, delay=delay, reason=_word(error))
             )
@@ -330,7 +331,7 @@ class _Call:
                 attempts=self.attempt,
             )
             final.__cause__ = error
-        for line in self.history:
+        for line in told_attempts(self.ends, _word(error)):
             final.add_note(line)
         return final
 
@@ -365,7 +366,7 @@ class _Call:
             )
         else:
             error = ClientClosedError(f"The client was closed during {name}. {fate}")
-        for line in self.history:
+        for line in told_attempts(self.ends, ""):
             error.add_note(line)
         return error
 

@@ -17,6 +17,9 @@ from __future__ import annotations
 
 import enum
 import random
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from cmsapi.config import RetryPolicy
 from cmsapi.operations import Replay
@@ -60,3 +63,19 @@ def backoff(policy: RetryPolicy, attempt: int, retry_after: float | None, rng: r
     """Return seconds to wait before the next attempt: full jitter, on top of `Retry-After` and never below it."""
     bound = min(policy.cap, policy.base * 2.0 ** min(attempt - 1, 60))
     return (retry_after or 0.0) + rng.uniform(0.0, bound)
+
+
+def told_attempts(ends: Sequence[tuple[str, float]], last: str) -> Iterator[str]:
+    """Tell how the attempts before the last one ended; what several of them say is said once.
+
+    Args:
+        ends: What each said, and how long the call waited afterwards.
+        last: What the last one said.
+    """
+    first = 1
+    for said, group in groupby(ends, key=itemgetter(0)):
+        waits = [wait for _, wait in group]
+        until = first + len(waits) - 1
+        which = f"attempt {first}" if until == first else f"attempts {first} to {until}"
+        yield f"{which}: {'the same' if said == last else said}; waited {sum(waits):.2f} s"
+        first = until + 1

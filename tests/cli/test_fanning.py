@@ -50,6 +50,21 @@ async def test_a_plan_tells_of_an_empty_balance(capsys: pytest.CaptureFixture[st
     assert "the balance is 3 credits" in capsys.readouterr().err
 
 
+async def test_what_is_wrong_with_all_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Items that were refused in one way share a message, however long each of them waited in between."""
+    faults = Faults(rules=[Fault(match="POST */analyze", status=429, times=None)])
+    async with Sandbox(faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("analyze", *box.keyword_ids[:5]) == Exit.FAILED
+    shown = capsys.readouterr().err
+    assert shown.count("429 rate_limited") == 1
+    assert shown.count("; waited ") == 1
+    assert " and 2 more: 429" in shown
+
+
 async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """One failed job of two ends with 3, one of one with 1."""
     box.set_outcome(box.keyword_ids[0], "failed")

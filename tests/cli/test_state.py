@@ -91,8 +91,6 @@ async def test_nothing_is_launched_that_cannot_be_written_down(
     assert await command("analyze", box.keyword_ids[0], "--state", "nowhere") == Exit.USAGE
     capsys.readouterr()
     assert await command("analyze", *box.keyword_ids, "--state", f"sqlite:///{tmp_path}/no/such.db") == Exit.FAILED
-    shown = capsys.readouterr().err
-    assert shown.count("cannot be used") == 1
-    assert " and 17 more: The state" in shown
+    assert capsys.readouterr().err.count("cannot be used") == 1
     assert len(box.ledger.launches()) == 0
     assert await command("analyze", box.keyword_ids[0], "--state", "memory:") == Exit.DONE

@@ -156,13 +156,13 @@ async def test_the_caller_of_a_free_request_decides(connect: Connect, method: st
 
 
 async def test_attempts_end_and_are_told(connect: Connect) -> None:
-    """After `max_attempts` the last error comes, with the number of requests and a note for each wait."""
+    """After `max_attempts` the last error comes, with the number of requests and a note on the others."""
     service = Script(refusal(503, "service_unavailable", {"Retry-After": "2"}))
     with pytest.raises(errors.ServiceUnavailableError) as caught:
         await connect(service, retry=RetryPolicy(max_attempts=3)).me()
     error = caught.value
     assert (error.attempts, len(service.requests), error.retry_after) == (3, 3, 2.0)
-    assert [note.split(";")[0] for note in error.__notes__] == [f"attempt {n}: 503 service_unavailable" for n in (1, 2)]
+    assert [note.split(";")[0] for note in error.__notes__] == ["attempts 1 to 2: the same"]
     assert "after 3 attempts" in str(error)
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
         assert (twin.attempts, twin.__notes__, str(twin)) == (3, error.__notes__, str(error))
@@ -188,6 +188,24 @@ async def test_a_longer_retry_after_than_patience_is_an_error_at_once(connect: C
             await client.me()
         assert (caught.value.retry_after, caught.value.attempts, len(service.requests)) == (11.0, 1, 1)
         assert asyncio.get_running_loop().time() == began
+
+
+async def test_what_attempts_have_in_common_is_said_once(connect: Connect) -> None:
+    """Attempts that ended like the last one, or like their neighbours, are told in one line, with their waits."""
+    retry = RetryPolicy(max_attempts=5)
+    with pytest.raises(errors.NotSentError) as caught:
+        await connect(Script(errors.NotSentError("away")), retry=retry).me()
+    (note,) = caught.value.__notes__
+    assert re.fullmatch(r"attempts 1 to 4: the same; waited \d+\.\d\d s", note)
+
+    away = errors.NotSentError("away")
+    service = Script(away, away, refusal(503, "service_unavailable"), away)
+    with pytest.raises(errors.NotSentError) as caught:
+        await connect(service, retry=RetryPolicy(max_attempts=4)).me()
+    assert [note.partition(";")[0] for note in caught.value.__notes__] == [
+        "attempts 1 to 2: the same",
+        "attempt 3: 503 service_unavailable",
+    ]
 
 
 async def test_quota_that_is_too_far_ends_the_repeats(connect: Connect) -> None:
