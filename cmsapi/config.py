@@ -233,7 +233,7 @@ def _checked_key(key: str | None) -> str:
     if key is None or key == "":
         raise ConfigError(f"No API key: pass Client('sk_…') or set {API_KEY_VARIABLE}.")
     if not isinstance(key, str) or not key.startswith("sk_") or key == "sk_":
-        raise ConfigError("An API key begins with 'sk_' (specification 5, rule 2) and goes on; this one does not.")
+        raise ConfigError("An API key begins with 'sk_' and goes on; this one does not.")
     if not key.isascii() or not key.isprintable() or " " in key or len(key) > LONGEST_API_KEY:
         raise ConfigError("The API key holds white space, control or other characters that no key has; check the copy.")
     return key

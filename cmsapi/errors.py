@@ -8,7 +8,7 @@
     ├─ ClientClosedError(RuntimeError)     used after close, or from another event loop
     ├─ APIError                            the service answered: .status .code .message .retry_after .attempts
     │  ├─ BadRequestError 400              UnauthorizedError 401     ForbiddenError 403
-    │  ├─ NotFoundError 404                may hide a 403 (specification 5, rule 7)
+    │  ├─ NotFoundError 404                may hide a 403
     │  ├─ ConflictError 409                ValidationError 422 (.field)
     │  ├─ RateLimitedError 429
     │  └─ ServerError                      InternalServerError 500   BadGatewayError 502   ServiceUnavailableError 503
@@ -146,7 +146,10 @@ class APIError(CMSError):
             echo of the caller's own request.
     """
 
-    advice: ClassVar[str] = "The service refused the request; see the specification, section 7."
+    advice: ClassVar[str] = (
+        "The service refused the request in a way that its interface does not list. "
+        "Look whether it took effect before you repeat anything that creates or costs."
+    )
 
     def __init__(
         self,
@@ -208,8 +211,8 @@ class NotFoundError(APIError):
     """Report 404 `not_found`; the service may use it to hide a resource the key may not see."""
 
     advice = (
-        "It does not exist, or this key may not see it (the service answers 404 instead of 403 so that existence "
-        "is not leaked: specification 5, rule 7). Nothing was changed or charged."
+        "It does not exist, or this key may not see it: of what a key may not see, the service does not tell whether "
+        "it exists. Nothing was changed or charged."
     )
 
 
@@ -218,7 +221,7 @@ class ConflictError(APIError):
 
     advice = (
         "It conflicts with the present state: a stale version, a job that runs already or is not finished, no credits "
-        "left … Nothing was changed or charged. Read the resource again before another try (specification 7, rule 3)."
+        "left … Nothing was changed or charged. Read the resource again before another try."
     )
 
 
