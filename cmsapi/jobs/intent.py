@@ -62,7 +62,8 @@ class Intents:
         batch, item = ITEM.get() or (None, None)
         entry = Entry(
             kind=launch.kind.value,
-            target=name_of(launch.target),
+            # Identifiers stand for themselves, because the job is polled by them.
+            target=name_of(launch.target) if launch.kind is JobKind.IDEA_SEARCH else launch.target,
             asked_at=self.journal.wall(),
             batch=batch,
             item=item,

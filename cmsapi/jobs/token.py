@@ -19,7 +19,8 @@ from cmsapi.jobs.kinds import STRATEGIES, JobKind
 from cmsapi.wire.jsontext import dumps, loads
 
 PREFIX = "cmsjob1"
-LONGEST = 4096
+# Of two identifiers of the greatest length, in four bytes a character.
+LONGEST = 128 * 1024
 # At the ends of what a datetime can hold, differences of times overflow.
 _YEARS = (1970, 9998)
 

@@ -41,6 +41,8 @@ class Behaviour:
         foreign_workspace: Status for what lies in a workspace the user does not belong to (section 5, rules 6 and 7).
         deletion: Answer to a deletion: 200 with `null`, or 204 without a body.
         admin_only: Names of the operations that a Member may not call.
+        identifiers: Whether identifiers are letters and digits, or hold spaces, slashes, percent signs, question marks
+            and letters beyond ASCII besides.
         subfolders: Where sub-folders of a deleted folder go: to the top level, or to its parent.
     """
 
@@ -75,6 +77,7 @@ class Behaviour:
     admin_only: frozenset[str] = attrs.field(
         default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=_names
     )
+    identifiers: Literal["plain", "odd"] = attrs.field(default="plain", validator=_one_of(("plain", "odd")))
     subfolders: Literal["top_level", "parent"] = attrs.field(
         default="top_level", validator=_one_of(("top_level", "parent"))
     )

@@ -79,7 +79,7 @@ class Sandbox:
             ai_writing=balances.ai_writing,
             content_ideas_searches=balances.content_ideas_searches,
         )
-        store = Store(seed)
+        store = Store(seed, odd_identifiers=behaviour.identifiers == "odd")
         self._clock = LoopClock()
         self._world = World(
             seed=seed,

@@ -18,17 +18,19 @@ class Identifiers:
 
     Args:
         seed: Seed of the sandbox.
+        odd: Whether they hold what must be percent-encoded in a path.
     """
 
-    def __init__(self, seed: object) -> None:
+    def __init__(self, seed: object, *, odd: bool = False) -> None:
         self._seed = seed
+        self._mark = " /%2F?é" if odd else "_"
         self._counts: Counter[str] = Counter()
 
     def new(self, prefix: str) -> str:
-        """Return the next identifier of a prefix: the prefix, an underscore and 26 characters."""
+        """Return the next identifier of a prefix: the prefix, an underscore (or odd signs) and 26 characters."""
         self._counts[prefix] += 1
         letters = dice(self._seed, prefix, self._counts[prefix]).choices(_ALPHABET, k=22)
-        return f"{prefix}_01hx{''.join(letters)}"
+        return f"{prefix}{self._mark}01hx{''.join(letters)}"
 
 
 def api_key(seed: object, label: str) -> str:

@@ -26,10 +26,11 @@ class Store:
 
     Args:
         seed: Seed of the identifiers.
+        odd_identifiers: Whether they hold what must be percent-encoded in a path.
     """
 
-    def __init__(self, seed: object) -> None:
-        self.new_id: Callable[[str], str] = Identifiers(seed).new
+    def __init__(self, seed: object, *, odd_identifiers: bool = False) -> None:
+        self.new_id: Callable[[str], str] = Identifiers(seed, odd=odd_identifiers).new
         self.users: dict[str, records.User] = {}
         self.workspaces: dict[str, records.Workspace] = {}
         self.content_statuses: dict[str, records.ContentStatus] = {}

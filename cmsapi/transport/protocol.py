@@ -11,7 +11,7 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from cmsapi import errors
 from cmsapi.config import Account
@@ -22,7 +22,8 @@ from cmsapi.transport.message import Headers, Request, Response
 from cmsapi.wire.jsontext import dumps, loads
 from cmsapi.wire.mismatch import excerpt
 
-LONGEST_ID = 512
+# No service reads a longer line of a request.
+LONGEST_ID = 8192
 # So much of a key tells which one it is.
 _TRACE = 10
 _DAY = 86_400.0
@@ -58,8 +59,9 @@ _BY_STATUS: Mapping[int, type[APIError]] = {
 # What says nothing about whether the route is right.
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
-_CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f/\\%\ud800-\udfff]")
-# What identifiers look like: nothing to refuse and nothing to encode.
+# What a written path does not hold, unless it is percent-encoded.
+_UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\\?#\ud800-\udfff]|%(?![0-9A-Fa-f]{2})")
+# What identifiers look like as a rule: nothing to refuse and nothing to encode.
 _PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
 _WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -71,10 +73,11 @@ Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:
-    """Fill a path template.
+    """Fill a path template; whatever an identifier holds is percent-encoded, so that it stays one segment.
 
     Raises:
-        ArgumentError: A value cannot be one path segment, or would mean another path once it is normalised.
+        ArgumentError: A value is no text, is empty, or is a dot segment, which means another path however it is
+            encoded.
     """
     path = template
     for name, value in values.items():
@@ -95,16 +98,16 @@ def _segment(name: str, value: object) -> str:
         raise ArgumentError(
             f"{parameter} has {len(value)} characters; no identifier is that long.", parameter=parameter
         )
-    if _CONTROL.search(value):
-        raise ArgumentError(
-            f"{parameter} holds white space, a slash, a percent sign or a control character: {value!r}.",
-            parameter=parameter,
-        )
-    return quote(value, safe="")
+    try:
+        return quote(value, safe="")
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{parameter} holds half a surrogate pair: {value!r}.", parameter=parameter) from None
 
 
 def check_path(path: str) -> str:
     """Check a whole path of a free request: it must stay at the service, because the key travels with it.
+
+    What an identifier in it holds besides letters and digits is percent-encoded by the caller.
 
     Raises:
         ArgumentError: It is a URL, names a host, or would mean another path once it is normalised.
@@ -112,14 +115,19 @@ def check_path(path: str) -> str:
     segments = path.split("/")[1:] if isinstance(path, str) and path.startswith("/") else []
     if not segments:
         raise ArgumentError("path begins with one slash, as in '/v1/me'; a whole URL is refused.", parameter="path")
-    if len(path) > 8 * LONGEST_ID or any(
-        not segment or segment in (".", "..") or _CONTROL.search(segment) or "?" in segment or "#" in segment
-        for segment in segments
-    ):
+    if len(path) > LONGEST_ID or _UNWRITTEN.search(path):
         raise ArgumentError(
-            "path has no empty, dot or encoded segments, and no query: give that as params.", parameter="path"
+            "path holds white space, a backslash, a query or a percent sign that encodes nothing, or is too long. Give "
+            "a query as params, and encode an identifier with urllib.parse.quote(id, safe='').",
+            parameter="path",
         )
-    return quote(path)
+    try:
+        texts = [unquote(segment, errors="strict") for segment in segments]
+    except UnicodeDecodeError:
+        raise ArgumentError("path is not percent-encoded UTF-8.", parameter="path") from None
+    if any(text in ("", ".", "..") for text in texts):
+        raise ArgumentError("path has no empty segments and no dot segments, encoded or not.", parameter="path")
+    return "".join(f"/{quote(text, safe='')}" for text in texts)
 
 
 def query_string(values: Query) -> str:

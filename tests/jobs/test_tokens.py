@@ -116,7 +116,6 @@ async def test_watch_follows_what_others_launched() -> None:
         ("analysis", "kwd_1", "kind"),
         ("keyword_analysis", "", "id"),
         ("keyword_analysis", "..", "id"),
-        ("keyword_analysis", "a/b", "id"),
         ("keyword_analysis", 7, "id"),
     ],
 )
@@ -150,7 +149,7 @@ async def test_wrong_tokens_are_refused(client: cmsapi.Client, sandbox: Sandbox)
             forged(sandbox, kind="analysis"),
             forged(sandbox, kind=None),
             forged(sandbox, target=""),
-            forged(sandbox, target="../me"),
+            forged(sandbox, target=".."),
             forged(sandbox, launched="yesterday"),
             forged(sandbox, launched="0001-01-01T00:00:00+23:00"),
             forged(sandbox, launched="0001-01-01T00:00:00Z"),
