@@ -24,12 +24,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import looptime
 from sybil import Document, Example, Region
 from sybil.parsers.abstract import AbstractCodeBlockParser
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCodeBlockLexer
 
 import cmsapi
+from benchmarks.virtual import PatientLoop
 from cmsapi.cli.running import run
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ class VirtualTime:
     """Run coroutines one after another on one loop whose time passes at once."""
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner(loop_factory=looptime.new_event_loop)
+        self._runner = asyncio.Runner(loop_factory=PatientLoop)
 
     def __enter__(self) -> VirtualTime:
         self._runner.__enter__()
