@@ -87,7 +87,7 @@ class Client:
             one has launched, and each takes up what a dead one has left.
         transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
         session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
-            knows better what was never sent.
+            knows better what was never sent. It also uses idle connections on which bytes came that were not asked for.
         hooks: Called with each event of `cmsapi.instrumentation`.
         proxy: Proxy URL.
         ssl: TLS context for private authorities or client certificates.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # A connection that idled longer may be closed at the other end, and a request on it would get no answer:
 # for a paid launch that is the commonest way not to know whether it happened.
 KEEP_ALIVE = 5.0
+# Connections that are closed for one request, because bytes came on them that were not asked for.
+_TRIES = 10
 # A page of a hundred drafts is a few megabytes; what is larger is a mistake or an attack.
 LARGEST_ANSWER = 32 * 1024 * 1024
 
@@ -303,7 +305,10 @@ def _telling_connector() -> aiohttp.TCPConnector:
     import aiohttp
 
     class TellingConnector(aiohttp.TCPConnector):
-        """Tell when a request gets its connection: from then on its bytes may leave. A trace would cost far more."""
+        """Tell when a request gets its connection: from then on its bytes may leave. A trace would cost far more.
+
+        A connection on which bytes came that were not asked for is closed instead of being used.
+        """
 
         async def connect(
             self,
@@ -311,8 +316,14 @@ def _telling_connector() -> aiohttp.TCPConnector:
             traces: list[Any],
             timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  theirs
         ) -> Connection:
-            connection = await super().connect(req, traces, timeout)
-            _departing.get()()
-            return connection
+            for _ in range(_TRIES):
+                connection = await super().connect(req, traces, timeout)
+                # aiohttp asks this when a connection goes back to the pool, not when it is taken out again. An answer
+                # that came meanwhile would be taken for the answer to this request.
+                if connection.protocol is None or not connection.protocol.should_close:
+                    _departing.get()()
+                    return connection
+                connection.close()
+            raise aiohttp.ClientConnectionError("bytes came on each connection before a request was sent")
 
     return TellingConnector(keepalive_timeout=KEEP_ALIVE)

@@ -50,6 +50,7 @@ class RawServer:
         self.requests: list[bytes] = []
         self.connections = 0
         self._open: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -66,11 +67,19 @@ class RawServer:
         await asyncio.gather(*self._open, return_exceptions=True)
         await self._server.wait_closed()
 
+    async def interrupt(self, data: bytes) -> None:
+        """Write some bytes that were not asked for to every open connection, and let them arrive."""
+        for writer in self._writers:
+            writer.write(data)
+            await writer.drain()
+        await asyncio.sleep(0.02)
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
+        self._writers.append(writer)
         try:
             while (asked := await _read_request(reader)) is not None:
                 self.requests.append(asked)
@@ -85,6 +94,7 @@ class RawServer:
             pass
         finally:
             self._open.discard(task)
+            self._writers.remove(writer)
             writer.close()
 
 

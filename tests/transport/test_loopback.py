@@ -306,6 +306,40 @@ async def test_a_proxy_carries_the_request(connect: Connect) -> None:
         assert proxy.requests[0].startswith(b"GET http://127.0.0.1:9/v1/me HTTP/1.1\r\n")
 
 
+async def test_an_answer_that_was_not_asked_for_answers_nothing(connect: Connect) -> None:
+    """A second answer on an idle connection is not taken for that to the next request: the connection is closed."""
+    async with RawServer(http(b'{"said": "asked"}')) as server:
+        client = connect(base_url=server.url, retry=ONCE)
+        await asyncio.gather(*(client.request("GET", "/v1/things") for _ in range(4)))
+        idle = server.connections
+        assert idle > 1
+        await server.interrupt(http(b'{"said": "late"}').data)
+        assert await client.request("POST", "/v1/things") == {"said": "asked"}
+        assert (server.connections, len(server.requests)) == (idle + 1, 5)
+
+
+async def test_a_server_that_always_speaks_first_is_sent_nothing(connect: Connect) -> None:
+    """Where bytes come before each request, there is no connection to use, and the request has not left."""
+    async with RawServer(http()) as server:
+        client = connect(base_url=server.url, retry=ONCE, limits=UNLIMITED)
+        await asyncio.gather(*(client.request("GET", "/v1/things") for _ in range(40)))
+        idle = server.connections
+        assert idle > 10
+        await server.interrupt(http().data)
+        with pytest.raises(errors.NotSentError):
+            await client.request("POST", "/v1/things")
+        assert (server.connections, len(server.requests)) == (idle, 40)
+
+
+async def test_two_answers_at_once_answer_one_request(connect: Connect) -> None:
+    """Of two answers that come together the first counts, and the connection is not used again."""
+    first, second = http(b'{"said": "first"}'), http(b'{"said": "second"}')
+    async with RawServer(Say(first.data + second.data), second) as server:
+        client = connect(base_url=server.url)
+        assert [await client.request("GET", "/v1/things") for _ in range(2)] == [{"said": "first"}, {"said": "second"}]
+        assert server.connections == 2
+
+
 async def test_connections_are_shared_and_kept(connect: Connect) -> None:
     """Calls one after the other use one connection."""
     async with RawServer(http()) as server:
