@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import aiohttp
+import anyio
 import attrs
 import pytest
 
@@ -190,6 +192,52 @@ async def test_closing_and_cancelling(witness: Witness, say: Say) -> None:
             assert isinstance(error, BaseException)
             witness.caught(error)
     _nowhere(key, witness)
+
+
+async def _timeout(call: Awaitable[Any]) -> None:
+    async with asyncio.timeout(0.05):
+        await call
+
+
+async def _fail_after(call: Awaitable[Any]) -> None:
+    with anyio.fail_after(0.05):
+        await call
+
+
+async def _wait_for(call: Awaitable[Any]) -> None:
+    await asyncio.wait_for(call, 0.05)
+
+
+async def _cancel(call: Awaitable[Any]) -> None:
+    task = asyncio.ensure_future(call)
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await task
+
+
+@pytest.mark.parametrize("give_up", [_timeout, _fail_after, _wait_for, _cancel])
+@pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])
+@pytest.mark.parametrize("say", [SILENCE, Say(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "silent")])
+async def test_who_gives_up_on_a_call(
+    witness: Witness, give_up: Callable[[Awaitable[Any]], Awaitable[None]], own: bool, say: Say
+) -> None:
+    """A call that waits for its answer is cut short in every way that there is, and its traceback shows no key."""
+    key = "sk_giving_up_0123456789abcdef"
+    async with (
+        RawServer(say) as server,
+        aiohttp.ClientSession() as session,
+        client_of(key, server.url, witness, **({} if own else {"session": session})) as client,
+    ):
+        for call in (client.me, lambda: client.keywords.analyze("kw_1")):
+            await _see_given_up(witness, give_up(call()))
+    _nowhere(key, witness)
+
+
+async def _see_given_up(witness: Witness, call: Awaitable[None]) -> None:
+    try:
+        await call
+    except (TimeoutError, asyncio.CancelledError) as error:
+        witness.caught(error)
 
 
 async def test_nobody_listens(witness: Witness) -> None:

@@ -259,11 +259,13 @@ class _Pool:
 def without_frames(error: BaseException) -> BaseException:
     """Take the tracebacks from an error and all that led to it: the frames of a network library hold the key."""
     known: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in known:
-        known.add(id(link))
-        link.__traceback__ = None
-        link = link.__cause__ or link.__context__
+    links: list[BaseException | None] = [error]
+    while links:
+        link = links.pop()
+        if link is not None and id(link) not in known:
+            known.add(id(link))
+            link.__traceback__ = None
+            links += (link.__cause__, link.__context__)
     return error
 
 

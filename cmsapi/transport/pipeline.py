@@ -185,6 +185,9 @@ class Pipeline:
             permit.unsent() if unsent else permit.lost()
             if isinstance(error, TimeoutError) and scope.expired:
                 raise self._timed_out(unsent) from without_frames(error)
+            if isinstance(error, asyncio.CancelledError):
+                # A timeout around the call raises it on, or from it, and its frames hold the request.
+                without_frames(error)
             if isinstance(error, OSError):
                 raise OutcomeUnknownError(
                     f"The request was sent, but no whole answer came back ({type(error).__name__})."
