@@ -3,6 +3,8 @@
 
 # `make test PYTHON=python3.13` uses another interpreter, in an environment of its own.
 PYTHON ?= python3
+# `make chaos LOOP=uvloop` runs programs on another event loop: asyncio, eager or uvloop.
+LOOP ?= asyncio
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -61,7 +63,7 @@ test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and instal
 	$(BIN)/pytest tests/browser
 
 crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
-	$(BIN)/python -m tests.crash $(SEEDS) --update docs/reliability.md
+	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.crash $(SEEDS) --update docs/reliability.md
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
@@ -83,7 +85,7 @@ figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.overhead --update docs/benchmarks.md
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
-	$(BIN)/python -m tests.chaos --update docs/reliability.md
+	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.chaos --update docs/reliability.md
 
 soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
 	$(BIN)/python -m tests.soak --update docs/reliability.md

@@ -18,9 +18,26 @@ def replace_section(page: Path, name: str, text: str) -> None:
     Raises:
         ValueError: The page has no such markers.
     """
+    before, _, after = _section(page, name)
+    page.write_text(f"{before}\n\n{text.strip()}\n\n{after}", encoding="utf-8")
+
+
+def replace_row(page: Path, name: str, head: Sequence[str], row: Sequence[str]) -> None:
+    """Put a row into the table of a section: in the place of the one with the same first cell, or in order.
+
+    Raises:
+        ValueError: The page has no such section.
+    """
+    _, text, _ = _section(page, name)
+    rows = {cells[0]: cells for cells in ([cell.strip() for cell in line.strip("| ").split("|")] for line in text)}
+    kept = [cells for first, cells in rows.items() if first not in (head[0], "---", "", row[0])]
+    replace_section(page, name, table(head, sorted([*kept, list(row)])))
+
+
+def _section(page: Path, name: str) -> tuple[str, list[str], str]:
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, found, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, closed, after = rest.partition(end)
+    text, closed, after = rest.partition(end)
     if not found or not closed:
         raise ValueError(f"{page} has no section between {begin} and {end}")
-    page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}", encoding="utf-8")
+    return before + begin, text.strip().splitlines(), end + after

@@ -8,13 +8,15 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from pathlib import Path
 
-from benchmarks.tables import replace_section, table
+from benchmarks.tables import replace_row, replace_section, table
 from cmsapi import OPERATIONS
 from tests.chaos.run import Report, chaos, chaos_in_file, chaos_on_loopback
 from tests.chaos.seeds import FIRST, seeds
 from tests.state.servers import running_server
+from tests.support.loops import environment
 
 
 def main() -> None:
@@ -39,6 +41,7 @@ def main() -> None:
     text = markdown(reports)
     if options.update is not None:
         replace_section(options.update, "chaos", text)
+        replace_row(options.update, "chaos-environments", _ENVIRONMENTS, _row([*chain(*reports.values())]))
     print(text)  # noqa: T201
     together = [report for each in reports.values() for report in each]
     for report in together:
@@ -59,12 +62,27 @@ def _on_redis(count: int) -> Iterator[Report]:
             yield chaos_on_loopback(seed, server.url)
 
 
+_ENVIRONMENTS = ("", "storms", "violated", "left behind", "key shown", "faults that struck", "refused for their rate")
+
+
+def _row(reports: Sequence[Report]) -> list[str]:
+    counts = (
+        len(reports),
+        sum(bool(report.violated) for report in reports),
+        sum(len(report.left) for report in reports),
+        sum(len(report.shown) for report in reports),
+        sum(sum(report.struck.values()) for report in reports),
+        sum(report.refused for report in reports),
+    )
+    return [environment(), *(f"{count:,}" for count in counts)]
+
+
 def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
     """Show what the runs were and what did not hold, by where the state was."""
     together = [report for each in reports.values() for report in each]
     called = {name for report in together for name in report.calls} & set(OPERATIONS)
     parts = [
-        f"Seeds from {FIRST} on, by where the state was. Runs through a proxy are in real time, the others in virtual.",
+        f"Seeds from {FIRST} on, on {environment()}, by where the state was. Runs through a proxy are in real time.",
         table(
             ["", *reports],
             [(name, *(f"{count(each):,}" for each in reports.values())) for name, count in _COUNTS.items()],

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.tables import replace_section, table
+from benchmarks.tables import replace_row, replace_section, table
 from tests.crash.harness import HEADER, KINDS, Verdict, judge
 from tests.state.servers import running_server, server_binary
+from tests.support.loops import environment
 
 _SUMMED = ("kills", "launches", "unknown", "surplus", "lost", "open")
 _HEAD = (
@@ -52,7 +53,7 @@ def markdown(verdicts: dict[str, list[Verdict]]) -> str:
     """Write the section of the page."""
     everything = [verdict for each in verdicts.values() for verdict in each]
     rows = [_row(name, each) for name, each in sorted(verdicts.items(), reverse=True)]
-    lines = f"{len(everything)} seeds, one batch of {everything[0].items} items each."
+    lines = f"{len(everything)} seeds, one batch of {everything[0].items} items each, on {environment()}."
     return f"{lines}\n\n{table(_HEAD, [*rows, _row('all', everything)])}"
 
 
@@ -73,6 +74,8 @@ def main() -> None:
     print(text)
     if options.update is not None:
         replace_section(options.update, "crash", text)
+        row = _row(environment(), [verdict for each in verdicts.values() for verdict in each])
+        replace_row(options.update, "crash-environments", ("", *_HEAD[1:]), row)
     if not all(verdict.holds for each in verdicts.values() for verdict in each):
         sys.exit(1)
 

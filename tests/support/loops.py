@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import importlib.util
 import os
+import platform
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -46,6 +47,11 @@ _FACTORIES: dict[str, LoopFactory] = {"asyncio": asyncio.new_event_loop, "eager"
 def chosen() -> str:
     """Return the loop that the environment names."""
     return os.environ.get("CMSAPI_TEST_LOOP", "asyncio")
+
+
+def environment() -> str:
+    """Name the interpreter and the loop, for a table."""
+    return f"Python {platform.python_version()}, {chosen()}"
 
 
 def run_on(name: str, main: Coroutine[Any, Any, T]) -> T:
