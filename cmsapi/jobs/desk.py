@@ -42,6 +42,7 @@ from cmsapi.jobs.pollsettings import PollSettings
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tasks import outcome_of
 from cmsapi.jobs.timetable import Listing
 from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
 from cmsapi.models.model import Model
@@ -171,7 +172,7 @@ class Desk:
             CMSError: The look failed, also because the client was closed meanwhile.
         """
         try:
-            await asyncio.shield(self._look(job, Priority.INTERACTIVE))
+            await outcome_of(self._look(job, Priority.INTERACTIVE))
         except CMSError as error:
             raise error.fresh() from error
 

@@ -34,6 +34,7 @@ from cmsapi.jobs.record import INTENT, Record
 from cmsapi.jobs.review import ReviewHook
 from cmsapi.jobs.sending import Sender
 from cmsapi.jobs.spending import is_free
+from cmsapi.jobs.tasks import outcome_of
 from cmsapi.jobs.work import Launch
 from cmsapi.models import Generation, GenerationStatus
 
@@ -150,7 +151,7 @@ class Launcher:
     async def _answer(self, sending: Sending) -> Job[Any]:
         sending.callers += 1
         try:
-            return await asyncio.shield(sending.task)
+            return await outcome_of(sending.task)
         except CMSError as error:
             raise error.fresh() from error.__cause__
         except asyncio.CancelledError:

@@ -64,6 +64,7 @@ async def test_a_job_with_an_odd_identifier_is_polled_and_attached(kind: str) ->
 async def test_odd_identifiers_outlive_the_process(tmp_path: Path, kind: str) -> None:
     """On a socket and a file, the next client takes up the job, and its batch knows it."""
     options = {
+        "limits": cmsapi.RateLimits.unlimited(),
         "polling": cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1),
         "state": f"sqlite:///{tmp_path / 'state.db'}",
     }

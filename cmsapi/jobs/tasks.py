@@ -1,0 +1,17 @@
+"""Waiting for tasks that belong to the client and not to those who wait."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def outcome_of(task: asyncio.Task[T]) -> T:
+    """Wait for a task that goes on when the one who waits is cancelled, and return its result or raise its error.
+
+    `asyncio.shield` does the same, but from Python 3.14 on it reports an error to the loop when nobody waits any more.
+    """
+    await asyncio.wait([task])
+    return task.result()
