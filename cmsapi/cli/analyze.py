@@ -7,7 +7,6 @@ from typing import Any
 import cmsapi
 from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
 from cmsapi.cli.output import TABLE, Columns, Output, show
 from cmsapi.cli.planning import tell_plan
@@ -43,9 +42,9 @@ async def analyze(
     """
     keyword_ids.ensure_some(allow_empty)
     async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
-        await tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
+        planned = await tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
         if dry_run:
-            return Exit.DONE
+            return planned
         harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named)
     if harvest.outcomes or output:
         show(harvest.outcomes, _COLUMNS, output, _document)

@@ -12,7 +12,6 @@ from cyclopts import Parameter, Token
 import cmsapi
 from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
 from cmsapi.cli.output import TABLE, Columns, Output, show
 from cmsapi.cli.planning import tell_plan
@@ -115,9 +114,9 @@ async def generate(
                 )
             return await client.contents.generate(content_id, wanted)
 
-        await tell_plan(client, "generation", content_ids, max_credits, named)
+        planned = await tell_plan(client, "generation", content_ids, max_credits, named)
         if dry_run:
-            return Exit.DONE
+            return planned
         harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named)
         reviews = [outcome.value for outcome in harvest.outcomes if outcome.value is not None]
         # Whoever pressed Ctrl-C wants no more to happen.

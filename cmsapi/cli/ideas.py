@@ -7,7 +7,6 @@ from typing import TypeAlias
 import cmsapi
 from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, Harvest, MaxCredits, fan_out
 from cmsapi.cli.output import TABLE, Columns, Output, show
 from cmsapi.cli.planning import tell_plan
@@ -51,9 +50,9 @@ async def ideas(
         return f"{workspace_id} {keyword}"
 
     async with connect_with_journal(state) as client, named_run(client, batch, retry, key) as named:
-        await tell_plan(client, "idea_search", keywords, max_credits, named)
+        planned = await tell_plan(client, "idea_search", keywords, max_credits, named)
         if dry_run:
-            return Exit.DONE
+            return planned
 
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await client.content_ideas.search(workspace_id, keyword)

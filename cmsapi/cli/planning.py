@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import cmsapi
 from cmsapi.cli.batching import NamedRun
+from cmsapi.cli.exits import Exit
 from cmsapi.cli.output import counted, say
 
 
 async def tell_plan(
     client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, named: NamedRun | None
-) -> None:
+) -> Exit:
     """Say on standard error what a fan-out will take.
 
     Args:
@@ -20,6 +21,9 @@ async def tell_plan(
         items: What there is to launch.
         max_credits: How many launches may be paid for; None for all.
         named: What a batch knows already, or None.
+
+    Returns:
+        The exit code of a dry run, which tells whether the balance pays for it.
     """
     missing = named.missing(items) if named else items
     count = len(missing) if max_credits is None else min(len(missing), max_credits)
@@ -28,18 +32,21 @@ async def tell_plan(
         say(f"batch {named.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs")
     if not count:
         say("plan: nothing to launch, no credit")
-        return
+        return Exit.DONE
     forecast = await client.jobs.plan(kind, count)
     seen = forecast.learned_from
     basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
     room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"
     words = forecast.kind.value.replace("_", " ")
+    left = "" if forecast.balance is None else f" of {forecast.balance:,} left"
     say(
-        f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}, "
+        f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}{left}, "
         f"about {counted(forecast.requests, 'request')} and {_span(forecast.seconds)} ({basis}; {room})"
     )
-    if not forecast.affordable:
-        say(f"plan: the balance is {counted(forecast.balance or 0, 'credit')}, so that not all of them can be launched")
+    if forecast.affordable:
+        return Exit.DONE
+    say(f"The balance does not suffice: it pays for {forecast.balance} of {forecast.count}.", style="red")
+    return Exit.CREDITS
 
 
 def _span(seconds: float) -> str:

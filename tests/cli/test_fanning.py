@@ -43,11 +43,30 @@ async def test_a_dry_run_launches_nothing(box: Sandbox, capsys: pytest.CaptureFi
     assert not box.ledger.launches()
 
 
-async def test_a_plan_tells_of_an_empty_balance(capsys: pytest.CaptureFixture[str], box: Sandbox) -> None:
-    """With too few credits, the plan says so before anything is launched."""
+async def test_a_dry_run_tells_whether_the_balance_suffices(capsys: pytest.CaptureFixture[str], box: Sandbox) -> None:
+    """With too few credits it says so and ends with 4; what `--max-credits` leaves out need not be paid for."""
     box.set_credits(analysis=3)
-    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
-    assert "the balance is 3 credits" in capsys.readouterr().err
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.CREDITS
+    shown = capsys.readouterr().err
+    assert "20 credits of 3 left" in shown
+    assert "it pays for 3 of 20" in shown
+    assert await command("analyze", *box.keyword_ids, "--dry-run", "--max-credits", "3") == Exit.DONE
+    box.set_credits(analysis=0)
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.CREDITS
+    assert not box.ledger.launches()
+
+
+async def test_a_plan_rests_on_what_earlier_commands_have_seen(
+    capsys: pytest.CaptureFixture[str], box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state remembers how long jobs took, and the next command plans with that."""
+    monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/jobs.db")
+    await command("analyze", *box.keyword_ids[:10], "--dry-run")
+    assert "a guess, none seen yet" in capsys.readouterr().err
+    await command("analyze", *box.keyword_ids[:10])
+    capsys.readouterr()
+    await command("analyze", *box.keyword_ids[10:], "--dry-run")
+    assert "learned from 10 jobs" in capsys.readouterr().err
 
 
 async def test_what_is_wrong_with_all_is_said_once(
