@@ -1,18 +1,25 @@
 """Ask the person at the terminal.
 
-Waiting for the line is left to the event loop: a blocking read would keep Ctrl-C from ending the command.
+A thread waits for the line, so that Ctrl-C ends the command meanwhile; the loops of Windows cannot wait for a terminal.
+The thread reads from the descriptor and is left behind: it holds no lock that the interpreter needs at its end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sys
+import threading
 from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
+from cmsapi.cli.output import say
 from cmsapi.display import progress_console
 from cmsapi.errors import ArgumentError
+
+_LONGEST = 4096
 
 Yes: TypeAlias = Annotated[bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")]
 
@@ -43,29 +50,44 @@ async def ensure(question: str, yes: bool) -> bool:
         yes: Whether `--yes` was given.
 
     Raises:
-        ArgumentError: Nobody is there to be asked.
+        ArgumentError: Standard input is no terminal, so that no question can be asked.
     """
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise ArgumentError(f"{question} Nobody can be asked here: add --yes. Nothing was done.", parameter="yes")
-    if await ask(question, "yn") == "y":
-        return True
-    print("Nothing was done.", file=sys.stderr)
+        raise ArgumentError(
+            f"{question} Standard input is no terminal, so that this cannot be asked: add --yes. Nothing was done.",
+            parameter="yes",
+        )
+    try:
+        if await ask(question, "yn") == "y":
+            return True
+    except asyncio.CancelledError:
+        say("\nNothing was done.")
+        raise
+    say("Nothing was done.")
     return False
 
 
 async def _line() -> str:
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(sys.stdin, _note, ready)
+    line: asyncio.Future[str] = loop.create_future()
+    threading.Thread(target=_read, args=(sys.stdin.fileno(), loop, line), daemon=True).start()
+    return (await line).strip()
+
+
+def _read(descriptor: int, loop: asyncio.AbstractEventLoop, line: asyncio.Future[str]) -> None:
     try:
-        await ready
-    finally:
-        loop.remove_reader(sys.stdin)
-    return sys.stdin.readline().strip()
+        # A terminal gives one line at a time.
+        said = os.read(descriptor, _LONGEST).decode(errors="replace")
+    except OSError:
+        # The terminal is gone.
+        said = ""
+    # The loop is closed when the command has ended meanwhile.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(_note, line, said)
 
 
-def _note(ready: asyncio.Future[None]) -> None:
-    if not ready.done():
-        ready.set_result(None)
+def _note(line: asyncio.Future[str], said: str) -> None:
+    if not line.done():
+        line.set_result(said)

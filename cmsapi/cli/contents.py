@@ -14,7 +14,7 @@ from cmsapi.cli.connecting import State, connect, connect_with_journal
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.output import TABLE, AsJson, Columns, Output, say, show, show_facts, show_json
 from cmsapi.cli.reading import read_file
-from cmsapi.cli.reviewing import Choice, Flag, decide, review_by_hand, waiting_review
+from cmsapi.cli.reviewing import Choice, Discard, Flag, decide, review_by_hand, waiting_review
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
 
@@ -186,13 +186,13 @@ async def delete(content_id: str, *, yes: Yes = False) -> int:
 
 
 @contents.command
-async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False, state: State = None) -> None:
+async def review(content_id: str, *, confirm: Flag = False, discard: Discard = False, state: State = None) -> None:
     """Decide on the article of a content that waits in review, in the terminal or by an option; at least two requests.
 
     Args:
         content_id: The content.
         confirm: Apply the article to the draft.
-        cancel: Discard the article.
+        discard: Discard the article.
     """
     async with connect_with_journal(state) as client:
         before = await client.contents.get(content_id)
@@ -202,8 +202,8 @@ async def review(content_id: str, *, confirm: Flag = False, cancel: Flag = False
                 f"The generation of {content_id} is {str(waiting.generation.status)!r}: there is nothing to decide.",
                 parameter="content_id",
             )
-        if confirm or cancel:
-            await decide(waiting, Choice.of(confirm=confirm, cancel=cancel))
+        if confirm or discard:
+            await decide(waiting, Choice.of(confirm=confirm, discard=discard))
         else:
             await review_by_hand(client, waiting, before)
 

@@ -10,10 +10,12 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
+from cmsapi.cli.asking import Yes, ensure
 from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
+from cmsapi.cli.exits import Exit
 from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.output import TABLE, Columns, Output, show
+from cmsapi.cli.output import TABLE, Columns, Output, counted, show
 from cmsapi.cli.planning import tell_plan
 from cmsapi.cli.reading import AllowEmpty, Words, text_of
 from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
@@ -75,8 +77,9 @@ async def generate(
     *,
     settings: Settings = None,
     confirm: Flag = False,
-    cancel: Flag = False,
+    discard: Flag = False,
     review: Flag = False,
+    yes: Yes = False,
     batch: BatchName = None,
     retry: Retry = (),
     max_credits: MaxCredits = None,
@@ -93,12 +96,12 @@ async def generate(
         content_ids: Drafts; - reads identifiers or CSV from standard input, @FILE from a file.
         settings: NAME=VALUE, such as fact_checking_enabled=true, may be repeated; or @FILE with a JSON object.
         confirm: Apply the articles to the drafts.
-        cancel: Discard the articles.
+        discard: Pay for the articles and throw them away, unread; asks before.
         review: Decide in the terminal, with the old text and the new one.
     """
     content_ids.ensure_some(allow_empty)
     wanted = _settings(settings or [])
-    choice = Choice.of(confirm=confirm, cancel=cancel, review=review)
+    choice = Choice.of(confirm=confirm, discard=discard, review=review)
     before: dict[str, cmsapi.Content] = {}
     async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
 
@@ -117,6 +120,9 @@ async def generate(
         planned = await tell_plan(client, "generation", content_ids, max_credits, named)
         if dry_run:
             return planned
+        question = f"Pay for {counted(len(content_ids), 'article')} and throw them away, unread?"
+        if choice is Choice.DISCARD and not await ensure(question, yes):
+            return Exit.FAILED
         harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named)
         reviews = [outcome.value for outcome in harvest.outcomes if outcome.value is not None]
         # Whoever pressed Ctrl-C wants no more to happen.
@@ -125,6 +131,7 @@ async def generate(
         show(harvest.outcomes, _COLUMNS, output, _document)
     typed = [word for text in settings or [] for word in ("--settings", text)]
     options = [f"--{choice.value}"] if choice is not Choice.LEAVE else []
+    options += ["--yes"] if choice is Choice.DISCARD else []
     await harvest.tell(Again(["generate"], batch, state, [*typed, *options]))
     return harvest.code or decided
 

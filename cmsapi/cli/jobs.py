@@ -13,7 +13,7 @@ from cmsapi.cli.exits import Exit, code_of_all, told
 from cmsapi.cli.fanning import Again, outcome_document, wait_for
 from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, say, show
 from cmsapi.cli.reading import AllowEmpty, Tokens, Words
-from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
+from cmsapi.cli.reviewing import Choice, Discard, Flag, decide_on_all
 
 jobs: App = App(name="jobs", help="Show what was launched and is not over, wait for it, and decide on articles.")
 
@@ -102,7 +102,7 @@ async def reviews(
     /,
     *,
     confirm: Flag = False,
-    cancel: Flag = False,
+    discard: Discard = False,
     review: Flag = False,
     yes: Yes = False,
     allow_empty: AllowEmpty = False,
@@ -114,12 +114,12 @@ async def reviews(
     Args:
         content_ids: Only these contents; all if left out.
         confirm: Apply all of them to their drafts; asks before.
-        cancel: Discard all of them; asks before.
+        discard: Discard all of them; asks before.
         review: Decide on one after another in the terminal, with the old text and the new one.
     """
     if content_ids is not None:
         content_ids.ensure_some(allow_empty)
-    choice = Choice.of(confirm=confirm, cancel=cancel, review=review)
+    choice = Choice.of(confirm=confirm, discard=discard, review=review)
     async with connect_with_journal(state) as client:
         waiting = await client.jobs.reviews()
         if content_ids is not None:
@@ -135,7 +135,7 @@ async def reviews(
         if not waiting:
             say(f"No article waits for a decision{_ELSEWHERE}")
         if waiting and choice is not Choice.LEAVE:
-            deed = {Choice.CONFIRM: "Apply", Choice.CANCEL: "Discard"}.get(choice)
+            deed = {Choice.CONFIRM: "Apply", Choice.DISCARD: "Discard"}.get(choice)
             if deed and not await ensure(f"{deed} {counted(len(waiting), 'article')}?", yes):
                 return Exit.FAILED
             code = await decide_on_all(client, waiting, {}, choice)

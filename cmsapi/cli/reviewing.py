@@ -6,6 +6,7 @@ review in the terminal applies it, shows the old text against the new one, and p
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import enum
 import html
@@ -22,22 +23,27 @@ from rich.text import Text
 import cmsapi
 from cmsapi.cli.asking import ask
 from cmsapi.cli.exits import Exit, code_of_all, told
+from cmsapi.cli.keeping import KeptText
 from cmsapi.cli.output import clean, counted, say
 
 _DECISION = Group("Decision", validator=mutually_exclusive)
 Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, group=_DECISION)]
+#: Of an article that is there already; `generate` has no such alias, because there it would read like stopping.
+Discard: TypeAlias = Annotated[
+    bool, Parameter(name=["--discard", "--cancel"], negative="", show_default=False, group=_DECISION)
+]
 
 
 class Choice(enum.Enum):
     """List what the options for a decision say."""
 
     CONFIRM = "confirm"
-    CANCEL = "cancel"
+    DISCARD = "discard"
     REVIEW = "review"
     LEAVE = "leave"
 
     @classmethod
-    def of(cls, *, confirm: bool = False, cancel: bool = False, review: bool = False) -> Choice:
+    def of(cls, *, confirm: bool = False, discard: bool = False, review: bool = False) -> Choice:
         """Read the options.
 
         Raises:
@@ -46,7 +52,7 @@ class Choice(enum.Enum):
         if review:
             ensure_somebody()
             return cls.REVIEW
-        return cls.CONFIRM if confirm else cls.CANCEL if cancel else cls.LEAVE
+        return cls.CONFIRM if confirm else cls.DISCARD if discard else cls.LEAVE
 
 
 _BLOCK = re.compile(r"</?(?:p|h\d|li|ul|ol|div|br|tr|table|blockquote|section|article)\b[^>]*>", re.IGNORECASE)
@@ -73,7 +79,7 @@ async def decide_on_all(
         The exit code.
     """
     ends: list[BaseException | None] = []
-    for review in reviews:
+    for place, review in enumerate(reviews):
         name = review.content_id if len(reviews) > 1 else None
         try:
             if choice is Choice.REVIEW and review.decision in _OPEN:
@@ -85,6 +91,10 @@ async def decide_on_all(
         except cmsapi.CMSError as error:
             say(f"{review.content_id}: {told(error)}", style="red")
             ends.append(error)
+        except asyncio.CancelledError:
+            if rest := len(reviews) - place - 1:
+                say(f"{counted(rest, 'more article')} not decided. See: cmsapi jobs reviews")
+            raise
     return code_of_all(ends)
 
 
@@ -102,7 +112,7 @@ async def decide(review: cmsapi.GenerationReview, choice: Choice, name: str | No
     elif choice is Choice.CONFIRM:
         content = await review.confirm()
         say(f"{prefix}Applied: {counted(content.words_count or 0, 'word')}, score {content.content_score}.")
-    elif choice is Choice.CANCEL:
+    elif choice is Choice.DISCARD:
         await review.cancel()
         say(f"{prefix}Discarded. The draft is as it was; the credit is spent.")
     else:
@@ -123,32 +133,44 @@ async def waiting_review(client: cmsapi.Client, content_id: str) -> cmsapi.Gener
 async def review_by_hand(client: cmsapi.Client, review: cmsapi.GenerationReview, before: cmsapi.Content) -> None:
     """Show the old text, apply the article, show what changed, and keep it or put the old text back.
 
+    The old text is in a file meanwhile. Whatever ends the review in between, the person is told how to put it back.
+
     Args:
         client: For putting back.
         review: The review.
         before: The content as it was.
 
     Raises:
-        ArgumentError: Nobody is there to be asked.
+        ArgumentError: No question can be asked, or the old text cannot be written to a file; nothing was applied.
     """
     ensure_somebody()
     words = counted(before.words_count or 0, "word")
     say(f"{clean(before.title)}: the draft has {words}, score {before.content_score}.")
     say("The service shows an article only once it is applied. You can put the old text back then.")
-    answer = await ask("Apply it and compare, cancel it, or leave it in review?", "acl")
+    try:
+        answer = await ask("Apply it and compare, discard it, or leave it in review?", "adl")
+    except asyncio.CancelledError:
+        say(f"\nNothing was decided. Decide with: cmsapi contents review {review.content_id}")
+        raise
     if answer != "a":
-        await decide(review, Choice.CANCEL if answer == "c" else Choice.LEAVE)
+        await decide(review, Choice.DISCARD if answer == "d" else Choice.LEAVE)
         return
-    after = await review.confirm()
-    show_difference(before, after)
-    if await ask("Keep the new text, or put the old one back?", "pk") == "k":
-        say("Kept.")
-        return
-    await client.contents.edit(
-        after.id,
-        lambda _: {"title": before.title, "html": before.html, "meta_description": before.meta_description},
-    )
-    say("The old text is back; the credit is spent.")
+    kept = await KeptText.of(before)
+    fate = "It is not known whether the article is applied."
+    try:
+        after = await review.confirm()
+        fate = "The article is applied, and the credit is spent."
+        show_difference(before, after)
+        if await ask("Keep the new text, or put the old one back?", "pk") == "k":
+            say("Kept.")
+        else:
+            fate = "It is not known whether the old text is back."
+            await kept.put_back(client)
+            say("The old text is back; the credit is spent.")
+    except (asyncio.CancelledError, cmsapi.CMSError):
+        say(f"\n{fate} {kept.way_back}")
+        raise
+    await kept.forget()
 
 
 def ensure_somebody() -> None:
@@ -159,7 +181,9 @@ def ensure_somebody() -> None:
     """
     if not sys.stdin.isatty():
         raise cmsapi.ArgumentError(
-            "Nobody can be asked here: use --confirm or --cancel. Nothing was launched or decided.", parameter="review"
+            "Standard input is no terminal, so that no question can be asked: use --confirm or --discard. "
+            "Nothing was launched or decided.",
+            parameter="review",
         )
 
 

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import pty
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,17 @@ from cmsapi.sandbox import Sandbox
 from .running import command
 
 pytestmark = pytest.mark.looptime
+
+
+@contextmanager
+def keyboard(monkeypatch: pytest.MonkeyPatch, keys: str) -> Iterator[None]:
+    """Make standard input a terminal at which these keys are pressed."""
+    ours, its = pty.openpty()
+    with os.fdopen(its) as terminal, os.fdopen(ours, "w") as fingers:
+        monkeypatch.setattr("sys.stdin", terminal)
+        fingers.write(keys)
+        fingers.flush()
+        yield
 
 
 async def test_a_draft_lives_and_dies(box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,11 +66,11 @@ async def test_an_unreadable_file_is_refused(box: Sandbox, tmp_path: Path) -> No
 
 
 async def test_an_article_is_confirmed_or_discarded(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--confirm` applies, `--cancel` discards; without either it waits for `contents review`."""
+    """`--confirm` applies, `--discard` discards; without either it waits for `contents review`."""
     first, second, third = box.content_ids[:3]
     assert await command("generate", first, "-s", "fact_checking_enabled=true", "--confirm") == Exit.DONE
     assert "Applied" in capsys.readouterr().err
-    assert await command("generate", second, "--cancel") == Exit.DONE
+    assert await command("generate", second, "--discard", "--yes") == Exit.DONE
     assert "Discarded" in capsys.readouterr().err
     assert await command("generate", third) == Exit.DONE
     assert f"cmsapi contents review {third}" in capsys.readouterr().err
@@ -67,16 +80,45 @@ async def test_an_article_is_confirmed_or_discarded(box: Sandbox, capsys: pytest
     assert len(box.ledger.launches()) == 3
 
 
+async def test_paying_for_nothing_asks(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`generate --discard` pays and throws away, so that it asks, and launches nothing where it cannot ask."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert await command("generate", box.content_ids[0], "--discard") == Exit.USAGE
+    assert "--yes" in capsys.readouterr().err
+    with keyboard(monkeypatch, "n\n"):
+        assert await command("generate", box.content_ids[0], "--discard") == Exit.FAILED
+    assert "Pay for 1 article and throw them away" in capsys.readouterr().err
+    assert len(box.ledger.launches()) == 0
+    with keyboard(monkeypatch, "y\n"):
+        assert await command("generate", box.content_ids[0], "--discard") == Exit.DONE
+    assert box.ledger.count(operation="cancel_generation") == 1
+
+
+async def test_an_old_text_that_cannot_be_kept_stays(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the way back cannot be written down, the article is not applied."""
+    Path("body.html").write_text("<p>The old text.</p>")
+    await command("contents", "edit", box.content_ids[0], "--html", "body.html")
+    await command("generate", box.content_ids[0])
+    directory = Path("gone").absolute()
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    directory.rmdir()
+    with keyboard(monkeypatch, "a\n"):
+        assert await command("contents", "review", box.content_ids[0]) == Exit.USAGE
+    assert "Nothing was applied" in capsys.readouterr().err
+    assert box.ledger.count(operation="confirm_generation") == 0
+
+
 async def test_articles_are_reviewed_one_by_one(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`generate --review` waits for the articles, shows them against the old text, and does what is answered."""
-    ours, its = pty.openpty()
-    with os.fdopen(its) as keyboard, os.fdopen(ours, "w") as fingers:
-        monkeypatch.setattr("sys.stdin", keyboard)
-        # Apply and keep, apply and put back, cancel.
-        fingers.write("a\nk\na\np\nc\n")
-        fingers.flush()
+    # Apply and keep, apply and put back, discard.
+    with keyboard(monkeypatch, "a\nk\na\np\nd\n"):
         assert await command("generate", *box.content_ids[:3], "--review") == Exit.DONE
     shown = capsys.readouterr()
     assert shown.out.count("+++ new") == 2
@@ -97,6 +139,6 @@ async def test_settings_may_come_from_a_file(box: Sandbox, tmp_path: Path) -> No
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps({"custom_instructions": "Short.", "fact_checking_enabled": False}))
     bad.write_text("[1]")
-    assert await command("generate", box.content_ids[0], "-s", f"@{good}", "--cancel") == Exit.DONE
+    assert await command("generate", box.content_ids[0], "-s", f"@{good}", "--discard", "--yes") == Exit.DONE
     assert await command("generate", box.content_ids[0], "-s", f"@{bad}") == Exit.USAGE
     assert await command("generate", box.content_ids[0], "-s", "fact_checking_enabled=perhaps") == Exit.USAGE

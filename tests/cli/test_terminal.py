@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
+import stat
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +37,16 @@ async def test_a_deletion_asks(box: Sandbox) -> None:
     assert sum(entry.operation == "delete_content" for entry in box.ledger) == 1
 
 
+async def test_ctrl_c_ends_a_question(box: Sandbox) -> None:
+    """At a question Ctrl-C ends the command at once, which says that nothing was done."""
+    async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
+        await shell.until("[y/N]")
+        shell.type("\x03")
+        assert await shell.end() == Exit.INTERRUPTED
+        await shell.until("Nothing was done.")
+    assert box.ledger.count(operation="delete_content") == 0
+
+
 async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
     """The article is applied, shown against the old text, and taken out again on request."""
     content_id = box.content_ids[0]
@@ -42,7 +55,7 @@ async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
         await client.contents.generate(content_id)
         box.finish(content_id)
         async with terminal(box, "contents", "review", content_id) as shell:
-            await shell.until("[a/c/L]")
+            await shell.until("[a/d/L]")
             shell.type("a\n")
             await shell.until("[p/K]")
             assert "-The old text." in shell.shown
@@ -50,6 +63,39 @@ async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
             shell.type("p\n")
             assert await shell.end() == Exit.DONE
         assert (await client.contents.get(content_id)).html == "<p>The old text.</p>"
+
+
+async def test_ctrl_c_in_a_review_says_what_holds_and_how_to_go_back(box: Sandbox, tmp_path: Path) -> None:
+    """Before it is applied nothing is decided; after it, a file has the old text, and a command puts it back."""
+    content_id = box.content_ids[0]
+    async with cmsapi.Client(box.api_key, base_url=box.base_url) as client:
+        old = await client.contents.edit(
+            content_id, lambda _: {"html": "<p>The old text.</p>", "title": "-it's", "meta_description": None}
+        )
+        await client.contents.generate(content_id)
+        box.finish(content_id)
+        async with terminal(box, "contents", "review", content_id) as shell:
+            await shell.until("[a/d/L]")
+            shell.type("\x03")
+            assert await shell.end() == Exit.INTERRUPTED
+            await shell.until("Nothing was decided.")
+        async with terminal(box, "contents", "review", content_id, columns=200) as shell:
+            await shell.until("[a/d/L]")
+            shell.type("a\n")
+            await shell.until("[p/K]")
+            shell.type("\x03")
+            assert await shell.end() == Exit.INTERRUPTED
+            await shell.until("The article is applied")
+        assert (await client.contents.get(content_id)).html != old.html
+
+        (offered,) = re.findall(r"^  cmsapi (contents edit .*?)\r?$", shell.shown, re.MULTILINE)
+        async with terminal(box, *shlex.split(offered)) as again:
+            assert await again.end() == Exit.DONE
+        now = await client.contents.get(content_id)
+        assert (now.html, now.title, now.meta_description) == (old.html, old.title, old.meta_description)
+    (kept,) = tmp_path.glob("cmsapi-before-*.html")
+    assert kept.read_text() == old.html
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("columns", [120, 50])
