@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import unicodedata
 from typing import Any
 
 import attrs
@@ -124,7 +125,7 @@ async def _end(job: cmsapi.Job[Any]) -> Any:
 async def test_a_command_line_shows_text_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tables hold printable lines, JSON has every control character escaped, and both formats lose nothing."""
+    """Tables hold printable lines, JSON and CSV no control character; JSON and raw CSV lose nothing."""
     box = Sandbox(contents=len(LISTED))
     for content_id, value in zip(box.content_ids, LISTED, strict=True):
         box.touch_content(content_id, title=value)
@@ -132,7 +133,7 @@ async def test_a_command_line_shows_text_and_nothing_else(
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
         shown = {}
-        for form in ("", "--json", "--csv"):
+        for form in ("", "--json", "--csv", "--raw-csv"):
             assert await command("contents", "list", box.workspace_id, "--limit", "1000", *[form] * bool(form)) == 0
             shown[form] = capsys.readouterr().out
     lines = shown[""].split("\n")
@@ -141,7 +142,8 @@ async def test_a_command_line_shows_text_and_nothing_else(
     assert all(line.isprintable() for line in shown["--json"].split("\n"))
     expected = dict(zip(box.content_ids, LISTED, strict=True))
     assert expected == {each["id"]: each["title"] for each in json.loads(shown["--json"])}
-    rows = csv.DictReader(io.StringIO(shown["--csv"], newline=""))
+    assert not [mark for mark in shown["--csv"].replace("\r\n", "") if unicodedata.category(mark) == "Cc"]
+    rows = csv.DictReader(io.StringIO(shown["--raw-csv"], newline=""))
     assert expected == {row["id"]: row["title"] for row in rows}
 
 
