@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-import weakref
 from collections.abc import Callable, Hashable
 
 from cmsapi.jobs.pacer import Pacer
+from cmsapi.transport.loops import of_loop
 from cmsapi.transport.ratelimit import RateLimiter
 
 # What was learned of so many accounts is kept although nobody waits for their jobs.
 _KEPT = 64
 
-_pacers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, Pacer]] = weakref.WeakKeyDictionary()
+_pacers: dict[asyncio.AbstractEventLoop, dict[Hashable, Pacer]] = {}
 
 
 def pacer_of(account: Hashable, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> Pacer:
@@ -24,13 +24,7 @@ def pacer_of(account: Hashable, find_limiter: Callable[[], RateLimiter], rng: ra
         find_limiter: Finds the limiter of the account.
         rng: Source of chance when it is new.
     """
-    loop = asyncio.get_running_loop()
-    pacers = _pacers.get(loop)
-    if pacers is None:
-        # A timer holds its loop, so that the weak keys alone would never let go of it.
-        for other in [other for other in _pacers if other.is_closed()]:
-            del _pacers[other]
-        pacers = _pacers[loop] = {}
+    pacers = of_loop(_pacers, dict[Hashable, Pacer])
     pacer = pacers.get(account)
     if pacer is None:
         idle = [name for name, unused in pacers.items() if unused.idle]

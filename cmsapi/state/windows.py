@@ -215,6 +215,17 @@ class Windows:
             token.stage = "unsent"
             self.unsettled -= 1
 
+    def abandon(self, count: int, now: float) -> None:
+        """Give up requests whose tokens nobody will end, because those who took them are gone.
+
+        Args:
+            count: How many.
+            now: The time.
+        """
+        self._lost.unvouched += [now] * count
+        # It may have been one of them.
+        self._probe = None
+
     # Counting
 
     def rest(self, seconds: float) -> None:

@@ -1,22 +1,23 @@
-"""One limiter for all clients of a process that share an event loop, a state, a base URL and a key.
+"""One limiter for all clients of an event loop that share a state, a base URL and a key.
 
 The service counts requests per key. A client per web request must not multiply what the process allows itself, so the
-limiter belongs to the loop and the account. In memory it outlives the clients; with a shared state its hour is in the
-state, and it goes with the last client that uses that.
+limiter belongs to the loop and the account. In memory it outlives the clients, and the limiters of all loops take their
+tokens from the same windows: see `cmsapi.transport.processwide`. With a shared state the hour is in the state, and the
+limiter goes with the last client of its loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import weakref
 from typing import TYPE_CHECKING
 
 import attrs
 
 from cmsapi.config import RateLimits
 from cmsapi.state.opening import MEMORY, open_state
-from cmsapi.state.windows import Windows
+from cmsapi.transport.loops import of_loop
+from cmsapi.transport.processwide import join_process, leave_process
 from cmsapi.transport.ratelimit import RateLimiter
 
 if TYPE_CHECKING:
@@ -65,16 +66,16 @@ class Place:
             return limiter
         now = asyncio.get_running_loop().time()
         for name in [name for name, unused in self.limiters.items() if not self.shared and unused.idle(now)]:
-            del self.limiters[name]
+            leave_process(name, self.limiters.pop(name))
         limiter = self.limiters[account] = self._make(account, limits)
         return limiter
 
     def _make(self, account: str, limits: RateLimits) -> RateLimiter:
-        per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
         if not self.shared:
-            return RateLimiter(Windows(per_second, per_hour, reserve=reserve))
+            return join_process(account, limits)
         from cmsapi.state.sharing import SharedWindows
 
+        per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
         alone = max(1, int((per_second or _BURST) * limits.share))
         windows = SharedWindows(self.state, account, per_second, per_hour, reserve=reserve, alone=alone)
         limiter = RateLimiter(windows)
@@ -94,7 +95,7 @@ class Place:
         await self.state.aclose()
 
 
-_places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Place]] = weakref.WeakKeyDictionary()
+_places: dict[asyncio.AbstractEventLoop, dict[str, Place]] = {}
 
 
 def place_of(url: str) -> Place:
@@ -106,13 +107,7 @@ def place_of(url: str) -> Place:
     Raises:
         ConfigError: It names none.
     """
-    loop = asyncio.get_running_loop()
-    places = _places.get(loop)
-    if places is None:
-        # A limiter's timer holds its loop, so that the weak keys alone would never let go of it.
-        for other in [other for other in _places if other.is_closed()]:
-            del _places[other]
-        places = _places[loop] = {}
+    places = of_loop(_places, dict[str, Place])
     place = places.get(url)
     if place is None:
         place = places[url] = Place(url)

@@ -26,6 +26,7 @@ from cmsapi.state.windows import Windows
 
 if TYPE_CHECKING:
     from cmsapi.state.sharing import SharedWindows
+    from cmsapi.transport.processwide import LoopWindows
 
 # A wait for quota that is longer than this is worth telling somebody.
 LONG_WAIT = 5.0
@@ -143,16 +144,17 @@ class RateLimiter:
     """
 
     def __init__(self, windows: Windows | SharedWindows) -> None:
-        self.windows = windows
-        self._loop = asyncio.get_running_loop()
-        self.time: Callable[[], float] = self._loop.time
+        self.windows: Windows | SharedWindows | LoopWindows = windows
+        self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self.time: Callable[[], float] = self.loop.time
         #: The limits that were obeyed last, so that the same ones need not be again.
         self.obeys: object = None
         # How many calls wait in all lanes.
         self.queued: int = 0
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
-        self._paused_until = -math.inf
+        #: Until when all calls rest because of a 429.
+        self.paused_until: float = -math.inf
         self._told_until = -math.inf
         self._timer: asyncio.Handle | None = None
         # When the timer rings. A handle of uvloop for a time that is past has no `when`.
@@ -177,7 +179,7 @@ class RateLimiter:
                 is over, because others went first or the service asked for a pause.
         """
         now, permit, sparing = self.time(), Permit(self), priority is _SPARING
-        if not self.queued and now >= self._paused_until and self.windows.take(permit, now, sparing=sparing):
+        if not self.queued and now >= self.paused_until and self.windows.take(permit, now, sparing=sparing):
             return permit
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
@@ -196,7 +198,7 @@ class RateLimiter:
         return permit
 
     async def _turn(self, permit: Permit, priority: Priority) -> None:
-        waiter: asyncio.Future[None] = self._loop.create_future()
+        waiter: asyncio.Future[None] = self.loop.create_future()
         lane = self._lanes[priority]
         lane[waiter] = permit
         self.queued += 1
@@ -214,22 +216,22 @@ class RateLimiter:
         while (priority := self._front()) is not None:
             lane, sparing = self._lanes[priority], priority is _SPARING
             waiter, permit = next(iter(lane.items()))
-            if now < self._paused_until or not self.windows.take(permit, now, sparing=sparing):
-                self._wake_at(max(self._paused_until, self.windows.next_time(now, sparing=sparing)))
+            if now < self.paused_until or not self.windows.take(permit, now, sparing=sparing):
+                self._wake_at(max(self.paused_until, self.windows.next_time(now, sparing=sparing)))
                 return
             self._leave(lane, waiter)
             waiter.set_result(None)
 
     def pause(self, seconds: float) -> None:
         """Let everybody rest, because the service said so (429)."""
-        self._paused_until = max(self._paused_until, self.time() + seconds)
+        self.paused_until = max(self.paused_until, self.time() + seconds)
         self.windows.rest(seconds)
 
     def expected_wait(self, priority: Priority, now: float) -> float:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
         ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
         sparing = priority is _SPARING
-        return max(self._paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
+        return max(self.paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
 
     def waiting(self) -> list[int]:
         """Return how many calls wait in each lane."""
@@ -273,7 +275,7 @@ class RateLimiter:
 
     def idle(self, now: float) -> bool:
         """Tell whether nobody waits and no permit is out in either window."""
-        return self._front() is None and now >= self._paused_until and self.windows.idle(now)
+        return self._front() is None and now >= self.paused_until and self.windows.idle(now)
 
     @property
     def remaining(self) -> int | None:
@@ -296,7 +298,7 @@ class RateLimiter:
             waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
             in_flight=windows.in_flight,
             foreign=windows.foreign,
-            paused_for=max(0.0, self._paused_until - now),
+            paused_for=max(0.0, self.paused_until - now),
         )
 
     def _front(self) -> Priority | None:
@@ -321,7 +323,7 @@ class RateLimiter:
             self._timer.cancel()
             self._timer = None
         if when != math.inf:
-            self._rings_at, self._timer = when, self._loop.call_at(when, self._wake)
+            self._rings_at, self._timer = when, self.loop.call_at(when, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
