@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 import cmsapi
 from cmsapi.sandbox import Sandbox
+from cmsapi.transport.processwide import forget_closed
 
 # A timing is never a test, and what holds today must hold tomorrow; RANDOM=1 looks for new examples.
 settings.register_profile(
@@ -24,6 +25,12 @@ settings.load_profile("steady")
 def no_loop_by_accident() -> None:
     """Keep looptime's hook from creating a loop that nobody closes when the first test of a run is a plain function."""
     asyncio.set_event_loop(None)
+
+
+@pytest.fixture(autouse=True)
+def limits_anew() -> None:
+    """Let no test use up the request limits of another one, as the plugin does."""
+    forget_closed()
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ asynchronous tests and virtual time need.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse to wait for hours in real time."""
+    """Let no test use up the request limits of another one, and refuse to wait for hours in real time."""
+    limits: Any = sys.modules.get("cmsapi.transport.processwide")
+    if limits is not None:
+        limits.forget_closed()
     if item.get_closest_marker("virtual_time") is not None and item.get_closest_marker("looptime") is None:
         pytest.fail("virtual_time needs looptime and pytest-asyncio: install cmsapi[testing].", pytrace=False)
 

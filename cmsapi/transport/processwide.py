@@ -274,8 +274,15 @@ class ProcessWindows:
         with self.lock:
             self.rests_until = max(self.rests_until, when)
 
+    @property
+    def closed(self) -> bool:
+        """Whether only closed loops have limiters that use the windows."""
+        with self.lock:
+            limiters = [part.limiter for part in self._parts] + ([self._sole] if self._sole is not None else [])
+        return all(limiter.loop.is_closed() for limiter in limiters)
+
     def unused(self, now: float) -> bool:
-        """Tell whether no limiter uses the windows and nothing is out, so that forgetting them loses nothing."""
+        """Tell whether only closed loops use the windows and nothing counts any more: forgetting them loses nothing."""
         with self.lock:
             self.bury_closed(now)
             return self._sole is None and not self._parts and now >= self.rests_until and self.windows.idle(now)
@@ -322,6 +329,18 @@ def leave_process(account: str, limiter: RateLimiter) -> None:
     accounts = _accounts.get(os.getpid())
     if accounts is not None and (shared := accounts.windows.get(account)) is not None:
         shared.leave(limiter)
+
+
+def forget_closed() -> None:
+    """Forget the accounts that only closed loops have used, as if the process had just begun.
+
+    Tests want that whose loops follow each other and whose requests never reach the service.
+    """
+    accounts = _accounts.get(os.getpid())
+    if accounts is not None:
+        with accounts.lock:
+            for name in [name for name, shared in accounts.windows.items() if shared.closed]:
+                del accounts.windows[name]
 
 
 def _on_process_clock() -> bool:

@@ -121,6 +121,25 @@ def test_settings_are_given_by_name(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*cms_sandbox takes settings by name, not 40.*"])
 
 
+def test_no_test_uses_up_the_limits_of_another(pytester: pytest.Pytester) -> None:
+    """Tests in real time that name the same service and key begin with an unused hour each."""
+    pytester.makeini(AUTO)
+    pytester.makepyfile(
+        """
+        import pytest, cmsapi
+        from cmsapi.testing import HandlerTransport
+
+        @pytest.mark.parametrize("number", [1, 2])
+        async def test_one_request(number):
+            transport = HandlerTransport(lambda asked: {})
+            async with cmsapi.Client("sk_test", base_url="https://api.example.com", transport=transport) as client:
+                await client.request("GET", "/v1/me")
+                assert client.rate_limit.remaining == 999
+        """
+    )
+    pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
+
+
 def test_it_costs_nothing_and_breaks_nothing_where_it_is_not_used(pytester: pytest.Pytester) -> None:
     """Without pytest-asyncio and looptime a run with the plugin passes and has loaded nothing of the package."""
     pytester.makepyfile(
