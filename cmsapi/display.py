@@ -13,16 +13,18 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import Any, Protocol
 
-from rich import box
-from rich.console import Console, Group
-from rich.constrain import Constrain
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
-
+from cmsapi.extras import needs
 from cmsapi.jobs import Job, JobStatus
+
+with needs("cli"):
+    from rich import box
+    from rich.console import Console, Group
+    from rich.constrain import Constrain
+    from rich.live import Live
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
 
 _REFRESH = 0.25
 # Lines of the terminal that the table of jobs leaves to everything else.

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
-from opentelemetry import context, metrics, trace
 
 from cmsapi._version import __version__
+from cmsapi.extras import needs
 from cmsapi.instrumentation import (
     EVENT_NAMES,
     CallFinished,
@@ -31,6 +31,9 @@ from cmsapi.instrumentation import (
     RequestStarted,
     RetryScheduled,
 )
+
+with needs("otel"):
+    from opentelemetry import context, metrics, trace
 
 # Advised by the conventions for `http.client.request.duration`.
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from cmsapi.extras import advice
+
 
 def main() -> None:
     """Run the command line, or say what it needs."""
@@ -12,5 +14,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("cyclopts", "rich"):
             raise
-        sys.exit("The command line needs an extra: pip install '.[cli]' in the checkout of cmsapi.")
+        sys.exit(f"The command line needs an extra: {advice('cli')}")
     sys.exit(run(sys.argv[1:]))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from cmsapi.extras import needs
+
+with needs("notebook"):
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from cmsapi.resources.credit_report import CreditReport

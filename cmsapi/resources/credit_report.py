@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from cmsapi import markup
+from cmsapi.extras import needs
 from cmsapi.models import CreditUsage, OpenEnum
 
 # Days beyond this are listed only where something was spent: an entry with a strange date must not make a million.
@@ -80,7 +81,8 @@ class CreditReport:
 
     def to_pandas(self) -> Any:
         """Return the entries as a `pandas.DataFrame` with one row each; needs the extra `notebook`."""
-        import pandas  # type: ignore[import-untyped]  # it has no types
+        with needs("notebook"):
+            import pandas  # type: ignore[import-untyped]  # it has no types
 
         return pandas.DataFrame(self.rows, columns=list(self.columns))
 

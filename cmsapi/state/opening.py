@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from cmsapi.errors import ConfigError
+from cmsapi.extras import advice
 
 if TYPE_CHECKING:
     from cmsapi.state.store import State
@@ -60,9 +61,7 @@ def open_state(url: str) -> State:
         try:
             from cmsapi.state.redis import RedisState
         except ImportError:
-            raise ConfigError(
-                "state='redis://…' needs the Redis client: pip install '.[redis]' in the checkout of cmsapi."
-            ) from None
+            raise ConfigError(f"state='redis://…' needs the Redis client: {advice('redis')}") from None
         return RedisState(url)
     # The URL is not shown: it may hold a password.
     raise ConfigError(_FORMS)

@@ -10,7 +10,11 @@ from typing import Any
 from unittest import mock
 
 import aiohttp
-from aioresponses import aioresponses
+
+from cmsapi.extras import needs
+
+with needs("testing"):
+    from aioresponses import aioresponses
 
 
 class _Repaired(aiohttp.ClientResponse):

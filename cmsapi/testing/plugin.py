@@ -51,7 +51,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if limits is not None:
         limits.forget_closed()
     if item.get_closest_marker("virtual_time") is not None and item.get_closest_marker("looptime") is None:
-        pytest.fail("virtual_time needs looptime and pytest-asyncio: install cmsapi[testing].", pytrace=False)
+        from cmsapi.extras import advice
+
+        pytest.fail(f"virtual_time needs looptime and pytest-asyncio: {advice('testing')}", pytrace=False)
 
 
 @pytest.fixture

@@ -70,4 +70,4 @@ def test_the_missing_extra_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert "pip install '.[cli]'" in done.stderr
+    assert "pip install 'cmsapi[cli]'" in done.stderr

@@ -65,7 +65,7 @@ def test_without_the_redis_client() -> None:
         "except ValueError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert "pip install '.[redis]'" in done.stdout
+    assert "pip install 'cmsapi[redis]'" in done.stdout
 
 
 def test_a_process_knows_itself() -> None:

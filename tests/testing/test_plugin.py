@@ -101,7 +101,7 @@ def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pyt
     )
     result = pytester.runpytest_inprocess("-p", "no:looptime_plugin")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*virtual_time needs looptime and pytest-asyncio: install cmsapi*"])
+    result.stdout.fnmatch_lines(["*virtual_time needs looptime and pytest-asyncio: pip install 'cmsapi*"])
 
 
 def test_settings_are_given_by_name(pytester: pytest.Pytester) -> None:

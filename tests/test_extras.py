@@ -1,0 +1,42 @@
+"""What an environment without an extra is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CASES = {
+    "from cmsapi.display import Board": ("rich", "cli"),
+    "import cmsapi.telemetry": ("opentelemetry", "otel"),
+    "from cmsapi.testing import mocked_aiohttp": ("aioresponses", "testing"),
+    "import cmsapi.resources.credit_plot": ("matplotlib", "notebook"),
+    "import cmsapi; cmsapi.CreditReport(()).to_pandas()": ("pandas", "notebook"),
+    "import cmsapi; cmsapi.Client('sk_1', base_url='https://a.example', state='redis://host')": (
+        "redis",
+        "redis",
+    ),
+    "from cmsapi.cli import main; main()": ("cyclopts", "cli"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", CASES)
+def test_a_missing_extra_is_named(line: str) -> None:
+    """Whatever needs an extra that is not installed names it, and the command that installs it."""
+    package, extra = CASES[line]
+    code = f"import sys; sys.modules[{package!r}] = None; {line}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"pip install 'cmsapi[{extra}]'" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_broken_package_of_an_extra_is_told_as_it_is() -> None:
+    """Where a package is installed and misses something itself, that is what the error names."""
+    code = "import sys; sys.modules['yaml_of_theirs'] = None\n"
+    code += "from cmsapi.extras import needs\nwith needs('cli'):\n    import yaml_of_theirs"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "yaml_of_theirs" in done.stderr
+    assert "pip install" not in done.stderr
