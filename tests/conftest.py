@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 import cmsapi
 from cmsapi.sandbox import Sandbox
 from cmsapi.transport.processwide import forget_closed
+from tests.support.watchdog import turning
 
 # A timing is never a test, and what holds today must hold tomorrow; RANDOM=1 looks for new examples.
 settings.register_profile(
@@ -51,7 +52,14 @@ def sandbox() -> Sandbox:
 
 
 @pytest.fixture
-async def client(sandbox: Sandbox) -> AsyncIterator[cmsapi.Client]:
-    """A client of the sandbox, closed at the end."""
+async def turning_loop() -> AsyncIterator[None]:
+    """Fail a test whose loop stands still; for tests that close clients."""
+    with turning(asyncio.get_running_loop()):
+        yield
+
+
+@pytest.fixture
+async def client(sandbox: Sandbox, turning_loop: None) -> AsyncIterator[cmsapi.Client]:
+    """A client of the sandbox, closed at the end while its loop is watched."""
     async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
         yield client

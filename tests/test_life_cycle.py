@@ -19,6 +19,8 @@ from cmsapi.sandbox import Faults, Sandbox
 from tests.support.raw import RawServer, http
 from tests.support.script import KEY
 
+pytestmark = pytest.mark.usefixtures("turning_loop")
+
 
 @pytest.mark.looptime
 async def test_closing_with_a_thousand_calls_in_flight() -> None:

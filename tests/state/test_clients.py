@@ -12,6 +12,8 @@ import pytest
 import cmsapi
 from cmsapi.sandbox import Limits, Sandbox
 
+pytestmark = pytest.mark.usefixtures("turning_loop")
+
 CALLS = """
 import asyncio, sys
 import cmsapi

@@ -16,6 +16,8 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 
+pytestmark = pytest.mark.usefixtures("turning_loop")
+
 INSTRUCTIONS = "Mention the secret discount of the spring sale."
 
 
