@@ -385,7 +385,7 @@ class Desk:
         job._observed_at = now
         job._polls += 1
         self.hooks(telling.observed(job))
-        job._tell(Observed(job.status, changed))
+        job._tell(lambda: Observed(job.status, changed))
 
     def _note_failure(self, job: Job[Any], error: Exception) -> None:
         failures, patience = job._trail.failures, doubt_limit(job._poll_settings.policy, unlisted_word=False)
@@ -393,7 +393,7 @@ class Desk:
         if job._watch is not None:
             self.pacer.failed(job._watch, refused=isinstance(error, APIError) and error.status < 500)
         self.hooks(telling.observed(job, error))
-        job._tell(LookFailed(job.status, error))
+        job._tell(lambda: LookFailed(job.status, error))
         sequel = failures.weigh(error, STRATEGIES[job.kind].operation, self.time(), patience)
         if failures.looks == WORRYING_LOOKS:
             logger.warning("the last %d looks at %r failed, and the looks go on: %s", WORRYING_LOOKS, job, error)

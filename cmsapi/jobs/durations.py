@@ -136,6 +136,7 @@ class Durations:
         self._between: Counter[tuple[int, int]] = Counter()
         self._running: Counter[int] = Counter()
         self._curve: Curve | None = None
+        self._last: Curve | None = None
         #: Jobs whose end was seen.
         self.ends: float = 0.0
         #: Between which steps jobs ended whose end was seen here and was not written down yet.
@@ -174,8 +175,15 @@ class Durations:
         """Return what is believed now."""
         if self._curve is None:
             self._learn()
-            self._curve = Curve.of(self._foretell())
+            self._curve = self._last = Curve.of(self._foretell())
         return self._curve
+
+    def last_curve(self) -> Curve:
+        """Return what was believed when it was last asked for, without learning what was seen since.
+
+        Learning takes about a millisecond. Plans learn once a second; what is asked for each job goes by the last plan.
+        """
+        return self._last or self.curve()
 
     def _forget(self, step: int) -> None:
         # A job counts once in the mixture, with the last that is known of it.

@@ -102,8 +102,13 @@ class Fanout(Generic[I, R]):
         self._running: set[asyncio.Task[None]] = set()
         self._left = False
         self._departed: list[asyncio.Task[Job[Any]]] = []
-        #: Jobs that were launched and are not over, in the order of their launches.
-        self.launched: list[Job[R]] = []
+        # A dictionary, so that a job leaves it in the same time however many there are.
+        self._launched: dict[Job[R], None] = {}
+
+    @property
+    def launched(self) -> list[Job[R]]:
+        """The jobs that were launched and are not over, in the order of their launches."""
+        return list(self._launched)
 
     async def __aenter__(self) -> Self:
         return self
@@ -131,7 +136,7 @@ class Fanout(Generic[I, R]):
         self._room.release()
         if outcome.error is not None and self._errors == "raise":
             await self.aclose()
-            outcome.error.add_note(f"It was item {outcome.item!r}; {len(self.launched)} launched jobs go on.")
+            outcome.error.add_note(f"It was item {outcome.item!r}; {len(self._launched)} launched jobs go on.")
             raise outcome.error
         return outcome
 
@@ -145,7 +150,7 @@ class Fanout(Generic[I, R]):
         await asyncio.gather(*tasks, return_exceptions=True)
         departed, self._departed = self._departed, []
         answers = await asyncio.gather(*departed, return_exceptions=True)
-        self.launched += [job for job in answers if isinstance(job, Job)]
+        self._launched |= {job: None for job in answers if isinstance(job, Job)}
         self._ended.put_nowait(_Over(None))
 
     async def _feed(self) -> None:
@@ -186,9 +191,9 @@ class Fanout(Generic[I, R]):
         TRACES.set(traces)
         try:
             job = await self._launch_one(item)
-            self.launched.append(job)
+            self._launched[job] = None
             outcome = Outcome(item, job, await job, None)
-            self.launched.remove(job)
+            self._launched.pop(job, None)
         except asyncio.CancelledError:
             asked = asyncio.current_task()
             if asked is not None and not asked.cancelling():
@@ -199,8 +204,8 @@ class Fanout(Generic[I, R]):
                 self._departed += [sending.task for sending in traces if sending.departure.departed]
             raise
         except Exception as error:
-            if job is not None and job.done and job in self.launched:
-                self.launched.remove(job)
+            if job is not None and job.done:
+                self._launched.pop(job, None)
             outcome = Outcome(item, job, None, error)
         finally:
             if self._free is not None:

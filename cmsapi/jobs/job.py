@@ -387,7 +387,11 @@ class Job(Generic[R]):
         decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
         return self._closed and self._phase is Phase.REVIEW and not decided
 
-    def _tell(self, event: JobEvent) -> None:
+    def _tell(self, make: Callable[[], JobEvent]) -> None:
+        """Tell an event to those who listen; without listeners it is not made, because its status costs a forecast."""
+        if not (self._followers or self._listeners):
+            return
+        event = make()
         for follower in self._followers:
             follower.put_nowait(event)
         for listener in self._listeners:
@@ -396,7 +400,7 @@ class Job(Generic[R]):
     def _close(self, result: R | None, error: Exception | None) -> None:
         self._result, self._error = result, error
         self._closed = True
-        self._tell(Finished(self.status, error))
+        self._tell(lambda: Finished(self.status, error))
         self._abandon()
         self._wake(None)
 

@@ -181,7 +181,7 @@ class Pacer:
         self._count(watch, wasted=False)
         if watch.launched:
             age, durations = _now() - watch.since, self.durations[watch.kind]
-            curve, after = durations.curve(), max(step_after(age), watch.known + 1)
+            curve, after = durations.last_curve(), max(step_after(age), watch.known + 1)
             ended = max(1e-9, curve.ended[min(after, len(curve.ended) - 1)] - curve.ended[watch.known])
             late = curve.lateness(watch.known, age) * curve.running(watch.known) / ended
             self.tallies[watch.kind].end(age, min(late, age))
@@ -319,7 +319,7 @@ class Pacer:
         durations = self.durations[watch.kind]
         if not watch.launched or durations.ends < 1:
             return None
-        return watch.since + durations.curve().quantile(0.5, watch.known)
+        return watch.since + durations.last_curve().quantile(0.5, watch.known)
 
     def stretches(self, watch: Watch) -> bool:
         """Tell whether looks at a job are rarer than the service advises."""

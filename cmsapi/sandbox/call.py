@@ -93,10 +93,15 @@ class Call:
         """
         page = self.query.integer("page", minimum=1) or 1
         limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
-        ordered = items if self.world.behaviour.order == "oldest" else items[::-1]
         start, total = (page - 1) * limit, len(items)
+        if self.world.behaviour.order == "oldest":
+            shown = items[start : start + limit]
+        else:
+            # Of a long list only these few are copied.
+            end = max(0, total - start)
+            shown = items[max(0, end - limit) : end][::-1]
         return {
-            "data": [show(item) for item in ordered[start : start + limit]],
+            "data": [show(item) for item in shown],
             "pagination": {"total": total, "page": page, "limit": limit, "hasMore": start + limit < total},
         }
 

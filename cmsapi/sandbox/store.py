@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cmsapi.sandbox.seeded import Identifiers
@@ -21,6 +22,31 @@ class InWorkspace(Protocol):
 _Record = TypeVar("_Record", bound=InWorkspace)
 
 
+class Table(dict[str, _Record]):
+    """Keep records by identifier, and those of each owner together, so that finding them takes no search.
+
+    Args:
+        owner: Tells the identifier of a record's owner, which never changes.
+    """
+
+    def __init__(self, owner: Callable[[_Record], str]) -> None:
+        super().__init__()
+        self._owner = owner
+        self._owned: dict[str, dict[str, _Record]] = {}
+
+    def __setitem__(self, id_: str, record: _Record) -> None:
+        super().__setitem__(id_, record)
+        self._owned.setdefault(self._owner(record), {})[id_] = record
+
+    def __delitem__(self, id_: str) -> None:
+        del self._owned[self._owner(self[id_])][id_]
+        super().__delitem__(id_)
+
+    def of(self, owner_id: str) -> list[_Record]:
+        """Return the records of an owner, in order of creation."""
+        return list(self._owned.get(owner_id, {}).values())
+
+
 class Store:
     """Keep the records; deletions carry along what cannot stand alone.
 
@@ -36,9 +62,9 @@ class Store:
         self.content_statuses: dict[str, records.ContentStatus] = {}
         self.folders: dict[str, records.Folder] = {}
         self.pages: dict[str, records.Page] = {}
-        self.keywords: dict[str, records.Keyword] = {}
-        self.prompts: dict[str, records.Prompt] = {}
-        self.contents: dict[str, records.Content] = {}
+        self.keywords: Table[records.Keyword] = Table(attrgetter("page_id"))
+        self.prompts: Table[records.Prompt] = Table(attrgetter("keyword_id"))
+        self.contents: Table[records.Content] = Table(attrgetter("page_id"))
         self.idea_searches: dict[str, records.IdeaSearch] = {}
         self.brand_voices: dict[str, records.BrandVoice] = {}
         self.knowledge_documents: dict[str, records.KnowledgeDocument] = {}
@@ -51,7 +77,7 @@ class Store:
 
     def page_keywords(self, page_id: str) -> list[records.Keyword]:
         """Return the keywords tracked for a page."""
-        return [keyword for keyword in self.keywords.values() if keyword.page_id == page_id]
+        return self.keywords.of(page_id)
 
     def analyzed_keyword(self, page_id: str) -> records.Keyword | None:
         """Return the first keyword of a page with a completed analysis."""
@@ -59,11 +85,11 @@ class Store:
 
     def page_contents(self, page_id: str) -> list[records.Content]:
         """Return the contents attached to a page."""
-        return [content for content in self.contents.values() if content.page_id == page_id]
+        return self.contents.of(page_id)
 
     def keyword_prompts(self, keyword_id: str) -> list[records.Prompt]:
         """Return the prompts of a keyword."""
-        return [prompt for prompt in self.prompts.values() if prompt.keyword_id == keyword_id]
+        return self.prompts.of(keyword_id)
 
     def delete_page(self, page_id: str) -> None:
         """Delete a page with its contents, keywords and their prompts."""
