@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import attrs
 
 from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.limits import Limits, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cmsapi.sandbox.limits import Window
     from cmsapi.sandbox.records import User
 
 _PREFIX = "Bearer "
@@ -28,14 +28,19 @@ class Key:
 
 
 class Keys:
-    """Know the API keys by their text."""
+    """Know the API keys by their text.
 
-    def __init__(self) -> None:
+    Args:
+        limits: The rate limits of each.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._keys: dict[str, Key] = {}
 
-    def add(self, text: str, key: Key) -> None:
+    def add(self, text: str, label: str, user: User, *, revoked: bool = False) -> None:
         """Register a key."""
-        self._keys[text] = key
+        self._keys[text] = Key(label, user, Window(self._limits), revoked)
 
     def __getitem__(self, text: str) -> Key:
         return self._keys[text]
@@ -47,8 +52,13 @@ class Keys:
         """Name the key of a header for the ledger, never showing it."""
         if authorization is None:
             return "none"
-        key = self._keys.get(authorization.removeprefix(_PREFIX))
+        key = self._named(authorization)
         return key.label if key else "unknown"
+
+    def window(self, authorization: str | None) -> Window:
+        """Return the rate window of the key of a header; a key that does not exist has used nothing."""
+        key = self._named(authorization or "")
+        return key.window if key else Window(self._limits)
 
     def authenticate(self, authorization: str | None) -> Key:
         """Return the key of an `Authorization` header.
@@ -64,3 +74,6 @@ class Keys:
         if not authorization.startswith(f"{_PREFIX}sk_"):
             raise Refusal(401, "the Authorization header must start with 'Bearer sk_'")
         raise Refusal(401, "the API key is invalid or revoked")
+
+    def _named(self, authorization: str) -> Key | None:
+        return self._keys.get(authorization.removeprefix(_PREFIX))

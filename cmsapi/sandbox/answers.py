@@ -27,7 +27,6 @@ CODES = {
     401: UNAUTHORIZED,
     403: FORBIDDEN,
     404: NOT_FOUND,
-    405: BAD_REQUEST,  # the method is HTTP's business; the table of section 7 has no word of its own for it
     409: CONFLICT,
     422: VALIDATION_ERROR,
     429: RATE_LIMITED,

@@ -1,20 +1,28 @@
-"""The sandbox on a socket: aiohttp in front of the same exchange, and of the page."""
+"""The sandbox on a socket: aiohttp in front of the same exchange, and of the page.
+
+Every answer comes from the exchange or the page: aiohttp has no route of its own, and so none that does not match.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from cmsapi.sandbox.validation import LARGEST_BODY
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from cmsapi.sandbox.answers import Answer
     from cmsapi.sandbox.exchange import Exchange
     from cmsapi.sandbox.page.site import Site
 
-LARGEST_BODY = 64 * 1024 * 1024
 CLOSING_TIME = 1.0
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 @asynccontextmanager
@@ -28,22 +36,77 @@ async def served(exchange: Exchange, site: Site, host: str, port: int) -> AsyncI
         port: Port to listen on; 0 for any that is free.
     """
 
-    async def respond(request: web.Request) -> web.StreamResponse:
-        body = await request.read()
+    async def respond(request: web.BaseRequest) -> web.StreamResponse:
+        body = await _body(request)
         own = await site.answer(request.method, request.raw_path, request.headers, body)
         answer = own or await exchange.answer(request.method, request.raw_path, request.headers, body)
         if answer is None:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response()
-        return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+        return _response(answer)
 
-    application = web.Application(client_max_size=LARGEST_BODY)
-    application.router.add_route("*", "/{path:.*}", respond)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSING_TIME)
+    runner = web.ServerRunner(_Server(exchange, respond), shutdown_timeout=CLOSING_TIME)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
+
+
+class _Server(web.Server):
+    """Make a handler for each connection."""
+
+    def __init__(self, exchange: Exchange, respond: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(respond)
+        self.exchange = exchange
+
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, self.exchange)
+
+
+class _Connection(web.RequestHandler):
+    """Answer in the shape of section 7 also what cannot be read as a request."""
+
+    __slots__ = ("_exchange",)
+
+    def __init__(self, server: _Server, exchange: Exchange) -> None:
+        super().__init__(server, loop=asyncio.get_running_loop(), access_log=None)  # type: ignore[arg-type]  # no log
+        self._exchange = exchange
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what cannot be read, or what went wrong here; the connection is closed."""
+        super().handle_error(request, status, exc, message)
+        if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            # The message of the parser may show a part of the key.
+            answer = self._exchange.unreadable(400, "the request line or a header is malformed or too long")
+        else:
+            answer = self._exchange.unreadable(500, "the sandbox has failed; its log says why")
+        response = _response(answer)
+        response.force_close()
+        return response
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """Read a body, and no more of it than shows that it is too large."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(_CONTINUE)
+        # The answer itself has not begun.
+        request.writer.output_size = 0
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            break
+    return bytes(body)
+
+
+def _response(answer: Answer) -> web.Response:
+    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)

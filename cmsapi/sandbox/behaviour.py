@@ -19,12 +19,13 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 
 @attrs.frozen(kw_only=True)
 class Behaviour:
-    """Decide what nobody shows.
+    """Decide what the specification does not show.
 
     Args:
         refused_launch: Status when credits are exhausted, a job is already running, the keyword has no completed
             analysis, or a generation is decided outside `review`.
         ideas_before_success: What reading the ideas of an unfinished search gives: a 409 or an empty page.
+        generation_running: Word of a generation that has begun; the specification shows none but `queued`.
         applied, discarded, generation_failed: Words of a generation after confirm, cancel and failure.
         failed_analysis_timestamp: Whether a failed analysis moves `lastAnalyzedAt`.
         keyword_items: Whether items of a keyword list carry `analysisStatus` and `lastAnalyzedAt`, only the status, or
@@ -36,6 +37,9 @@ class Behaviour:
         order: Order of lists.
         count_client_errors: Whether 4xx answers count in the rate windows (401 never does).
         count_rejected: Whether 429 answers do.
+        rate_headers: Whether every answer carries the rate headers, as section 8, rule 2, says, or only those of the
+            service to a valid key: neither a 401 nor an answer that a fault gives instead. Paths without limits never
+            carry them.
         malformed_query: Status for a query parameter out of its range or not of its type.
         unknown_reference: Status for an unknown `folderId`, `pageId`, `assignedToId` and the like in a body.
         foreign_workspace: Status for what lies in a workspace the user does not belong to (section 5, rules 6 and 7).
@@ -50,6 +54,7 @@ class Behaviour:
     ideas_before_success: Literal["conflict", "empty"] = attrs.field(
         default="conflict", validator=_one_of(("conflict", "empty"))
     )
+    generation_running: str = "queued"
     applied: str = "applied"
     discarded: str = "discarded"
     generation_failed: str = "failed"
@@ -70,6 +75,9 @@ class Behaviour:
     order: Literal["newest", "oldest"] = attrs.field(default="newest", validator=_one_of(("newest", "oldest")))
     count_client_errors: bool = True
     count_rejected: bool = False
+    rate_headers: Literal["every", "valid_key"] = attrs.field(
+        default="every", validator=_one_of(("every", "valid_key"))
+    )
     malformed_query: Literal[400, 422] = attrs.field(default=400, validator=_one_of((400, 422)))
     unknown_reference: Literal[422, 404] = attrs.field(default=422, validator=_one_of((422, 404)))
     foreign_workspace: Literal[404, 403] = attrs.field(default=404, validator=_one_of((404, 403)))

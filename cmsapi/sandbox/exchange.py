@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox import answers
 from cmsapi.sandbox.spoiling import BELOW_HTTP, SPOILINGS
 
 if TYPE_CHECKING:
@@ -49,6 +48,10 @@ class Exchange:
             await asyncio.sleep(delay)
         return answer
 
+    def unreadable(self, status: int, message: str) -> Answer:
+        """Return the answer to what is no request: it has no key, counts nowhere and is in no ledger."""
+        return self._service.error_instead(status, message, "", {})
+
     def _arrive(
         self, fault: Fault | None, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Answer | None:
@@ -56,12 +59,13 @@ class Exchange:
             return self._service.handle(method, path, query, headers, body)
         if fault.spoil is not None:
             return self._spoiled(fault.spoil, self._service.handle(method, path, query, headers, body))
-        answer = self._broken(fault)
+        if fault.when != "before":
+            self._service.handle(method, path, query, headers, body)
+        answer = self._broken(fault, path, headers)
         status, outcome = (answer.status, answer.code or "ok") if answer else (None, "dropped")
         if fault.when == "before":
             self._service.record_fault(method, path, headers, status, outcome)
         else:
-            self._service.handle(method, path, query, headers, body)
             self._service.ledger.amend_last(status=status, outcome=outcome)
         return answer
 
@@ -75,10 +79,10 @@ class Exchange:
         self._service.ledger.amend_last(status=answer.status, outcome=name)
         return SPOILINGS[name](answer)
 
-    def _broken(self, fault: Fault) -> Answer | None:
+    def _broken(self, fault: Fault, path: str, headers: Mapping[str, str]) -> Answer | None:
         if fault.status is None:
             return None
-        headers = {"Date": self._service.date()}
+        answer = self._service.error_instead(fault.status, "a fault of the sandbox", path, headers)
         if fault.retry_after is not None:
-            headers["Retry-After"] = str(fault.retry_after)
-        return answers.error(fault.status, "a fault of the sandbox", headers)
+            answer.headers["Retry-After"] = str(fault.retry_after)
+        return answer

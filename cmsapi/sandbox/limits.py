@@ -79,6 +79,7 @@ class Window:
 
     def headers(self, at: float) -> dict[str, str]:
         """Describe the hour: its limit, what remains, seconds until the oldest request leaves (section 8, rule 2)."""
+        self._forget(at)
         log, limit = self._log, self.limits.per_hour
         return {
             "X-RateLimit-Limit": str(limit),

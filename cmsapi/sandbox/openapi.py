@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from cmsapi.sandbox import schemas
@@ -47,16 +48,23 @@ _PARAMETERS: dict[str, Schema] = {
     "type": {"type": "string", "enum": list(TYPES)},
 }
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_OWN_HEADERS = {"401": ("WWW-Authenticate",), "429": ("Retry-After",)}
+# What is answered without the service, or without a valid key.
+_INSTEAD = frozenset({"401", "500", "502", "503"})
 
 
 @functools.cache
-def encoded() -> bytes:
+def encoded(rate_headers: str = "every") -> bytes:
     """Return the document as JSON."""
-    return json.dumps(document(), indent=1).encode()
+    return json.dumps(document(rate_headers), indent=1).encode()
 
 
-def document() -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of every operation."""
+def document(rate_headers: str = "every") -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of every operation.
+
+    Args:
+        rate_headers: Which answers carry the rate headers, as `Behaviour` has it.
+    """
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
@@ -71,13 +79,20 @@ def document() -> dict[str, Any]:
             "version": "1.0.0",
             "description": "AI-assisted content marketing and search optimisation.",
         },
+        "servers": [{"url": "/", "description": "Where this description was read"}],
         "security": [{"apiKey": []}],
         "paths": paths,
         "components": {
             "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer", "description": "Bearer sk_…"}},
             "schemas": {**schemas.REQUESTS, **schemas.RESPONSES},
-            "headers": {name: {"required": True, "schema": {"type": "integer"}} for name in _headers()},
-            "responses": {name: _error(name) for name in _MEANINGS},
+            "headers": {
+                **{name: {"required": True, "schema": {"type": "integer"}} for name in (*_RATE_HEADERS, "Retry-After")},
+                "WWW-Authenticate": {"required": True, "schema": {"type": "string"}},
+            },
+            "responses": {
+                name: _error(status, name, rate_headers == "every" or status not in _INSTEAD)
+                for status, name in _ERRORS.items()
+            },
         },
     }
 
@@ -103,7 +118,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _successes(route: Route) -> dict[str, Any]:
-    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_HEADERS}
+    headers = _header_refs(_RATE_HEADERS)
     if route.answers is None:
         return {
             "200": {"description": "Deleted", "headers": headers, "content": _json({"type": "null"})},
@@ -141,16 +156,17 @@ def _open(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _error(name: str) -> dict[str, Any]:
+def _error(status: str, name: str, limited: bool) -> dict[str, Any]:
+    headers = (*(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ()))
     described: dict[str, Any] = {"description": _MEANINGS[name], "content": _json(ref("Error"))}
-    if name == "RateLimited":
-        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    if headers:
+        described["headers"] = _header_refs(headers)
     return described
+
+
+def _header_refs(names: Iterable[str]) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _json(schema: Schema) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
-
-
-def _headers() -> tuple[str, ...]:
-    return (*_RATE_HEADERS, "Retry-After")

@@ -167,7 +167,7 @@ class Router:
         """Return the operation and its decoded path parameters.
 
         Raises:
-            Refusal: No such path (404), no such method (405), or a parameter that cannot be parsed (400).
+            Refusal: No such operation (404), or a parameter that cannot be parsed (400).
         """
         if known := self._known.get((method, path)):
             return known
@@ -176,7 +176,8 @@ class Router:
             if match is None:
                 continue
             if method not in methods:
-                raise Refusal(405, f"{method} is not allowed here", {"Allow": ", ".join(sorted(methods))})
+                # Section 7 has no 405: an operation that section 4 does not list does not exist.
+                raise Refusal(404, f"no such operation; this path has {', '.join(sorted(methods))}")
             route = methods[method]
             params = dict(zip(route.parameters, map(_decoded, match.groups()), strict=True))
             if len(self._known) >= _REMEMBERED_PATHS:

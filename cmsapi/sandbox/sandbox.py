@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cmsapi.sandbox import jobs, seeded
-from cmsapi.sandbox.access import Key, Keys
+from cmsapi.sandbox.access import Keys
 from cmsapi.sandbox.accounts import Accounts, Credits
 from cmsapi.sandbox.behaviour import Behaviour
 from cmsapi.sandbox.clock import LoopClock
@@ -18,7 +18,7 @@ from cmsapi.sandbox.durations import Durations, by_kind, known_kinds
 from cmsapi.sandbox.exchange import Exchange
 from cmsapi.sandbox.faults import Fault, Faults, Weather, as_faults
 from cmsapi.sandbox.jobs import Failures, Job, Jobs
-from cmsapi.sandbox.limits import Limits, Window
+from cmsapi.sandbox.limits import Limits
 from cmsapi.sandbox.seed import populate
 from cmsapi.sandbox.service import Service, Statistics
 from cmsapi.sandbox.store import Store
@@ -105,10 +105,10 @@ class Sandbox:
         self.api_key: str = seeded.api_key(seed, "admin")
         self.member_key: str = seeded.api_key(seed, "member")
         self.revoked_key: str = seeded.api_key(seed, "revoked")
-        keys, users, limits = Keys(), store.users, limits or Limits()
-        keys.add(self.api_key, Key("admin", users[self.user_ids[0]], Window(limits)))
-        keys.add(self.member_key, Key("member", users[self.user_ids[1]], Window(limits)))
-        keys.add(self.revoked_key, Key("revoked", users[self.user_ids[0]], Window(limits), revoked=True))
+        keys, users = Keys(limits or Limits()), store.users
+        keys.add(self.api_key, "admin", users[self.user_ids[0]])
+        keys.add(self.member_key, "member", users[self.user_ids[1]])
+        keys.add(self.revoked_key, "revoked", users[self.user_ids[0]], revoked=True)
         self._service = Service(self._world, keys)
         self._exchange = Exchange(self._service, Weather(as_faults(faults), seed))
         self._serving = AsyncExitStack()

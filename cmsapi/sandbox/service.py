@@ -77,18 +77,19 @@ class Service:
         """
         world = self.world
         at = world.clock.seconds()
+        authorization = headers.get("authorization")
         if at >= world.jobs.next_end:
             settle(world, at)
         if (answer := self._unlimited(method, path)) is not None:
             return self._record(at, method, path, None, "none", answer)
-        authorization = headers.get("authorization")
         try:
             key = self.keys.authenticate(authorization)
         except Refusal as refusal:
             self._unauthorized += 1
-            answer = answers.error(refusal.status, refusal.message, {"WWW-Authenticate": "Bearer"})
+            told = {"WWW-Authenticate": "Bearer", **self._rate_headers(authorization, at)}
+            answer = answers.error(refusal.status, refusal.message, told)
             return self._record(at, method, path, None, self.keys.label(authorization), answer)
-        return self._admit(key, at, method, path, query, body)
+        return self._admit(key, at, method, path, query, headers, body)
 
     def record_fault(
         self, method: str, path: str, headers: Mapping[str, str], status: int | None, outcome: str
@@ -98,11 +99,29 @@ class Service:
         name = self._name(method, path)
         self.ledger.append(Entry(at, method, path, name, label, status, outcome, None, charged=False, effect=False))
 
-    def date(self) -> str:
-        """Return the `Date` header of an answer that leaves now."""
-        return self._date.at(self.world.now)
+    def error_instead(self, status: int, message: str, path: str, headers: Mapping[str, str]) -> Answer:
+        """Make the error that something between client and service answers with; it leaves now.
 
-    def _admit(self, key: Key, at: float, method: str, path: str, query: str, body: bytes) -> Answer:
+        Args:
+            status: HTTP status.
+            message: Text for people.
+            path: Path of the request.
+            headers: Headers of the request.
+        """
+        told = {"Date": self._date.at(self.world.now)}
+        if path not in _UNLIMITED:
+            told |= self._rate_headers(headers.get("authorization"), self.world.clock.seconds())
+        return answers.error(status, message, told)
+
+    def _rate_headers(self, authorization: str | None, at: float) -> dict[str, str]:
+        """Describe the hour of a key to which the service has not answered."""
+        if self.world.behaviour.rate_headers == "valid_key":
+            return {}
+        return self.keys.window(authorization).headers(at)
+
+    def _admit(
+        self, key: Key, at: float, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
         window, behaviour = key.window, self.world.behaviour
         wait = window.wait(at)
         if wait > 0:
@@ -110,8 +129,8 @@ class Service:
             if behaviour.count_rejected:
                 window.arrive(at)
                 wait = window.wait(at)
-            headers = {**window.headers(at), "Retry-After": str(limits.retry_after(wait))}
-            answer = answers.error(429, "too many requests", headers)
+            told = {**window.headers(at), "Retry-After": str(limits.retry_after(wait))}
+            answer = answers.error(429, "too many requests", told)
             return self._record(at, method, path, self._name(method, path), key.label, answer)
         window.arrive(at)
         charges = self.world.accounts.charges
@@ -120,7 +139,7 @@ class Service:
             route, params = self._router.find(method, path)
             name = route.name
             self._permit(key, name)
-            parsed = _parse(route, body)
+            parsed = _parse(route, headers.get("content-type"), body)
             call = Call(self.world, key.user, params, Query(query, behaviour.malformed_query), parsed)
             answer = self._success(route, route.handler(call))
         except Refusal as refusal:
@@ -135,11 +154,11 @@ class Service:
         if path not in _UNLIMITED:
             return None
         if method != "GET":
-            return answers.error(405, f"{method} is not allowed here", {"Allow": "GET"})
+            return answers.error(404, "no such operation; this path has GET")
         if path == "/health":
             return answers.document(200, {"status": "ok"})
         if path == "/openapi.json":
-            return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded())
+            return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded(self.world.behaviour.rate_headers))
         return Answer(200, {"Content-Type": "text/html; charset=utf-8", **docs.HEADERS}, docs.encoded())
 
     def _permit(self, key: Key, name: str) -> None:
@@ -168,7 +187,7 @@ class Service:
         call: Call | None = None,
         charged: bool = False,
     ) -> Answer:
-        answer.headers["Date"] = self.date()
+        answer.headers["Date"] = self._date.at(self.world.now)
         target_id = None
         if call is not None:
             target_id = call.target_id or next(iter(call.params.values()), None)
@@ -180,9 +199,9 @@ class Service:
         return answer
 
 
-def _parse(route: Route, body: bytes) -> Any:
+def _parse(route: Route, content_type: str | None, body: bytes) -> Any:
     if route.body is None or (route.optional_body and not body):
         return {}
-    value = validation.parse(body)
+    value = validation.parse(body, content_type)
     validation.check(schemas.REQUESTS[route.body], value)
     return value

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.answers import JSON, Refusal
 
 _TYPES: dict[str, type] = {
     "object": dict,
@@ -17,12 +17,21 @@ _TYPES: dict[str, type] = {
 }
 
 
-def parse(body: bytes) -> Any:
+LARGEST_BODY = 64 * 1024 * 1024
+
+
+def parse(body: bytes, content_type: str | None) -> Any:
     """Parse a JSON body.
 
     Raises:
-        Refusal: 400: no UTF-8, no JSON, nested too deep, or a number that JSON does not have.
+        Refusal: 400: larger than 64 MiB, not sent as JSON (section 1, convention 1), no UTF-8, no JSON, nested too
+            deep, or a number that JSON does not have.
     """
+    if len(body) > LARGEST_BODY:
+        # Section 7 has no 413, and section 8, rule 7, shows no maximum.
+        raise Refusal(400, f"body: larger than {LARGEST_BODY} bytes")
+    if body and (content_type or "").partition(";")[0].strip().lower() != JSON:
+        raise Refusal(400, "Content-Type: must be application/json")
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError):

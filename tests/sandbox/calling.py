@@ -11,6 +11,7 @@ from cmsapi.sandbox import Sandbox
 from cmsapi.transport.message import Request, Response
 
 NOTHING = object()
+JSON = "application/json"
 
 
 @attrs.frozen
@@ -44,9 +45,14 @@ class Caller:
         self.sandbox = sandbox
         self.key = sandbox.api_key if key is None else key
 
-    async def __call__(self, method: str, path: str, body: Any = NOTHING, *, raw: bytes | None = None) -> Answer:
+    async def __call__(
+        self, method: str, path: str, body: Any = NOTHING, *, raw: bytes | None = None, content_type: str | None = JSON
+    ) -> Answer:
         encoded = raw if body is NOTHING else json.dumps(body).encode()
-        request = Request(method, self.sandbox.base_url + path, {"Authorization": f"Bearer {self.key}"}, encoded)
+        headers = {"Authorization": f"Bearer {self.key}"}
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        request = Request(method, self.sandbox.base_url + path, headers, encoded)
         response: Response = await self.sandbox.transport.send(request)
         return Answer(response.status, response.headers, response.body)
 

@@ -17,6 +17,7 @@ async def ask(proxy: FaultProxy, box: Sandbox, method: str = "GET", path: str = 
     reader, writer = await asyncio.open_connection(host, int(port))
     body = b'{"name":"New"}' if method == "POST" else b""
     head = f"{method} {path} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {box.api_key}\r\nContent-Length: {len(body)}"
+    head += "\r\nContent-Type: application/json"
     writer.write(head.encode() + b"\r\n\r\n" + body)
     got = bytearray()
     try:

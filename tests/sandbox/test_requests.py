@@ -129,10 +129,25 @@ async def test_paths_beyond_number_are_found() -> None:
     assert (await call("GET", "/v1/me")).status == 200
 
 
-async def test_a_known_path_names_its_methods(box: Sandbox, call: Caller) -> None:
-    """Another method is a 405 with `Allow`, and a code of section 7."""
-    answer = await call("PUT", f"/v1/contents/{box.content_ids[0]}")
-    assert (answer.status, answer.code, answer.headers["Allow"]) == (405, "bad_request", "DELETE, GET, PATCH")
+async def test_another_method_of_a_known_path_is_not_found(box: Sandbox, call: Caller) -> None:
+    """Section 7 has no 405: what is no operation is a 404, which counts; its message names those that there are."""
+    for number, method in enumerate(("PUT", "HEAD", "OPTIONS"), start=1):
+        answer = await call(method, f"/v1/contents/{box.content_ids[0]}")
+        assert (answer.status, answer.code) == (404, "not_found")
+        assert answer.message.endswith("DELETE, GET, PATCH")
+        assert str(1000 - number) == answer.headers["X-RateLimit-Remaining"]
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", None])
+async def test_a_body_that_is_not_sent_as_json_is_a_bad_request(
+    box: Sandbox, call: Caller, content_type: str | None
+) -> None:
+    """Section 1, convention 1: the content type of a body is `application/json`; parameters make no difference."""
+    path = f"/v1/workspaces/{box.workspace_id}/folders"
+    refused = await call("POST", path, {"name": "New"}, content_type=content_type)
+    assert (refused.status, refused.code) == (400, "bad_request")
+    assert (await call("POST", path, {"name": "New"}, content_type="Application/JSON; charset=utf-8")).status == 201
+    assert (await call("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze", content_type=None)).status == 202
 
 
 @given(st.text(st.characters(codec=None, categories=None), min_size=1, max_size=60), st.integers())

@@ -163,6 +163,8 @@ REQUESTS: tuple[tuple[str, str, bytes | None], ...] = (
     ("PUT", "/v1/me", None),
     ("POST", "/v1/workspaces/{workspace}/content-idea-searches", b'{"keyword": "\\ud800"}'),
     ("POST", "/v1/workspaces/{workspace}/content-idea-searches", b"{"),
+    ("GET", "/v1/keywords/a%0Ab", None),
+    ("GET", "/v1/%0A", None),
     ("POST", "/v1/keywords/{keyword}/analyze", None),
     ("POST", "/v1/keywords/{keyword}/analyze", None),
     ("GET", "/v1/keywords/{keyword}", None),
@@ -184,11 +186,13 @@ async def test_the_socket_answers_as_the_transport_does(deletion: str) -> None:
     async with far, aiohttp.ClientSession(headers={"Authorization": f"Bearer {far.api_key}"}) as session:
         for method, template, body in REQUESTS:
             path = template.format_map(names)
-            headers = {"Authorization": f"Bearer {near.api_key}"}
+            headers = {"Authorization": f"Bearer {near.api_key}", "Content-Type": "application/json"}
             here = await near.transport.send(Request(method, near.base_url + path, headers, body))
             from yarl import URL
 
-            async with session.request(method, URL(far.base_url + path, encoded=True), data=body) as there:
+            async with session.request(
+                method, URL(far.base_url + path, encoded=True), data=body, headers=headers
+            ) as there:
                 assert (here.status, here.body) == (there.status, await there.read())
                 for name in set(here.headers) - {"date"}:
                     assert here.headers[name] == there.headers[name]

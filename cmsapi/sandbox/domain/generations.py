@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world import World
 
 QUEUED = "queued"
-RUNNING = "running"
 REVIEW = "review"
 
 
@@ -110,7 +109,7 @@ def status(world: World, content: Content) -> str | None:
     job = world.jobs.running.get(content.id)
     word = generation.word if generation else None
     if job is not None:
-        word = job.word(world.clock.seconds(), QUEUED, RUNNING)
+        word = job.word(world.clock.seconds(), QUEUED, world.behaviour.generation_running)
     return world.shown(content.id, word)
 
 

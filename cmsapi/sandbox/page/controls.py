@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cmsapi.sandbox import validation
-from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.answers import JSON, Refusal
 from cmsapi.sandbox.faults import Fault
 from cmsapi.sandbox.schemas import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
 
@@ -86,7 +86,7 @@ def press(sandbox: Sandbox, name: str, body: bytes) -> None:
     if name not in _CONTROLS:
         raise Refusal(404, f"{name}: no such button")
     control, schema = _CONTROLS[name]
-    value = validation.parse(body)
+    value = validation.parse(body, JSON)  # the guard has seen to it
     validation.check(schema, value)
     try:
         control(sandbox, value)

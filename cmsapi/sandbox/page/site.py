@@ -80,7 +80,7 @@ class Site:
             controls.press(self._sandbox, name, body)
             return answers.document(200, {})
         if method != "GET":
-            raise Refusal(405, f"{method} is not allowed here", {"Allow": "GET, POST"})
+            raise Refusal(404, "no such operation")
         if name == "state":
             seen = parse_qs(query).get("seen", ["0"])[0]
             known = int(seen) if seen.isdecimal() else 0
