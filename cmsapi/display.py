@@ -31,9 +31,17 @@ _REFRESH = 0.25
 _OTHER_LINES = 6
 
 
+class PipeConsole(Console):
+    """Tell the caller that a pipe is closed, where rich would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error of the pipe again."""
+        raise
+
+
 def progress_console() -> Console:
     """Return the console for all that is not a result: standard error, with lines as long as they are when piped."""
-    return Console(stderr=True, soft_wrap=True)
+    return PipeConsole(stderr=True, soft_wrap=True)
 
 
 class Step(Protocol):

@@ -61,7 +61,7 @@ def _own_state() -> str:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise cmsapi.ConfigError(
-            f"Launches cannot be written down: {directory} cannot be made ({error}). Nothing was sent. Name another "
-            f"state with --state or {STATE_VARIABLE}, or give up going on after a crash with --state memory:."
+            f"Launches cannot be written down: {directory} cannot be made ({error.strerror}). Nothing was sent. Name "
+            f"another state with --state or {STATE_VARIABLE}, or give up going on after a crash with --state memory:."
         ) from error
     return f"sqlite:///{quote(str(directory / 'jobs.db'))}"

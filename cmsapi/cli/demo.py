@@ -10,11 +10,10 @@ import asyncio
 import time
 
 import attrs
-from rich.console import Console
 from rich.table import Table
 
 import cmsapi
-from cmsapi.display import Step, Tracker
+from cmsapi.display import PipeConsole, Step, Tracker, progress_console
 from cmsapi.jobs import GenerationReview
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 
@@ -67,7 +66,7 @@ async def run_demo() -> int:
     Returns:
         The exit code: 0 when everything was as it should be.
     """
-    console = Console(stderr=True, soft_wrap=True)
+    console = progress_console()
     began = time.monotonic()
     async with (
         Sandbox(durations=DURATIONS, limits=Limits(per_hour=PER_HOUR)) as sandbox,
@@ -77,7 +76,7 @@ async def run_demo() -> int:
         with Tracker(console).running() as tracker:
             report = await _main_job(client, tracker)
         _check(report, sandbox, client.statistics, time.monotonic() - began)
-        Console().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
+        PipeConsole().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
     for problem in report.problems:
         console.print(f"[bold red]not as it should be:[/] {problem}")
     return 1 if report.problems else 0

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 import cmsapi
+from cmsapi.cli.advice import for_shell
 from cmsapi.cli.connecting import connect
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.output import AsJson, clean, show_json
@@ -39,10 +40,12 @@ def _tell(diagnosis: cmsapi.Diagnosis) -> None:
     width = max(40, min(100, Console().width))
     for check in diagnosis.checks:
         head = f"{_MARKS[check.verdict]:<6}{check.name:<13}"
-        print(textwrap.fill(clean(check.found), width, initial_indent=head, subsequent_indent=" " * len(head)))
+        print(
+            textwrap.fill(clean(for_shell(check.found)), width, initial_indent=head, subsequent_indent=" " * len(head))
+        )
         if check.advice:
             indent = " " * len(head)
-            print(textwrap.fill(clean(check.advice), width, initial_indent=indent, subsequent_indent=indent))
+            print(textwrap.fill(clean(for_shell(check.advice)), width, initial_indent=indent, subsequent_indent=indent))
     unlisted = [route for route in diagnosis.routes if not route.listed]
     if unlisted:
         print("\nroutes that the service does not describe")

@@ -151,7 +151,7 @@ async def _named(what: str, words: Sequence[str]) -> str:
         try:
             await asyncio.to_thread(path.write_text, "\n".join(words) + "\n")
         except OSError as error:
-            say(f"{path} cannot be written: {error}")
+            say(f"{path} cannot be written: {error.strerror}")
         else:
             return f"@{path}"
     return shlex.join(words)

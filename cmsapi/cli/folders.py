@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 import cmsapi
 from cmsapi.cli.connecting import connect
 from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, show
+from cmsapi.display import PipeConsole
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,
@@ -40,5 +40,5 @@ async def folders(workspace_id: str, *, output: Output = TABLE) -> None:
         label = Text(f"{clean(folder.name)}  {counted(count, 'content')}  ")
         below = parent.add(label.append(folder.id, style="dim"))
         above += [(below, child) for child in reversed(tree.children(folder.id))]
-    console = Console() if sys.stdout.isatty() else Console(width=1000)
+    console = PipeConsole(width=None if sys.stdout.isatty() else 1000)
     console.print(drawn)

@@ -24,6 +24,7 @@ import cmsapi
 from cmsapi.cli.commands import app
 from cmsapi.cli.exits import Exit, code_of, told
 from cmsapi.cli.output import say
+from cmsapi.display import PipeConsole
 
 # Full disks and quotas, files that are too large, devices and readers that are gone.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
@@ -81,7 +82,7 @@ def read(tokens: Sequence[str]) -> Callable[[], Any]:
         ArgumentError: An argument cannot be read.
     """
     try:
-        command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+        command, bound, _ = app.parse_args(tokens, console=PipeConsole(), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         say(_misuse(error), style="red")
         raise
@@ -120,6 +121,8 @@ def _typed(name: str, command: Callable[..., Any]) -> str:
     parameter = inspect.signature(command).parameters.get(name)
     if parameter is None:
         return name
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        return name.upper()
     hyphened = name.replace("_", "-")
     return f"--{hyphened}" if parameter.kind is parameter.KEYWORD_ONLY else hyphened.upper()
 

@@ -185,6 +185,7 @@ async def test_what_cannot_be_read_is_said_in_words(
         (["contents", "list", "wsp_1", "--min-score", "900"], "--min-score is"),
         (["contents", "create", "wsp_1", "\udcff"], "TITLE is not UTF-8"),
         (["analyze"], "KEYWORD_IDS is missing"),
+        (["ideas", "a/..", "seed", "--state", "nowhere"], "--state or CMSAPI_STATE is"),
     ],
 )
 async def test_arguments_are_named_as_they_are_typed(

@@ -48,6 +48,9 @@ async def test_a_reader_may_have_had_enough(box: Sandbox) -> None:
     """A closed pipe ends a command without a word and with 0."""
     done = await shell(box, "cmsapi keywords $WSP --json | head -1")
     assert (done.returncode, done.stdout, done.stderr) == (Exit.DONE, b"[\n", b"")
+    for command in ("folders $WSP", "--help"):
+        done = await shell(box, f"cmsapi {command} | head -c0")
+        assert (done.returncode, done.stdout, done.stderr) == (Exit.DONE, b"", b"")
 
 
 async def test_messages_may_get_lost(box: Sandbox) -> None:
@@ -55,7 +58,8 @@ async def test_messages_may_get_lost(box: Sandbox) -> None:
     done = await shell(box, "cmsapi contents list $WSP --limit 1 --json 2> /dev/full")
     assert done.returncode == Exit.DONE
     assert len(json.loads(done.stdout)) == 1
-    assert (await shell(box, "cmsapi folders wsp_other 2> /dev/full")).returncode == Exit.FAILED
+    for lost in ("2> /dev/full", "2>&1 > /dev/null | head -c0"):
+        assert (await shell(box, f"cmsapi folders wsp_other {lost}")).returncode == Exit.FAILED
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
