@@ -93,7 +93,8 @@ class Client:
         ssl: TLS context for private authorities or client certificates.
         trust_env: Read proxies from the environment; makes every request several times as expensive.
         largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
-        allow_http: Allow `http://` to another host than this one, which shows the key to the network.
+        allow_http: Allow `http://` to another host than this one, which shows the key to the network; so does
+            `CMSAPI_ALLOW_HTTP=1`.
 
     Raises:
         ConfigError: A key, URL or option is missing or wrong; nothing was sent.

@@ -20,6 +20,7 @@ from cmsapi.errors import ConfigError
 
 API_KEY_VARIABLE = "CMSAPI_API_KEY"
 BASE_URL_VARIABLE = "CMSAPI_BASE_URL"
+ALLOW_HTTP_VARIABLE = "CMSAPI_ALLOW_HTTP"
 LONGEST_API_KEY = 4096
 # The limiter keeps eight bytes for each request of an hour.
 LARGEST_COUNT = 1_000_000
@@ -220,7 +221,10 @@ class Account:
         """
         return cls(
             _checked_key(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE)),
-            _checked_url(base_url if base_url is not None else os.environ.get(BASE_URL_VARIABLE), allow_http),
+            _checked_url(
+                base_url if base_url is not None else os.environ.get(BASE_URL_VARIABLE),
+                allow_http or _is_set(ALLOW_HTTP_VARIABLE),
+            ),
         )
 
     @property
@@ -261,12 +265,20 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
         raise ConfigError("The base URL is the address before /v1: every path brings its own.")
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
         raise ConfigError(
-            "The key would travel unencrypted: use https://, or ask for it by name with Client(…, allow_http=True)."
+            "The key would travel unencrypted: use https://, or allow it by name with Client(…, allow_http=True) or "
+            f"{ALLOW_HTTP_VARIABLE}=1. Nothing was sent."
         )
     # One spelling for one service, because limits are kept by key and base URL.
     name = f"[{host}]" if ":" in host else host
     place = name if port in (None, _PORTS[parts.scheme]) else f"{name}:{port}"
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def _is_set(variable: str) -> bool:
+    word = os.environ.get(variable, "").strip().lower()
+    if word not in ("", "0", "false", "no", "off", "1", "true", "yes", "on"):
+        raise ConfigError(f"{variable} is 1 or 0, not {word[:20]!r}. Nothing was sent.")
+    return word in ("1", "true", "yes", "on")
 
 
 def _is_loopback(host: str) -> bool:

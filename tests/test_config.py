@@ -278,3 +278,25 @@ def test_a_fuse_admits_something(value: Any) -> None:
     """A fuse that no launch passes is a mistake."""
     with pytest.raises(errors.ConfigError, match=r"LaunchPolicy\.max_credits"):
         cmsapi.LaunchPolicy(max_credits=value)
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"), [("1", True), ("true", True), (" YES ", True), ("", False), ("0", False), ("off", False)]
+)
+def test_http_elsewhere_may_be_allowed_by_the_environment(
+    word: str, allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`CMSAPI_ALLOW_HTTP` stands for `allow_http`; the message of a refusal names it."""
+    monkeypatch.setenv("CMSAPI_ALLOW_HTTP", word)
+    if allowed:
+        assert "http://cms.internal" in repr(cmsapi.Client(KEY, base_url="http://cms.internal"))
+    else:
+        with pytest.raises(errors.ConfigError, match="CMSAPI_ALLOW_HTTP=1"):
+            cmsapi.Client(KEY, base_url="http://cms.internal")
+
+
+def test_a_word_that_means_neither_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slip does not decide whether a key travels unencrypted."""
+    monkeypatch.setenv("CMSAPI_ALLOW_HTTP", "perhaps")
+    with pytest.raises(errors.ConfigError, match="CMSAPI_ALLOW_HTTP is 1 or 0"):
+        cmsapi.Client(KEY, base_url=URL)

@@ -12,7 +12,7 @@ _SAID = [
     for said, shell in (
         (r"pass Client\([^)]*\) or set (\w+)", r"set \1"),
         (r", or launch with LaunchPolicy\(dedupe='allow'\)", ""),
-        (r", or ask for it by name with Client\(…, allow_http=True\)", ""),
+        (r"Client\(…, allow_http=True\)", "--allow-http"),
         (rf"If the service has another one, use {_ROUTE}", "cmsapi doctor tells whether the service has another one."),
         (rf"Look at the candidates, then use {_ROUTE}", "A program can use the candidates, this command cannot."),
         (r"Wait `retry_after` seconds, or raise `RetryPolicy\.max_attempts`\.", "Wait, then run the command again."),

@@ -24,10 +24,13 @@ import cmsapi
 from cmsapi.cli.commands import app
 from cmsapi.cli.exits import Exit, code_of, told
 from cmsapi.cli.output import say
+from cmsapi.config import ALLOW_HTTP_VARIABLE
 from cmsapi.display import PipeConsole
 
 # Full disks and quotas, files that are too large, devices and readers that are gone.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
+
+ALLOW_HTTP = "--allow-http"
 
 # Arguments of the SDK for which the options have other names.
 _TYPED = {
@@ -81,6 +84,11 @@ def read(tokens: Sequence[str]) -> Callable[[], Any]:
         CycloptsError: There is no such command or option; it was printed.
         ArgumentError: An argument cannot be read.
     """
+    tokens = list(tokens)
+    if ALLOW_HTTP in tokens[: tokens.index("--") if "--" in tokens else None]:
+        # For every command, before or after its name: it says how to travel, like the variables that say where to.
+        tokens.remove(ALLOW_HTTP)
+        os.environ[ALLOW_HTTP_VARIABLE] = "1"
     try:
         command, bound, _ = app.parse_args(tokens, console=PipeConsole(), exit_on_error=False, print_error=False)
     except CycloptsError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -13,10 +14,13 @@ from cmsapi.errors import ArgumentError
 from cmsapi.sandbox import Fixed, Sandbox, serve_forever
 from cmsapi.sandbox.page.guard import is_loopback
 
+_LOOPBACK = "127.0.0.1"
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, not listened at
+
 
 async def sandbox(
     *,
-    host: str = "127.0.0.1",
+    host: str = _LOOPBACK,
     port: Annotated[
         int, Parameter(help="Port to listen on; 0 takes a free one.", validator=Number(gte=0, lte=65535))
     ] = 8000,
@@ -24,6 +28,13 @@ async def sandbox(
     keywords: Annotated[
         int, Parameter(help="How many of its keywords were never analysed.", validator=Number(gte=0, lte=100_000))
     ] = 20,
+    key: Annotated[
+        str | None,
+        Parameter(
+            help="Its API key, which begins with sk_; the same key and seed are the same organisation. If left out, a "
+            "new one.",
+        ),
+    ] = None,
     seconds: Annotated[
         float | None,
         Parameter(
@@ -31,20 +42,22 @@ async def sandbox(
         ),
     ] = None,
 ) -> None:
-    """Serve the whole service in a box until interrupted."""
-    box = Sandbox(seed=seed, keywords=keywords, durations=None if seconds is None else Fixed(seconds))
+    """Serve the whole service in a box until interrupted.
+
+    Each start is a new organisation with a new key, so that nothing that a state remembers of an earlier one counts.
+    """
+    try:
+        box = Sandbox(
+            seed=seed,
+            keywords=keywords,
+            durations=None if seconds is None else Fixed(seconds),
+            api_key=key or f"sk_{secrets.token_hex(20)}",
+        )
+    except ValueError as error:
+        raise ArgumentError(str(error), parameter="key") from None
 
     def started(base_url: str) -> None:
-        print(f"base URL    {base_url}")
-        print(f"API key     {box.api_key}    (admin)")
-        print(f"            {box.member_key}    (member)")
-        print(f"workspace   {box.workspace_id}")
-        if is_loopback(host):
-            print(f"page        {base_url}/    (to watch it)")
-        print(f"reference   {base_url}/docs")
-        print("To use it, type in another terminal:")
-        print(f"  export CMSAPI_BASE_URL={base_url} CMSAPI_API_KEY={box.api_key}")
-        print("Ctrl-C stops it.", flush=True)
+        _tell(box, host, base_url)
 
     with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt):
         try:
@@ -54,3 +67,23 @@ async def sandbox(
                 f"Nobody can listen at {host}, port {port}: {error.strerror}. --port 0 takes a free port.",
                 parameter="port",
             ) from error
+
+
+def _tell(box: Sandbox, host: str, base_url: str) -> None:
+    """Print where the sandbox is and how to use it, from here and from elsewhere."""
+    alone, everywhere = is_loopback(host), host in _EVERYWHERE
+    here = base_url.replace(f"//{host}", "//127.0.0.1").replace(f"//[{host}]", "//[::1]") if everywhere else base_url
+    print(f"base URL    {here}")
+    print(f"API key     {box.api_key}    (admin)")
+    print(f"            {box.member_key}    (member)")
+    print(f"workspace   {box.workspace_id}")
+    print(f"page        {f'{here}/    (to watch it)' if alone else f'none: it is only there with --host {_LOOPBACK}'}")
+    print(f"reference   {here}/docs")
+    allowed = "CMSAPI_ALLOW_HTTP=1 "
+    print("To use it, type in another terminal:")
+    print(f"  export {'' if alone or everywhere else allowed}CMSAPI_BASE_URL={here} CMSAPI_API_KEY={box.api_key}")
+    if everywhere:
+        print("On another machine, with the name of this one; the key then travels unencrypted:")
+        elsewhere = f"http://THIS-MACHINE:{base_url.rpartition(':')[2]}"
+        print(f"  export {allowed}CMSAPI_BASE_URL={elsewhere} CMSAPI_API_KEY={box.api_key}")
+    print("Ctrl-C stops it.", flush=True)

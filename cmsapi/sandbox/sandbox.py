@@ -53,6 +53,8 @@ class Sandbox:
         credits: Balances to start with.
         behaviour: What the specification leaves open.
         failures: Fraction of the jobs that fail, for all or by kind, or a callable `(kind, random.Random) -> bool`.
+        api_key: Key of the administrator; None for one that depends on the seed. The other keys and the identifier of
+            the organisation then depend on it: two services with different keys share nothing that a client remembers.
 
     Raises:
         ValueError: A setting makes no sense; the message says which.
@@ -70,6 +72,7 @@ class Sandbox:
         credits: Credits | None = None,  # noqa: A002 - the domain's word
         behaviour: Behaviour | None = None,
         failures: Failures = None,
+        api_key: str | None = None,
     ) -> None:
         behaviour = behaviour or Behaviour()
         balances = credits or Credits()
@@ -102,9 +105,13 @@ class Sandbox:
         self.content_ids: tuple[str, ...] = names.content_ids
         self.brand_voice_ids: tuple[str, ...] = names.brand_voice_ids
         self.knowledge_document_ids: tuple[str, ...] = names.knowledge_document_ids
-        self.api_key: str = seeded.api_key(seed, "admin")
-        self.member_key: str = seeded.api_key(seed, "member")
-        self.revoked_key: str = seeded.api_key(seed, "revoked")
+        self.api_key: str = seeded.api_key(seed, "admin") if api_key is None else seeded.checked_api_key(api_key)
+        source = seed if api_key is None else api_key
+        self.member_key: str = seeded.api_key(source, "member")
+        self.revoked_key: str = seeded.api_key(source, "revoked")
+        if api_key is not None:
+            # A client keeps launches by organisation, because keys are rotated.
+            store.users[self.user_ids[0]].organization.id = seeded.Identifiers(api_key).new("org")
         keys, users = Keys(limits or Limits()), store.users
         keys.add(self.api_key, "admin", users[self.user_ids[0]])
         keys.add(self.member_key, "member", users[self.user_ids[1]])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
+_KEY = re.compile(r"sk_[A-Za-z0-9_-]+", re.ASCII)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -31,6 +33,17 @@ class Identifiers:
         self._counts[prefix] += 1
         letters = dice(self._seed, prefix, self._counts[prefix]).choices(_ALPHABET, k=22)
         return f"{prefix}{self._mark}01hx{''.join(letters)}"
+
+
+def checked_api_key(text: str) -> str:
+    """Return an API key that somebody chose.
+
+    Raises:
+        ValueError: It is none (specification, section 5, rule 2).
+    """
+    if not _KEY.fullmatch(text):
+        raise ValueError("an API key is sk_ and at least one letter, digit, - or _ after it")
+    return text
 
 
 def api_key(seed: object, label: str) -> str:

@@ -1,0 +1,51 @@
+"""A sandbox that is started again at the same address: whether a state still knows it is decided by its key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Fixed, Sandbox
+
+pytestmark = pytest.mark.looptime
+
+ADDRESS = "https://sandbox.example"
+
+
+async def run(key: str, state: Path) -> tuple[int, int]:
+    """Start a sandbox and run the nightly batch on it; return its launches, and the requests that seem to be left."""
+    box = Sandbox(api_key=key, durations=Fixed(10.0))
+    async with cmsapi.Client(key, base_url=ADDRESS, transport=box.transport, state=f"sqlite:///{state}") as client:
+        async with client.jobs.batch("nightly") as batch:
+            async for _ in batch.map(client.keywords.analyze, box.keyword_ids[:5]):
+                pass
+        left = client.rate_limit.remaining
+    assert left is not None
+    return len(box.ledger.launches()), left
+
+
+async def test_a_new_key_is_a_new_service_to_a_state(tmp_path: Path) -> None:
+    """With another key nothing is remembered, neither batches nor requests; with the same one all of it is."""
+    launches, left = await run("sk_one", tmp_path / "jobs.db")
+    assert await run("sk_two", tmp_path / "jobs.db") == (launches, left) == (5, left)
+    again, less = await run("sk_one", tmp_path / "jobs.db")
+    assert again == 0
+    assert less < left
+
+
+def test_the_other_keys_depend_on_the_chosen_one() -> None:
+    """Two services with different keys share no key and no organisation, and have the same data."""
+    one, same, other = (Sandbox(api_key=key) for key in ("sk_one", "sk_one", "sk_two"))
+    keys = [{box.api_key, box.member_key, box.revoked_key} for box in (one, same, other, Sandbox())]
+    assert keys[0] == keys[1]
+    assert len(set.union(*keys)) == 9
+    assert one.keyword_ids == other.keyword_ids == Sandbox().keyword_ids
+
+
+@pytest.mark.parametrize("key", ["", "sk_", "key", "sk_a b", "sk_ä"])
+def test_a_key_has_its_form(key: str) -> None:
+    """What no client could send is refused."""
+    with pytest.raises(ValueError, match="an API key is sk_"):
+        Sandbox(api_key=key)
