@@ -45,7 +45,9 @@ async def analyze(
         planned = await tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
         if dry_run:
             return planned
-        harvest = await fan_out(client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named)
+        harvest = await fan_out(
+            client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named, planned=planned
+        )
     if harvest.outcomes or output:
         show(harvest.outcomes, _COLUMNS, output, _document)
     await harvest.tell(Again(["analyze"], batch, state))

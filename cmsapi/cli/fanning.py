@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -11,8 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 
 import attrs
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from cyclopts import Parameter, Token
 
 import cmsapi
 from cmsapi.cli.batching import NamedRun
@@ -27,8 +27,17 @@ R = TypeVar("R")
 # More tokens or identifiers than this go into a file, rather than over the screen.
 _FEW = 3
 
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    word = tokens[0].value
+    # Elsewhere 1.6 is taken for 2; here that would be spent.
+    if not re.fullmatch(r"[0-9]+", word):
+        raise cmsapi.ArgumentError(f"It takes a whole number from 0 on, not {word}.", parameter="max_credits")
+    return int(word)
+
+
 MaxCredits: TypeAlias = Annotated[
-    int | None, Parameter(validator=Number(gte=0), help="Launch no more than this many credits pay for.")
+    int | None, Parameter(converter=_whole, help="Launch no more than this many credits pay for.")
 ]
 DryRun: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, help="Only say what it would take.")]
 
@@ -64,6 +73,7 @@ class Harvest(Generic[R]):
     Args:
         items: All that were asked for.
         named: Their batch, or None.
+        planned: What the plan said: whether the balance pays for all.
         outcomes: Those that are over, or could not be launched, in the order in which they ended.
         left: Items whose jobs go on at the service, and these jobs.
         doubtful: Items whose launch was being sent at Ctrl-C, and of which it is not known which job is theirs.
@@ -73,6 +83,7 @@ class Harvest(Generic[R]):
 
     items: Items
     named: NamedRun | None = None
+    planned: Exit = Exit.DONE
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
     left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
     doubtful: list[str] = attrs.field(factory=list)
@@ -84,7 +95,11 @@ class Harvest(Generic[R]):
         """The exit code of the command."""
         if self.interrupted:
             return Exit.INTERRUPTED
-        return code_of_all([*(outcome.error for outcome in self.outcomes), *([self.stopped] if self.stopped else [])])
+        errors = [outcome.error for outcome in self.outcomes]
+        code = code_of_all([*errors, *([self.stopped] if self.stopped else [])])
+        # Where all items were on their way before the first was refused, no launching was left to be stopped.
+        refused = any(isinstance(error, cmsapi.ConflictError) for error in errors)
+        return Exit.CREDITS if refused and self.planned is Exit.CREDITS and code is not Exit.UNKNOWN else code
 
     async def tell(self, again: Again) -> None:
         """Say on standard error what has no result, why, and how to go on.
@@ -180,6 +195,7 @@ async def fan_out(
     *,
     max_credits: int | None,
     named: NamedRun | None = None,
+    planned: Exit = Exit.DONE,
 ) -> Harvest[R]:
     """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps what runs.
 
@@ -189,6 +205,7 @@ async def fan_out(
         items: The items.
         max_credits: How many launches may be paid for; None for all.
         named: The batch that they belong to; what ended in an earlier run of it is read again, and not launched.
+        planned: What the plan said: whether the balance pays for all.
     """
     item_of: dict[cmsapi.Job[R], str] = {}
     cut_off: list[str] = []
@@ -205,7 +222,7 @@ async def fan_out(
     def running() -> list[cmsapi.Job[R]]:
         return [job for job in item_of if not job.done]
 
-    harvest: Harvest[R] = Harvest(items, named)
+    harvest: Harvest[R] = Harvest(items, named, planned)
     board = Board(progress_console(), len(items), running, lambda job: item_of.get(job, job.target))
     if named is not None:
         await _gather(harvest, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))

@@ -123,7 +123,7 @@ async def generate(
         question = f"Pay for {counted(len(content_ids), 'article')} and throw them away, unread?"
         if choice is Choice.DISCARD and not await ensure(question, yes):
             return Exit.FAILED
-        harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named)
+        harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named, planned=planned)
         reviews = [outcome.value for outcome in harvest.outcomes if outcome.value is not None]
         # Whoever pressed Ctrl-C wants no more to happen.
         decided = await decide_on_all(client, reviews, before, Choice.LEAVE if harvest.interrupted else choice)

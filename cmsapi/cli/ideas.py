@@ -57,7 +57,7 @@ async def ideas(
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await client.content_ideas.search(workspace_id, keyword)
 
-        harvest = await fan_out(client, search, keywords, max_credits=max_credits, named=named)
+        harvest = await fan_out(client, search, keywords, max_credits=max_credits, named=named, planned=planned)
     if harvest.outcomes or output:
         show(_found(harvest), _COLUMNS, output, _document)
     await harvest.tell(Again(["ideas", workspace_id], batch, state))

@@ -58,6 +58,7 @@ def run(tokens: Sequence[str]) -> int:
     except cmsapi.CMSError as error:
         return refuse(error)
     except KeyboardInterrupt:
+        say("Interrupted.")
         return Exit.INTERRUPTED
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:

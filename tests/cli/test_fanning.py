@@ -53,6 +53,7 @@ async def test_a_dry_run_tells_whether_the_balance_suffices(capsys: pytest.Captu
     assert await command("analyze", *box.keyword_ids, "--dry-run", "--max-credits", "3") == Exit.DONE
     box.set_credits(analysis=0)
     assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.CREDITS
+    assert await command("analyze", *box.keyword_ids) == Exit.CREDITS
     assert not box.ledger.launches()
 
 
