@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -60,12 +61,20 @@ def verdicts(diagnosis: cmsapi.Diagnosis) -> dict[str, cmsapi.Verdict]:
     return {check.name: check.verdict for check in diagnosis.checks}
 
 
+def found(diagnosis: cmsapi.Diagnosis, name: str) -> str:
+    """Return what a check has found."""
+    (check,) = [check for check in diagnosis.checks if check.name == name]
+    return check.found
+
+
 async def test_a_sound_service_is_sound(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """On the sandbox all is well, but for its clock, which begins in another year; four requests, no launch."""
+    """On the sandbox all is well, also its clock, which begins in another year; four requests, no launch."""
     diagnosis = await client.doctor()
 
     wrong = {name for name, verdict in verdicts(diagnosis).items() if verdict is not cmsapi.Verdict.OK}
-    assert wrong == {"clock"}
+    assert wrong == set()
+    assert not any(check.advice for check in diagnosis.checks)
+    assert "a time of its own" in found(diagnosis, "clock")
     assert diagnosis.ok
     assert diagnosis.user is not None
     assert all(route.listed for route in diagnosis.routes)
@@ -177,3 +186,59 @@ async def test_drift_is_reported(sandbox: Sandbox, client: cmsapi.Client) -> Non
 
     assert verdicts(diagnosis)["drift"] is cmsapi.Verdict.WARNING
     assert ("Keyword.analysisStatus", "reticulating") in {(each.where, each.example) for each in diagnosis.drift}
+
+
+async def test_what_was_not_seen_is_not_judged(sandbox: Sandbox) -> None:
+    """With a refused key no answer was read, so that nothing is said of how answers look."""
+    async with cmsapi.Client(sandbox.revoked_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        assert verdicts(await client.doctor())["drift"] is cmsapi.Verdict.UNKNOWN
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("https://127.0.0.1:9", "refuses"), ("https://sandbox.invalid", "DNS"), ("TLS", "does not speak TLS")],
+)
+async def test_no_connection_is_said_once(address: str, why: str) -> None:
+    """Without a connection there is one finding that says why, and nothing is claimed that was not seen."""
+    async with Sandbox() as box:
+        base_url = box.base_url.replace("http://", "https://") if address == "TLS" else address
+        async with cmsapi.Client(box.api_key, base_url=base_url) as client:
+            diagnosis = await client.doctor()
+    assert verdicts(diagnosis) == {"connection": cmsapi.Verdict.PROBLEM}
+    assert why in found(diagnosis, "connection")
+    assert not diagnosis.ok
+
+
+@pytest.mark.parametrize(("used", "verdict"), [(85, "ok"), (96, "warning"), (995, "warning")])
+async def test_a_nearly_full_hour_is_told(used: int, verdict: str) -> None:
+    """Whoever used it, the doctor says how full the hour is, what that means and when it is over."""
+    box = Sandbox(limits=Limits(per_hour=100 if used < 100 else 1000, per_second=1000))
+    async with client_of(box) as client:
+        for _ in range(used):
+            await client.me()
+        diagnosis = await client.doctor()
+    assert verdicts(diagnosis)["limits"] == verdict
+    if verdict == "warning":
+        assert f"{used + 3} of {100 if used < 100 else 1000} requests" in found(diagnosis, "limits")
+        assert re.search(r"comes back in \d+ min", found(diagnosis, "limits"))
+
+
+async def test_a_clock_that_is_far_off_is_told_in_a_unit_for_people(sandbox: Sandbox) -> None:
+    """A real service whose clock is months away is worth a look, and the advice names both clocks."""
+    async with cmsapi.Client(
+        sandbox.api_key, base_url="https://service.example", transport=sandbox.transport
+    ) as client:
+        diagnosis = await client.doctor()
+    (clock,) = [check for check in diagnosis.checks if check.name == "clock"]
+    assert clock.verdict is cmsapi.Verdict.WARNING
+    assert re.search(r"\d+ days (ahead of|behind)", clock.found)
+    assert "One of the two clocks is wrong" in clock.advice
+
+
+async def test_a_sandbox_that_was_told_to_differ_needs_no_newer_sdk(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """What differs in a sandbox of the same process is a setting of its own."""
+    sandbox.set_status_word(sandbox.keyword_ids[0], "reticulating")
+    await client.keywords.get(sandbox.keyword_ids[0])
+    (drift,) = [check for check in (await client.doctor()).checks if check.name == "drift"]
+    assert "newer SDK" not in drift.advice

@@ -46,7 +46,8 @@ class Diagnosis:
     """Show what the doctor found.
 
     Args:
-        checks: Key, permissions, balances, limits, clock, latency, operations and drift, in this order.
+        checks: Key, permissions, balances, operations, clock, latency, limits and drift, in this order; without a
+            connection only that.
         user: Whose key it is, or None when that could not be read.
         rate_limit: The limits after the examination.
         latency: Seconds that a request took, the median of those that were made; None when none was answered.

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from statistics import median
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import attrs
 
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
-from cmsapi.errors import CMSError, ForbiddenError
+from cmsapi.errors import CMSError, ForbiddenError, TransportError
 from cmsapi.models import Member, Role, User, Workspace
 from cmsapi.operations import Operation
 from cmsapi.transport.pipeline import Demand
@@ -26,6 +27,10 @@ DESCRIPTION = Operation("openapi", "GET", "/openapi.json", section="9")
 # Times that differ by more, in seconds, confuse people who compare logs.
 _LARGE_OFFSET = 60.0
 _SLOW = 2.0
+_DAY = 86_400.0
+# With a smaller part of the hour left than this, calls soon wait.
+_FEW = 0.1
+CONNECTION = "connection"
 
 
 @attrs.define
@@ -47,6 +52,9 @@ class Examination:
     async def run(self) -> Diagnosis:
         """Ask and judge."""
         user = await self._asked("key", self.core.call(User, "get_me"))
+        if any(check.name == CONNECTION for check in self._checks):
+            # Nothing else can be found out, and each try would take as long and say the same.
+            return self._diagnosis(None, None, ())
         if user is not None:
             self._note("key", found=f"{user.first_name} {user.last_name}, {user.organization.name}")
             await self._permissions(user)
@@ -56,17 +64,19 @@ class Examination:
         if self._took:
             slow = median(self._took) > _SLOW
             self._note("latency", slow, f"{median(self._took) * 1000:.0f} ms a request", "The way there is slow.")
-        limit, drift = self.rate_limit(), self.drift()
-        self._limits(limit)
-        self._drift(drift)
+        self._limits(self.rate_limit())
+        self._drift(self.drift(), read=user is not None)
+        return self._diagnosis(user, offset, routes)
+
+    def _diagnosis(self, user: User | None, offset: float | None, routes: tuple[RouteCheck, ...]) -> Diagnosis:
         return Diagnosis(
             checks=tuple(self._checks),
             user=user,
-            rate_limit=limit,
+            rate_limit=self.rate_limit(),
             latency=median(self._took) if self._took else None,
             clock_offset=offset,
             routes=routes,
-            drift=drift,
+            drift=self.drift(),
             operations=self.core.operations,
         )
 
@@ -134,10 +144,21 @@ class Examination:
             self._checks.append(Check("clock", Verdict.UNKNOWN, "no answer told the service's time"))
             return None
         offset = (theirs - datetime.now(UTC)).total_seconds()
-        found = f"the service's is {abs(offset):.0f} s {'ahead of' if offset > 0 else 'behind'} this machine's"
+        found = f"the service's is {_span(abs(offset))} {'ahead of' if offset > 0 else 'behind'} this machine's"
+        if self._in_process:
+            self._note("clock", found=f"{found}, because a sandbox in the same process has a time of its own")
+            return offset
         advice = "The SDK goes by the service's clock; logs of both cannot be compared directly."
+        if abs(offset) > _DAY:
+            advice += " One of the two clocks is wrong: set this machine's, or tell the service's people."
         self._note("clock", abs(offset) > _LARGE_OFFSET, found, advice)
         return offset
+
+    @property
+    def _in_process(self) -> bool:
+        """Whether the service is a sandbox without a socket: no network has a name that ends in `.invalid`."""
+        host = urlsplit(self.core.builder.build(DESCRIPTION.method, DESCRIPTION.path).url).hostname or ""
+        return host.endswith(".invalid")
 
     def _limits(self, limit: RateLimit) -> None:
         if limit.limit is None:
@@ -146,18 +167,32 @@ class Examination:
         if not self._took:
             self._checks.append(Check("limits", Verdict.UNKNOWN, "no answer told what is left"))
             return
-        others = f"{limit.foreign} of them made elsewhere" if limit.foreign else "no sign of others"
-        self._note(
-            "limits",
-            limit.foreign * 10 > limit.limit or limit.paused_for > 0 or not limit.remaining,
-            f"{limit.limit - (limit.remaining or 0)} of {limit.limit} requests of this hour are used, {others}",
-            "Other programs, other people or earlier runs use this key; a key of its own has a limit of its own.",
-        )
+        left, advice = limit.remaining or 0, []
+        found = f"{limit.limit - left} of {limit.limit} requests of this hour are used, "
+        found += f"{limit.foreign} of them made elsewhere" if limit.foreign else "no sign of others"
+        if left < limit.limit * _FEW:
+            found += f"; {left} are left, and the first comes back in {_span(limit.reset_in)}"
+            advice.append("Calls wait for requests to come back, and jobs are polled less often meanwhile.")
+        if limit.paused_for > 0:
+            found += f"; the service asked for a pause of {_span(limit.paused_for)}"
+            advice.append("Calls wait until it is over.")
+        if limit.foreign * 10 > limit.limit:
+            advice.append(
+                "Other programs, other people or earlier runs use this key; a key of its own has a limit of its own."
+            )
+        self._note("limits", bool(advice), found, " ".join(advice))
 
-    def _drift(self, drift: tuple[Deviation, ...]) -> None:
+    def _drift(self, drift: tuple[Deviation, ...], *, read: bool) -> None:
+        if not drift and not read:
+            self._checks.append(Check("drift", Verdict.UNKNOWN, "no answer was read that could differ"))
+            return
         found = "; ".join(f"{each.where}: {each.kind.value} ({each.count})" for each in drift[:3])
         found += f"; and {len(drift) - 3} more" if len(drift) > 3 else ""
-        advice = "Answers are read all the same. The interface may have moved: see whether there is a newer SDK."
+        advice = "Answers are read all the same. "
+        if self._in_process:
+            advice += "This sandbox was told to answer so."
+        else:
+            advice += "The interface may have moved: see whether there is a newer SDK."
         self._note("drift", bool(drift), found or "answers are as the specification shows", advice)
 
     async def _asked(self, name: str, call: Awaitable[T]) -> T | None:
@@ -165,7 +200,8 @@ class Examination:
             return await self._timed(call)
         except CMSError as error:
             first, *rest = str(error).splitlines()
-            self._checks.append(Check(name, Verdict.PROBLEM, first, " ".join(rest)))
+            what = CONNECTION if isinstance(error, TransportError) else name
+            self._checks.append(Check(what, Verdict.PROBLEM, first, " ".join(rest)))
             return None
 
     async def _timed(self, call: Awaitable[T]) -> T:
@@ -177,3 +213,11 @@ class Examination:
     def _note(self, name: str, worrying: bool = False, found: str = "", advice: str = "") -> None:
         verdict = Verdict.WARNING if worrying else Verdict.OK
         self._checks.append(Check(name, verdict, found, advice if worrying else ""))
+
+
+def _span(seconds: float) -> str:
+    """Write a time in the unit that a person would use."""
+    for unit, length in (("days", _DAY), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
