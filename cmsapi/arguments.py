@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from cmsapi.errors import ArgumentError
 from cmsapi.wire.document import encode
 from cmsapi.wire.mismatch import excerpt, read_time
+
+T = TypeVar("T")
+
+_LARGEST = 2**63 - 1
 
 
 def text(parameter: str, value: object, at_least: int = 1, at_most: int | None = None) -> str:
@@ -31,12 +37,32 @@ def optional_text(parameter: str, value: object) -> str | None:
 
 
 def within(parameter: str, value: object, least: int, most: int | None = None) -> int:
-    """Check a whole number."""
+    """Check a whole number; without a bound of its own it has 64 bits at the most."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise ArgumentError(f"{parameter} must be a whole number, not {type(value).__name__}.", parameter=parameter)
-    if value < least or (most is not None and value > most):
-        bounds = f"{least} or more" if most is None else f"{least} to {most}"
-        raise ArgumentError(f"{parameter} is {bounds}, not {value}.", parameter=parameter)
+    if not least <= value <= (_LARGEST if most is None else most):
+        bounds = f"{least} or more" if most is None and value < least else f"{least} to {most or _LARGEST}"
+        raise ArgumentError(f"{parameter} is {bounds}, not {excerpt(value)}.", parameter=parameter)
+    return value
+
+
+def seconds(parameter: str, value: object) -> float:
+    """Check a finite number of seconds."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
+        raise ArgumentError(f"{parameter} is a finite number of seconds, not {excerpt(value)}.", parameter=parameter)
+    return float(value)
+
+
+def function(parameter: str, value: object) -> None:
+    """Check something that will be called."""
+    if not callable(value):
+        raise ArgumentError(f"{parameter} is a function, not {excerpt(value)}.", parameter=parameter)
+
+
+def several(parameter: str, value: Iterable[T]) -> Iterable[T]:
+    """Check that something holds several things, and is not one text, whose characters they would be."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        raise ArgumentError(f"{parameter} is a list or the like, not {excerpt(value)}.", parameter=parameter)
     return value
 
 

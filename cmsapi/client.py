@@ -138,10 +138,16 @@ class Client:
             limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
         )
         check_url(state)
+        for name, flag in (("trust_env", trust_env), ("allow_http", allow_http)):
+            if not isinstance(flag, bool):
+                # A text such as "no" would count as True.
+                raise ConfigError(f"{name} is True or False, not {excerpt(flag)}.")
         account = Account.resolve(api_key, base_url, allow_http=allow_http)
         if session is not None and trust_env:
             raise ConfigError("trust_env is for an own session; make yours with aiohttp.ClientSession(trust_env=True).")
         if transport is None:
+            if session is not None and not callable(getattr(session, "request", None)):
+                raise ConfigError(f"session is an aiohttp.ClientSession, not {type(session).__name__}.")
             transport = (
                 AiohttpTransport(
                     settings.timeouts, proxy=proxy, ssl=ssl, trust_env=trust_env, largest_answer=largest_answer
@@ -263,6 +269,8 @@ class Client:
         Raises:
             ArgumentError: Something cannot be sent, or would be sent to another host; nothing was.
         """
+        if retry is not None and not isinstance(retry, bool):
+            raise ArgumentError(f"retry is True, False or None, not {excerpt(retry)}.", parameter="retry")
         verb = method.upper() if isinstance(method, str) else method
         if not isinstance(verb, str) or verb not in _REPLAY_BY_METHOD:
             raise ArgumentError(

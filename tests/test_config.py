@@ -235,7 +235,9 @@ def test_accounts_differ_by_key_and_by_service() -> None:
         ({"proxy": 7}, "proxy is the URL"),
         ({"largest_answer": 0}, "largest_answer is a whole number"),
         ({"largest_answer": True}, "largest_answer is a whole number"),
-        ({"session": object(), "trust_env": True}, "trust_env"),
+        ({"session": object()}, "session is an aiohttp"),
+        ({"trust_env": "no"}, "trust_env is True or False"),
+        ({"allow_http": "false"}, "allow_http is True or False"),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else "",
 )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 import attrs
 
 from cmsapi import markup
+from cmsapi.arguments import function, seconds
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.kinds import JobKind, Trail
@@ -26,6 +27,7 @@ from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.timetable import Watch
 from cmsapi.jobs.token import Token
+from cmsapi.wire.mismatch import excerpt
 
 R = TypeVar("R")
 E = TypeVar("E")
@@ -234,6 +236,7 @@ class Job(Generic[R]):
             timeout: Seconds this waiter waits; the job and its other waiters go on without it. None waits for ever.
 
         Raises:
+            ArgumentError: `timeout` is no finite number.
             JobWaitTimeoutError: `timeout` is over.
             JobFailedError: The service says the job failed.
             JobSupersededError: A newer generation has taken its place.
@@ -244,6 +247,8 @@ class Job(Generic[R]):
             ForbiddenError: Likewise.
             ClientClosedError: The client was closed. The token lives on.
         """
+        if timeout is not None:
+            seconds("timeout", timeout)
         if not self._closed:
             self._ensure_open()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
@@ -335,8 +340,13 @@ class Job(Generic[R]):
             call: A plain function; it runs on the event loop. What it raises is logged and forgotten.
 
         Raises:
-            ArgumentError: `call` is a coroutine function; use `events()` there.
+            ArgumentError: `event` is no class, or `call` is no plain function; use `events()` to await.
         """
+        try:
+            isinstance(None, event)
+        except TypeError:
+            raise ArgumentError(f"event is a class of events, not {excerpt(event)}.", parameter="event") from None
+        function("call", call)
         if inspect.iscoroutinefunction(call):
             raise ArgumentError("job.on takes a plain function; to await, iterate over job.events().", parameter="call")
 

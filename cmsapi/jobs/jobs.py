@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, overload
 
-from cmsapi.arguments import within
+from cmsapi.arguments import function, several, within
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.batch import Batch
 from cmsapi.jobs.desk import Desk
@@ -23,6 +23,9 @@ from cmsapi.jobs.showing import JobTable
 from cmsapi.jobs.token import Token
 from cmsapi.models import Keyword, KnowledgeDocument, Prompt
 from cmsapi.wire.mismatch import excerpt
+
+# Jobs that a plan may be asked for: more overflow the arithmetic of times.
+_MOST = 1_000_000_000
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -69,7 +72,13 @@ class Jobs:
 
         Returns:
             An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
+
+        Raises:
+            ArgumentError: An argument is of the wrong kind; nothing was sent.
         """
+        function("launch", launch)
+        if not isinstance(items, AsyncIterable):
+            several("items", items)
         if in_flight != "auto":
             within("in_flight", in_flight, 1)
         if errors not in ("collect", "raise"):
@@ -88,7 +97,7 @@ class Jobs:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
         self._desk.ensure_open()
-        return AsCompleted(jobs, self._desk.start)
+        return AsCompleted(several("jobs", jobs), self._desk.start)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
         """Wait for all jobs and return their results in order.
@@ -208,12 +217,12 @@ class Jobs:
             count: How many jobs.
 
         Raises:
-            ArgumentError: There is no such kind, or `count` is negative; nothing was sent.
+            ArgumentError: There is no such kind, or `count` is no count; nothing was sent.
             StateError: The state cannot be reached, so that what it has learned is not known; nothing was sent.
         """
         self._desk.ensure_open()
         known, desk = _kind(kind), self._desk
-        within("count", count, 0)
+        within("count", count, 0, _MOST)
         if desk.pacer.remembering is not None:
             await desk.pacer.remembering.known()
         balances, name = await desk.read_credits(), STRATEGIES[known].balance

@@ -19,9 +19,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from cmsapi.arguments import function
 from cmsapi.config import LaunchPolicy
 from cmsapi.core import Core
-from cmsapi.errors import ArgumentError, CMSError, JobError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
@@ -74,8 +75,8 @@ class Launcher:
             NotSentError: Nothing was sent.
         """
         self._core.ensure_open()
-        if on_review is not None and not callable(on_review):
-            raise ArgumentError(f"on_review is a function, not {on_review!r}.", parameter="on_review")
+        if on_review is not None:
+            function("on_review", on_review)
         job = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
         if job is None:
             job = await self._answer(self._send(launch))

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from cmsapi import markup
+from cmsapi.arguments import function
 from cmsapi.core import Core
 from cmsapi.errors import (
     ArgumentError,
@@ -98,8 +99,10 @@ class GenerationReview:
         """Let a hook decide, and do what it says; when somebody else was faster, `decision` says so.
 
         Raises:
-            ArgumentError: The hook returned something else than a decision; the generation stays in review.
+            ArgumentError: `hook` is no function, or returned something else than a decision; the generation stays in
+                review.
         """
+        function("hook", hook)
         wish = hook(self)
         if inspect.isawaitable(wish):
             wish = await wish

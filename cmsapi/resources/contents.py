@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
-from cmsapi.arguments import given, optional_text, text, timestamp, within
+from cmsapi.arguments import function, given, optional_text, text, timestamp, within
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
@@ -170,11 +170,12 @@ class Contents:
             The content as saved.
 
         Raises:
-            ArgumentError: `change` returned something else than new values by name.
+            ArgumentError: `change` is no function, or returned something else than new values by name.
             EditConflictError: Each try met a newer version; nothing was saved, unless the message says that a try
                 whose answer got lost may have been saved and then changed by others.
             OutcomeUnknownError: An answer got lost, and reading the content did not tell whether it was saved.
         """
+        function("change", change)
         within("attempts", attempts, 1)
         attempt, doubt = 0, False
         while True:

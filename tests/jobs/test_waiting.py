@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from itertools import count, pairwise
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -418,6 +418,19 @@ async def test_ideas_that_are_never_readable_end_in_doubt(status: int) -> None:
                 await job
     assert isinstance(caught.value.__cause__, cmsapi.APIError)
     assert caught.value.__cause__.status == status
+
+
+@pytest.mark.parametrize(
+    ("event", "call", "parameter"), [("finished", print, "event"), (None, print, "event"), (Finished, "print", "call")]
+)
+async def test_a_listener_is_checked_when_it_is_given(
+    client: cmsapi.Client, sandbox: Sandbox, event: Any, call: Any, parameter: str
+) -> None:
+    """A wrong class of events and what cannot be called are refused at once, not when something happens."""
+    with pytest.raises(cmsapi.ArgumentError) as caught:
+        client.jobs.watch("keyword_analysis", sandbox.keyword_ids[0]).on(event, call)
+    assert caught.value.parameter == parameter
+    assert len(sandbox.ledger) == 0
 
 
 async def test_ideas_without_end_do_not_use_up_the_hour() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
@@ -69,6 +70,7 @@ WRONG: list[tuple[str, Call]] = [
     ("folder_id", lambda c: c.contents.update("c", 1, folder_id=7)),
     ("metaDescription", lambda c: c.contents.update("c", 1, metaDescription="m")),
     ("attempts", lambda c: c.contents.edit("c", lambda _: {}, attempts=0)),
+    ("change", lambda c: c.contents.edit("c", {"title": "t"})),  # type: ignore[arg-type]
     ("url", lambda c: c.contents.publish("c", url=7)),  # type: ignore[arg-type]
     ("content_id", lambda c: c.contents.delete("")),
     ("content_id", lambda c: c.contents.generate("")),
@@ -116,6 +118,18 @@ WRONG: list[tuple[str, Call]] = [
     ("since", lambda c: c.credit_usages.report(since="last week")),
     ("until", lambda c: c.credit_usages.report(until=7)),  # type: ignore[arg-type]
     ("limit", lambda c: first(c.credit_usages.list_all(limit=0))),
+    ("limit", lambda c: c.users.list(limit=10**5000)),
+    ("first", lambda c: c.users.list(first=2**63)),
+    ("version", lambda c: c.contents.update("c", 10**5000, title="t")),
+    ("retry", lambda c: c.request("GET", "/v1/me", retry="no")),  # type: ignore[arg-type]
+    ("launch", lambda c: first(c.jobs.map(None, ["k"]))),  # type: ignore[arg-type]
+    ("items", lambda c: first(c.jobs.map(c.keywords.analyze, None))),  # type: ignore[arg-type]
+    ("items", lambda c: first(c.jobs.map(c.keywords.analyze, "kwd_1"))),
+    ("jobs", lambda c: first(c.jobs.as_completed(None))),  # type: ignore[arg-type]
+    ("jobs", lambda c: c.jobs.gather(None)),  # type: ignore[arg-type]
+    ("count", lambda c: c.jobs.plan("keyword_analysis", 10**400)),
+    ("timeout", lambda c: c.jobs.watch("keyword_analysis", "k").wait(timeout="7")),  # type: ignore[arg-type]
+    ("timeout", lambda c: c.jobs.watch("keyword_analysis", "k").wait(timeout=math.nan)),
     ("q", lambda c: first(c.credit_usages.list_all(q=7))),  # type: ignore[arg-type]
 ]
 
