@@ -11,6 +11,13 @@ window after its request has settled, whoever holds it. What several processes a
 - *The line.* Who gets less than it wants is in line, by priority and then by time. It stays at its place until it has
   had an even share of the second, or has not come back when it was told to. As long as others are in line, nobody takes
   more than such a share at a time.
+- *Outages.* A process that cannot reach the book makes requests of its own. When it is back it tells of them, and asks
+  all to rest until every other process must have tried again too. One that did not notice the outage may come first:
+  when processes that hold tokens or stand in line were all absent for longer than they ever are, all rest as well.
+- *Loss.* A store may lose the book, or parts of it: keys are evicted, rows deleted. Parts that contradict each other
+  are given up together, and a new book begins with a new *epoch*. A process that comes with another epoch may hold
+  tokens of the old book, and so may others. So nothing is given until every such token is used or told: for the life of
+  a holder. What answers said in the old epoch is not heard; the next answer tells what is left of the hour.
 - *Ages.* An answer is reported by how long ago it was seen, so that the clocks of the processes need not agree and
   reports may come late. Tokens come back later by that, never sooner.
 
@@ -21,7 +28,7 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.state.ring import NEVER, Ring
+from cmsapi.state.ring import NEVER, ContradictionError, Ring
 from cmsapi.state.settlements import HOUR
 from cmsapi.state.turns import PARTS, Ask, Grant, Seen, Terms
 
@@ -34,11 +41,22 @@ GRACE = 1.0
 # this part of a second is in time.
 LOOK_AGAIN = 0.8
 FIRST_ANSWER = 0.2
+# After an outage all rest for so many seconds: longer than a process takes to try again.
+REST = 2.0
+# A process that holds tokens takes a turn twice in its life, and one in line comes back within `LONGEST_REST`. When all
+# of them were absent for this part of a life, and for longer than such a rest, they could not reach the book.
+ABSENCE = 0.6
 # A clock that goes back further than this was set; waiting for it would hold everybody up.
 STEP = 10.0
 # The part of the hour for which a request is certainly in the service's: that one is a little shorter, and the moment
 # at which a request arrived is only known to some seconds.
 CERTAIN = (3600.0 - 5.0) / HOUR
+
+
+# Nothing that is stored lies so far ahead of the book's time, as long as it makes sense: no pause is longer.
+FAR = 2 * 86_400.0
+# The book's time is in seconds since 1970, or since a process began.
+LATEST = 1e11
 
 
 @attrs.define
@@ -83,6 +101,7 @@ class Book:
         foreign_leaves: When the oldest of them leaves.
         foreign_gone: When all of them have left.
         rests_until: Until when the service wants everybody to rest.
+        epoch: When the book began, in milliseconds; 0 before its first turn.
         holders: The processes.
     """
 
@@ -98,9 +117,10 @@ class Book:
     foreign_leaves: float = NEVER
     foreign_gone: float = NEVER
     rests_until: float = -NEVER
+    epoch: int = 0
     holders: dict[str, Holder] = attrs.field(factory=dict)
 
-    def turn(self, ring: Ring, terms: Terms, ask: Ask, clock: float) -> Grant:
+    def turn(self, ring: Ring, terms: Terms, ask: Ask, clock: float, *, reset: bool = False) -> Grant:
         """Write down what a holder did, and give it what is its turn.
 
         Args:
@@ -108,13 +128,28 @@ class Book:
             terms: What the account admits.
             ask: What the holder did and wants.
             clock: Seconds on a clock that all holders share.
+            reset: Whether this book takes the place of one that contradicted itself.
+
+        Raises:
+            ContradictionError: What is stored contradicts itself; delete it, and let a new book take the turn.
         """
-        now = self._now(clock)
+        if not self._makes_sense():
+            raise ContradictionError
+        before, now = self.time, self._now(clock)
+        self.epoch = self.epoch or int(now * 1000)
+        strange = ask.epoch not in (0, self.epoch)
         self._bury(ring, terms, now)
         self._age(ring, terms, now)
+        if ask.rest > 0:
+            self._rest(now + ask.rest)
+        absence = max(ABSENCE * terms.life, LONGEST_REST + GRACE)
+        if now - before > absence and self._others_are_busy(ask):
+            self._rest(now + REST)
+        if strange or reset:
+            self._rest(self.epoch / 1000 + terms.life)
         holder = self.holders.setdefault(ask.holder, Holder())
         if ask.number > holder.number:
-            self._note(ring, terms, ask, now)
+            self._note(ring, terms, ask, now, strange)
         holder.number, holder.out, holder.until = ask.number, ask.held, now + terms.life
         granted, wait = self._give(ring, terms, ask, now)
         holder.out += granted
@@ -129,6 +164,23 @@ class Book:
             limit=self.limit,
             foreign=self.foreign,
             returns=self._returns(ring, terms, now),
+            epoch=self.epoch,
+            reset=reset,
+        )
+
+    def _makes_sense(self) -> bool:
+        until = self.time + FAR
+        return (
+            0 <= self.left <= self.settled
+            and self.latest <= self.time <= LATEST
+            and self.ahead >= 0
+            and self.rests_until <= until
+            and self.foreign >= 0
+            and (not self.foreign or self.foreign_gone <= until)
+            and all(
+                each.out >= 0 and each.want >= 0 and max(each.until, each.kept, each.since) <= until
+                for each in self.holders.values()
+            )
         )
 
     # The passing of time
@@ -158,6 +210,12 @@ class Book:
                 self.foreign -= 1
                 self.foreign_leaves = NEVER
 
+    def _others_are_busy(self, ask: Ask) -> bool:
+        return any(each.out or each.want for name, each in self.holders.items() if name != ask.holder)
+
+    def _rest(self, until: float) -> None:
+        self.rests_until = max(self.rests_until, until)
+
     def _settle(self, ring: Ring, at: float) -> None:
         self.latest = max(self.latest, at)
         ring.append(self.latest)
@@ -165,14 +223,12 @@ class Book:
 
     # What a holder reports
 
-    def _note(self, ring: Ring, terms: Terms, ask: Ask, now: float) -> None:
-        if ask.seen is not None and terms.per_hour is not None:
+    def _note(self, ring: Ring, terms: Terms, ask: Ask, now: float, strange: bool) -> None:
+        if ask.seen is not None and terms.per_hour is not None and not strange:
             self._observe(ring, terms, ask.seen, now)
         for age in ask.settled:
             self._settle(ring, now - age)
-        self.known = self.known or ask.heard
-        if ask.rest > 0:
-            self.rests_until = max(self.rests_until, now + ask.rest)
+        self.known = self.known or (ask.heard and not strange)
 
     def _observe(self, ring: Ring, terms: Terms, seen: Seen, now: float) -> None:
         """Learn from the headers how much others use: see `Windows`, whose bounds these are."""

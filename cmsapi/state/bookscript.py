@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from cmsapi.state.book import CERTAIN, FIRST_ANSWER, GRACE, LONGEST_REST, LOOK_AGAIN, STEP
+from cmsapi.state.book import (
+    ABSENCE,
+    CERTAIN,
+    FAR,
+    FIRST_ANSWER,
+    GRACE,
+    LATEST,
+    LONGEST_REST,
+    LOOK_AGAIN,
+    REST,
+    STEP,
+)
 from cmsapi.state.ring import NEVER
 from cmsapi.state.scripts import VERSION_CHECK
 from cmsapi.state.turns import PARTS
@@ -10,52 +21,81 @@ from cmsapi.state.turns import PARTS
 _CONSTANTS = f"""
 local NEVER, STEP, GRACE, LONGEST_REST = {NEVER}, {STEP}, {GRACE}, {LONGEST_REST}
 local LOOK_AGAIN, FIRST_ANSWER, PARTS, CERTAIN = {LOOK_AGAIN}, {FIRST_ANSWER}, {PARTS}, {CERTAIN}
+local FAR, LATEST, ABSENCE, REST = {FAR}, {LATEST}, {ABSENCE}, {REST}
 """
 
-# KEYS: version, book, ring, holders. ARGV: as in `RedisState.turn`.
-TURN = (
-    VERSION_CHECK
-    + _CONSTANTS
-    + """
+# Takes a turn. When what is stored makes no sense, `sound` is false afterwards and what is returned means nothing.
+_TAKE = """
 local name, number, held, heard = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local rest, want, priority = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local per_second, per_hour = tonumber(ARGV[8]), tonumber(ARGV[9])
 local second, hour, cap, life = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local epoch = tonumber(ARGV[14])
 local certainly = hour * CERTAIN
-local seen_at, ages_at = 14, 20
+local seen_at, ages_at = 15, 21
+
+local function read(command, ...)
+    local said = redis.pcall(command, ...)
+    if type(said) ~= 'table' or not said.err then return said end
+    sound = false
+    return {}
+end
+local function number_in(text)
+    local value = tonumber(text)
+    if value and value >= -NEVER and value <= NEVER then return value end
+    sound = false
+    return 0
+end
 
 local book = {
     settled = 0, left = 0, certain = 0, latest = -NEVER, time = -NEVER, ahead = 0, known = 0, limit = -1,
-    foreign = 0, foreign_leaves = NEVER, foreign_gone = NEVER, rests_until = -NEVER,
+    foreign = 0, foreign_leaves = NEVER, foreign_gone = NEVER, rests_until = -NEVER, epoch = 0, holders = 0,
 }
-local stored = redis.call('HGETALL', KEYS[2])
-for i = 1, #stored, 2 do book[stored[i]] = tonumber(stored[i + 1]) end
+local stored = read('HGETALL', KEYS[2])
+for i = 1, #stored, 2 do book[stored[i]] = number_in(stored[i + 1]) end
 local holders = {}
-stored = redis.call('HGETALL', KEYS[4])
+stored = read('HGETALL', KEYS[4])
+if #stored ~= 2 * book.holders or read('LLEN', KEYS[3]) ~= book.settled - book.left then sound = false end
+local far = book.time + FAR
 for i = 1, #stored, 2 do
     local said = {}
-    for word in string.gmatch(stored[i + 1], '%S+') do said[#said + 1] = tonumber(word) end
+    for word in string.gmatch(stored[i + 1], '%S+') do said[#said + 1] = number_in(word) end
+    if #said ~= 8 or said[3] < 0 or said[4] < 0 or math.max(said[2], said[6], said[8]) > far then sound = false end
     holders[stored[i]] = {
         number = said[1], expires = said[2], out = said[3], want = said[4], priority = said[5], since = said[6],
         got = said[7], kept = said[8],
     }
 end
 
+if book.left < 0 or book.left > book.settled or book.latest > book.time or book.time > LATEST or book.ahead < 0
+    or book.rests_until > far or book.foreign < 0 or (book.foreign > 0 and book.foreign_gone > far) then
+    sound = false
+end
+if not sound then return end
+
 local time = redis.call('TIME')
-local now = tonumber(time[1]) + tonumber(time[2]) / 1e6 + book.ahead
+local before, now = book.time, tonumber(time[1]) + tonumber(time[2]) / 1e6 + book.ahead
 if now < book.time - STEP then
     book.ahead = book.ahead + book.time - now
     now = book.time
 end
 book.time = math.max(book.time, now)
+if book.epoch == 0 then book.epoch = math.floor(now * 1000) end
+local strange = epoch ~= 0 and epoch ~= book.epoch
 
+local function settled_at(text)
+    local at = number_in(text)
+    -- What is stored is rounded.
+    if at > book.latest + 1e-5 then sound = false end
+    return at
+end
 local function newest(back)
     local at = redis.call('LINDEX', KEYS[3], -1 - back)
-    return at and tonumber(at) or -NEVER
+    return at and settled_at(at) or -NEVER
 end
 local function oldest(index)
     local at = redis.call('LINDEX', KEYS[3], index)
-    return at and tonumber(at) or NEVER
+    return at and settled_at(at) or NEVER
 end
 local function settle(at)
     book.latest = math.max(book.latest, at)
@@ -83,7 +123,7 @@ end
 -- The hour
 while true do
     local times, gone = redis.call('LRANGE', KEYS[3], 0, 99), 0
-    while gone < #times and tonumber(times[gone + 1]) <= now - hour do gone = gone + 1 end
+    while gone < #times and settled_at(times[gone + 1]) <= now - hour do gone = gone + 1 end
     if gone > 0 then redis.call('LPOP', KEYS[3], gone) end
     book.left = book.left + gone
     if gone < 100 then break end
@@ -97,6 +137,16 @@ if book.foreign > 0 then
     end
 end
 
+-- Who rests
+local function rest_until(at) book.rests_until = math.max(book.rests_until, at) end
+local busy = false
+for each, holder in pairs(holders) do
+    if each ~= name and (holder.out > 0 or holder.want > 0) then busy = true end
+end
+if rest > 0 then rest_until(now + rest) end
+if now - before > math.max(ABSENCE * life, LONGEST_REST + GRACE) and busy then rest_until(now + REST) end
+if strange or reset == 1 then rest_until(book.epoch / 1000 + life) end
+
 -- What the holder reports
 local mine = holders[name]
 if not mine then
@@ -104,7 +154,7 @@ if not mine then
     holders[name] = mine
 end
 if number > mine.number then
-    if ARGV[seen_at] ~= '' and per_hour >= 0 then
+    if ARGV[seen_at] ~= '' and per_hour >= 0 and not strange then
         local said = {}
         for i = seen_at, ages_at - 1 do said[#said + 1] = tonumber(ARGV[i]) end
         local limit, remaining, reset, age, settled, left = unpack(said)
@@ -128,8 +178,7 @@ if number > mine.number then
         end
     end
     for i = ages_at, #ARGV do settle(now - tonumber(ARGV[i])) end
-    if heard then book.known = 1 end
-    if rest > 0 then book.rests_until = math.max(book.rests_until, now + rest) end
+    if heard and not strange then book.known = 1 end
 end
 mine.number, mine.out, mine.expires = number, held, now + life
 
@@ -202,7 +251,10 @@ if want > 0 then
     mine.kept = now + math.min(wait, LONGEST_REST) + GRACE
 end
 
+if not sound then return end
 local words = {}
+book.holders = 0
+for _ in pairs(holders) do book.holders = book.holders + 1 end
 for key, value in pairs(book) do
     words[#words + 1] = key
     words[#words + 1] = string.format(value == math.floor(value) and '%.0f' or '%.6f', value)
@@ -220,7 +272,25 @@ if count > 0 and per_hour >= 0 then
 end
 return {
     granted, string.format('%.6f', wait), string.format('%.6f', now), book.settled, book.left, out(),
-    used(), book.limit, book.foreign, returns,
+    used(), book.limit, book.foreign, returns, book.epoch, reset,
 }
+"""
+
+# KEYS: version, book, ring, holders. ARGV: as in `RedisState.turn`.
+TURN = (
+    VERSION_CHECK
+    + _CONSTANTS
+    + f"""
+local sound, reset = true, 0
+local function take()
+{_TAKE}
+end
+local grant = take()
+if not sound then
+    sound, reset = true, 1
+    redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
+    grant = take()
+end
+return grant
 """
 )

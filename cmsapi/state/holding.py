@@ -25,6 +25,7 @@ class _News:
     heard: bool = False
     seen: tuple[Quota, float, Token] | None = None
     rest_until: float = -math.inf
+    recalled: bool = False
 
 
 class Holding:
@@ -40,6 +41,8 @@ class Holding:
         self._last: Token | None = None
         self._holder = secrets.token_hex(8)
         self._number = 0
+        # Names the book that gave the last turn.
+        self._epoch = 0
         self._news = _News()
         self._told: _News | None = None
 
@@ -182,15 +185,44 @@ class Holding:
             settled=tuple(now - at for at in told.settled),
             heard=told.heard,
             seen=None if told.seen is None else _seen(told.seen, now),
-            rest=max(0.0, told.rest_until - now),
+            # It may be told again, since it names a moment.
+            rest=max(0.0, told.rest_until - now, self._news.rest_until - now),
             want=max(0, want - self.at_hand),
             priority=priority,
+            epoch=self._epoch,
         )
 
-    def granted(self, grant: Grant) -> None:
-        """Take what a turn gave; what it told is written down."""
-        self._told = None
+    def granted(self, grant: Grant) -> bool:
+        """Take what a turn gave; what it told is written down.
+
+        Returns:
+            Whether this is another book than the one that gave the last turn.
+        """
+        another = self._epoch not in (0, grant.epoch)
+        self._told, self._epoch = None, grant.epoch
         self.at_hand += grant.granted
+        if another:
+            # A new book has counted nothing of what the old one had counted when these were taken.
+            for token in self.open:
+                token.settled = token.left = 0
+            self._news.seen = None
+        return another
+
+    def recall(self, quota: Quota, at: float) -> None:
+        """Tell a new book, with the next turn, what the old one knew of the hour.
+
+        Args:
+            quota: What an answer would have said then.
+            at: When that was.
+        """
+        token = Token()
+        token.settled = token.left = 0
+        self._news.seen, self._news.recalled = (quota, at, token), True
+
+    @property
+    def recalls(self) -> bool:
+        """Whether something was recalled and is in no turn yet."""
+        return self._news.recalled
 
 
 def _seen(seen: tuple[Quota, float, Token], now: float) -> Seen:

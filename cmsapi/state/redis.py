@@ -126,25 +126,29 @@ class RedisState:
         self._owner = owner
 
     async def _warn_of_loss(self, about: Any) -> None:
-        if self._place in _warned or about.get("aof_enabled"):
+        if self._place in _warned:
             return
+        _warned.add(self._place)
         try:
             said: Any = await self._redis.config_get("save", "maxmemory-policy")
         except RedisError:
             # Many services do not let their users read this.
-            return
-        _warned.add(self._place)
-        if said.get("save") == "":
+            said = {}
+        if said.get("save") == "" and not about.get("aof_enabled"):
             logger.warning(
                 "the server at %s writes nothing to a disk: when it restarts, open jobs and what is left of the limits "
                 "are forgotten, and launches may be paid twice; switch on appendonly",
                 self._place,
             )
-        if str(said.get("maxmemory-policy")).startswith("allkeys"):
+        policy = str(said.get("maxmemory-policy") or about.get("maxmemory_policy") or "noeviction")
+        if policy != "noeviction":
+            # Only what is kept about the limits has a time to live.
+            kept = "about the limits" if policy.startswith("volatile") else "about open jobs and the limits"
             logger.warning(
-                "the server at %s may evict what is kept about open jobs (maxmemory-policy %s); use noeviction",
+                "the server at %s may evict what is kept %s (maxmemory-policy %s); use noeviction",
                 self._place,
-                said.get("maxmemory-policy"),
+                kept,
+                policy,
             )
 
     async def _live(self, script: Any, scope: str, *args: str, batch: str | None = None) -> Any:
@@ -238,13 +242,13 @@ class RedisState:
         per_second = -1 if terms.per_second is None else terms.per_second
         per_hour = -1 if terms.per_hour is None else terms.per_hour
         args: list[Any] = [ask.holder, ask.number, ask.held, int(ask.heard), ask.rest, ask.want, ask.priority]
-        args += [per_second, per_hour, terms.second, terms.hour, terms.cap, terms.life]
+        args += [per_second, per_hour, terms.second, terms.hour, terms.cap, terms.life, ask.epoch]
         if (seen := ask.seen) is None:
             args += [""] * 6
         else:
             args += [seen.quota.limit, seen.quota.remaining, seen.quota.reset, seen.age, seen.settled, seen.left]
         said: Any = await self._guarded(lambda: self._turn(keys, [*args, *ask.settled]))
-        granted, wait, at, settled, left, out, used, limit, foreign, returns = said
+        granted, wait, at, settled, left, out, used, limit, foreign, returns, epoch, reset = said
         return Grant(
             granted=granted,
             wait=float(wait),
@@ -256,6 +260,8 @@ class RedisState:
             limit=None if limit < 0 else limit,
             foreign=foreign,
             returns=tuple(float(each) for each in returns),
+            epoch=epoch,
+            reset=bool(reset),
         )
 
     async def aclose(self) -> None:

@@ -9,8 +9,15 @@ from typing import Protocol
 NEVER = 1e18
 
 
+class ContradictionError(Exception):
+    """Say that what is stored of the shared limits contradicts itself."""
+
+
 class Ring(Protocol):
-    """Keep the times at which requests settled, in order, as long as they are in the hour."""
+    """Keep the times at which requests settled, in order, as long as they are in the hour.
+
+    A time that must be there and is not, or makes no sense, raises `ContradictionError`.
+    """
 
     def newest(self, back: int) -> float:
         """Return the time of the newest but `back`, minus `NEVER` when there are not so many."""

@@ -8,8 +8,11 @@ limiter is called when tokens have come.
 What remains with the process is the network: when a request that was given up can no longer arrive, and silence. In a
 silence each process sends one probe at a time, once what it has given up is overdue; the rest is as in `Windows`.
 
-While the state cannot be reached, the process keeps to a declared share of the second, and lets the headers tell what
-is left of the hour. When the state is back, it is told of the requests made meanwhile.
+While the state cannot be reached, or keeps a turn waiting for too long, the process keeps to a declared share of the
+second, and lets the headers tell what is left of the hour. When the state is back, it is told of the requests made
+meanwhile; and all processes rest until the others that made requests of their own must have told it too.
+
+A book that was lost or contradicted itself is followed by another one, which is told what is remembered here.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from cmsapi.errors import StateError
-from cmsapi.state.book import LONGEST_REST
+from cmsapi.state.book import LONGEST_REST, REST
 from cmsapi.state.holding import Holding
 from cmsapi.state.settlements import SECOND
 from cmsapi.state.store import State
@@ -36,8 +39,13 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 TELL_WITHIN = 0.15
 # While tokens are scarce, those that come back so soon after each other are fetched in one turn.
 GATHER = 0.05
-# How often a state that cannot be reached is tried again.
-TRY_AGAIN = 2.0
+# A state that takes longer than this for a turn cannot be reached: requests do not wait for it.
+PATIENCE = 2.0
+# How often a state that cannot be reached is tried again; `REST` is longer.
+TRY_AGAIN = 1.0
+# How long after the last turn was asked for the first request may go alone: what others were given before is then out
+# of the second.
+STILL = 1.5
 
 
 class SharedWindows:
@@ -73,6 +81,7 @@ class SharedWindows:
         self._serve: Callable[[float], None] = lambda now: None
         # What gives tokens while the state cannot be reached.
         self._alone: Windows | None = None
+        self._alone_from = -math.inf
         self._holding = Holding()
         self._grant: Grant | None = None
         # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
@@ -82,7 +91,7 @@ class SharedWindows:
         self._rings_at = math.inf
         self._turning: asyncio.Task[None] | None = None
         self._closed = False
-        self.outage: StateError | None = None
+        self.outage: Exception | None = None
         self.turns: int = 0
 
     def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
@@ -106,7 +115,7 @@ class SharedWindows:
         """
         holding, grant = self._holding, self._grant
         if self._alone is not None:
-            taken = self._alone.take(token, now, sparing=sparing)
+            taken = now >= self._alone_from and self._alone.take(token, now, sparing=sparing)
             if taken:
                 holding.note(token, now, self._alone)
         else:
@@ -119,7 +128,7 @@ class SharedWindows:
         """Return when the next token may be free: `now` if one is, infinity if the limiter will be called."""
         self._plan(now)
         if self._alone is not None:
-            return self._alone.next_time(now, sparing=sparing)
+            return max(self._alone_from, self._alone.next_time(now, sparing=sparing))
         return now if self._admits(now) else math.inf
 
     def _admits(self, now: float) -> bool:
@@ -178,8 +187,8 @@ class SharedWindows:
         holding.advance(now)
         due = holding.next_change(now)
         if self.outage is not None:
-            return self._turned_at + TRY_AGAIN if wanted or holding.untold else due
-        if holding.rests_until > now:
+            return self._turned_at + TRY_AGAIN
+        if holding.rests_until > now or holding.recalls:
             return now
         if wanted and not holding.at_hand:
             due = min(due, self._not_before)
@@ -194,13 +203,18 @@ class SharedWindows:
         loop = asyncio.get_running_loop()
         sent = loop.time()
         terms, ask = self._ask(sent)
+        late = loop.call_at(
+            sent + PATIENCE, self._fail, StateError(f"it took more than {PATIENCE:g} s to answer"), sent
+        )
         try:
             grant = await self._state.turn(self._account, terms, ask)
-        except StateError as error:
-            self._fail(error)
+        except Exception as error:
+            # Whatever it is: who waits for a token must not wait for ever.
+            self._fail(error, sent)
         else:
             self._apply(ask, grant, sent)
         finally:
+            late.cancel()
             self._turning = None
         self._serve(loop.time())
         self._plan(loop.time())
@@ -208,6 +222,10 @@ class SharedWindows:
     def _ask(self, now: float) -> tuple[Terms, Ask]:
         if now >= self._lives_until:
             self._holding.begin_anew()
+        if self.outage is not None:
+            # As long as requests go alone, no turn can tell of all of them.
+            self._holding.rest(now + REST)
+            return self._terms, self._holding.ask(now, 0, 0)
         *lanes, last = self._waiting() or (0,)
         if sum(lanes):
             lane = next(lane for lane, calls in enumerate(lanes) if calls)
@@ -224,26 +242,41 @@ class SharedWindows:
         return attrs.evolve(terms, per_second=per_second, per_hour=per_hour)
 
     def _apply(self, ask: Ask, grant: Grant, sent: float) -> None:
-        now = asyncio.get_running_loop().time()
+        now, before = asyncio.get_running_loop().time(), self._grant
+        another = self._holding.granted(grant)
+        if grant.reset:
+            logger.warning("what the shared state held about the limits contradicted itself; a new book has begun")
+        elif another:
+            logger.warning("the shared state has lost what it held about the limits; a new book has begun")
+        if another and before is not None and self._terms.per_hour is not None:
+            limit = self._terms.per_hour if before.limit is None else before.limit
+            reset = before.returns[0] if before.returns else self._terms.hour
+            self._holding.recall(Quota(limit, limit - before.used, max(0.0, reset)), self._turned_at)
         if self.outage is not None:
-            logger.warning("the shared state answers again; the limits are shared")
+            logger.warning("the shared state answers again; the limits are shared after a rest of %g s", REST)
             self.outage = self._alone = None
-        self._holding.granted(grant)
+            # They were given before it was known what this process did alone.
+            self._holding.at_hand = 0
+            self._holding.rest(now + REST)
         self._grant = grant
         self._turned_at, self._lives_until = sent, sent + self._terms.life
         scarce = grant.granted < ask.want
         self._not_before = now + max(GATHER, min(grant.wait, LONGEST_REST)) if scarce else now
         self.turns += 1
 
-    def _fail(self, error: StateError) -> None:
-        self._turned_at = asyncio.get_running_loop().time()
+    def _fail(self, error: Exception, sent: float) -> None:
+        now = self._turned_at = asyncio.get_running_loop().time()
         if self.outage is None:
             logger.warning(
-                "until it can be reached, this process makes at most %d requests a second: %s", self._share, error
+                "until it can be reached, this process makes at most %d requests a second: %s",
+                self._share,
+                error if isinstance(error, StateError) else f"the state cannot be used ({error!r})",
             )
             self._holding.at_hand = 0
             self._alone = Windows(self._share, self._terms.per_hour)
+            self._alone_from = now if self._grant is None else max(now, sent + STILL)
         self.outage = error
+        self._serve(now)
 
     # What is known of the limits, as of the last turn
 
@@ -345,7 +378,7 @@ class SharedWindows:
         now = asyncio.get_running_loop().time()
         try:
             await self._state.turn(self._account, *self._ask(now))
-        except StateError as error:
+        except Exception as error:
             logger.warning("the book of the limits was not told what this process did last: %s", error)
 
 

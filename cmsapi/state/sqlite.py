@@ -35,8 +35,8 @@ class SqliteState:
     Args:
         path: The file; it is made with mode 0600 when it is first used.
         life: Seconds after which leases of an owner that was not heard of may be taken over.
-        clock: Tells the time in seconds, the same for all processes. It is read on the loop, when an operation is
-            asked for: who then waits for its turn sees an older time, which only makes tokens come back later.
+        clock: Tells the time in seconds, the same for all processes. It is read when an operation is asked for; for
+            a turn with the book of the limits inside its transaction, on another thread.
     """
 
     def __init__(self, path: Path, *, life: float = LIFE, clock: Callable[[], float] = time.time) -> None:
@@ -229,8 +229,8 @@ class SqliteState:
 
     async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
         """Write down what a holder of request tokens did, and give it what is its turn."""
-        now = self._clock()
-        return await self._write(lambda db: sqlitebook.turn(db, account, terms, ask, now))
+        # A turn that waited for another process begins now: a rest that it asks for is not over before.
+        return await self._write(lambda db: sqlitebook.turn(db, account, terms, ask, self._clock()))
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the file."""

@@ -6,33 +6,42 @@ import sqlite3
 
 import attrs
 
-from cmsapi.errors import DecodeError, StateError
+from cmsapi.errors import DecodeError
 from cmsapi.state.book import Book, Holder
-from cmsapi.state.ring import NEVER
+from cmsapi.state.ring import NEVER, ContradictionError
 from cmsapi.state.turns import Ask, Grant, Terms
 from cmsapi.wire.jsontext import dumps, loads
 
+# What a book raises, beside `ContradictionError`, when a stored value is of another type or far out of range.
+_SPOILT = (ContradictionError, DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
+
 
 def turn(db: sqlite3.Connection, account: str, terms: Terms, ask: Ask, now: float) -> Grant:
-    """Take a turn within a transaction."""
+    """Take a turn within a transaction; stored rows that make no sense together are deleted, and a new book begins."""
     row = db.execute("SELECT book FROM books WHERE account = ?", (account,)).fetchone()
-    book = Book() if row is None else _book_of(row[0])
-    grant = book.turn(_Ring(db, account, book), terms, ask, now)
-    text = dumps(attrs.asdict(book)).decode()
-    db.execute("INSERT OR REPLACE INTO books VALUES (?, ?)", (account, text))
+    if row is not None:
+        try:
+            book = _read(row[0])
+            grant = book.turn(_Ring(db, account, book), terms, ask, now)
+        except _SPOILT:
+            pass
+        else:
+            return _written(db, account, book, grant)
+    rows = db.execute("DELETE FROM settled WHERE account = ?", (account,)).rowcount
+    book = Book()
+    grant = book.turn(_Ring(db, account, book), terms, ask, now, reset=row is not None or rows > 0)
+    return _written(db, account, book, grant)
+
+
+def _written(db: sqlite3.Connection, account: str, book: Book, grant: Grant) -> Grant:
+    db.execute("INSERT OR REPLACE INTO books VALUES (?, ?)", (account, dumps(attrs.asdict(book)).decode()))
     return grant
 
 
-def _book_of(text: str) -> Book:
-    try:
-        said = loads(text.encode())
-        holders = {name: Holder(**holder) for name, holder in said.pop("holders").items()}
-        return Book(**said, holders=holders)
-    except (DecodeError, TypeError, KeyError, AttributeError) as error:
-        raise StateError(
-            f"The book of the request limits cannot be read ({error}); something other than this SDK wrote there. "
-            "Use another state, or mend this one."
-        ) from error
+def _read(text: str) -> Book:
+    said = loads(text.encode())
+    holders = {name: Holder(**holder) for name, holder in said.pop("holders").items()}
+    return Book(**said, holders=holders)
 
 
 class _Ring:
@@ -42,11 +51,14 @@ class _Ring:
         self._db = db
         self._account = account
         self._first, self._next = book.left, book.settled
+        self._latest = book.latest
 
     def _at(self, number: int) -> float:
         found = "SELECT at FROM settled WHERE account = ? AND number = ?"
-        (at,) = self._db.execute(found, (self._account, number)).fetchone()
-        return float(at)
+        row = self._db.execute(found, (self._account, number)).fetchone()
+        if row is None or not isinstance(row[0], float) or row[0] > self._latest:
+            raise ContradictionError
+        return row[0]
 
     def newest(self, back: int) -> float:
         number = self._next - 1 - back
@@ -57,8 +69,12 @@ class _Ring:
         return self._at(number) if number < self._next else NEVER
 
     def append(self, at: float) -> None:
-        self._db.execute("INSERT INTO settled VALUES (?, ?, ?)", (self._account, self._next, at))
+        try:
+            self._db.execute("INSERT INTO settled VALUES (?, ?, ?)", (self._account, self._next, at))
+        except sqlite3.IntegrityError:
+            raise ContradictionError from None
         self._next += 1
+        self._latest = at
 
     def drop(self, until: float) -> int:
         had = self._first

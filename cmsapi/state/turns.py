@@ -67,6 +67,7 @@ class Ask:
         rest: Seconds for which all have to rest, because an answer said so (429).
         want: Tokens wanted.
         priority: Lane of the first that waits; a lower one passes higher ones.
+        epoch: Names the book that gave the last turn; 0 before the first.
     """
 
     holder: str
@@ -78,6 +79,7 @@ class Ask:
     rest: float = 0.0
     want: int = 0
     priority: int = 0
+    epoch: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -96,6 +98,8 @@ class Grant:
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
         returns: Seconds until the first of the settled requests leaves the hour, and until each eighth of them has left
             it; empty when none has settled.
+        epoch: Names the book: a new one has another, whether the old one was lost or contradicted itself.
+        reset: Whether what was stored contradicted itself, so that this turn began a new book.
     """
 
     granted: int
@@ -108,3 +112,5 @@ class Grant:
     limit: int | None
     foreign: int
     returns: tuple[float, ...]
+    epoch: int
+    reset: bool = False

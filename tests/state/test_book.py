@@ -11,8 +11,8 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.state.book import GRACE, LONGEST_REST, STEP, Book
-from cmsapi.state.ring import MemoryRing
+from cmsapi.state.book import GRACE, LONGEST_REST, REST, STEP, Book
+from cmsapi.state.ring import ContradictionError, MemoryRing
 from cmsapi.state.settlements import HOUR
 from cmsapi.state.tokens import Quota
 from cmsapi.state.turns import Ask, Grant, Seen, Terms
@@ -225,6 +225,46 @@ def test_a_lower_limit_of_the_service() -> None:
     seen = Seen(quota=Quota(500, 499, 3600.0), age=0.0, settled=given_.settled, left=given_.left)
     told = desk.turn("a", held=0, settled=(0.0,), heard=True, seen=seen)
     assert (told.limit, told.used, told.foreign) == (500, 1, 0)
+
+
+def test_a_new_book_rests_until_the_old_tokens_are_told() -> None:
+    """Who knows another book makes the new one rest for a life, and what it was told is not mixed with the old one."""
+    old, new = Desk(), Desk()
+    held = old.turn("a", want=9)
+    new.now += 1.0
+    seen = Seen(quota=Quota(1000, 600, 60.0), age=0.0, settled=held.settled, left=held.left)
+    told = new.turn("a", held=8, settled=(0.0,), heard=True, seen=seen, epoch=held.epoch, want=5)
+    assert (told.granted, told.out, told.settled, told.foreign, told.wait) == (0, 8, 1, 0, new.terms.life)
+    for _ in range(2):
+        new.now += new.terms.life / 2
+        new.turn("a", held=8, epoch=told.epoch)
+    assert new.turn("b", want=20, epoch=told.epoch).granted == 12
+
+
+def test_what_contradicts_itself_is_not_gone_on_with() -> None:
+    """A book whose figures cannot be says so; the one that takes its place rests first."""
+    desk = Desk()
+    desk.turn("a", want=3)
+    desk.book.left = 1
+    with pytest.raises(ContradictionError):
+        desk.turn("a", held=3)
+    fresh, ring = Book(known=True), MemoryRing()
+    ask = Ask(holder="b", number=1, want=3)
+    began = fresh.turn(ring, desk.terms, ask, desk.now, reset=True)
+    assert (began.granted, began.wait, began.reset) == (0, desk.terms.life, True)
+    later = fresh.turn(ring, desk.terms, ask, desk.now + desk.terms.life)
+    assert (later.granted, later.reset) == (3, False)
+
+
+@pytest.mark.parametrize("busy", [True, False], ids=["in line", "idle"])
+def test_all_rest_when_the_busy_were_absent(busy: bool) -> None:
+    """When none of those in line came back in time, they could not; what they did meanwhile is waited for."""
+    desk = Desk()
+    desk.turn("a", want=20)
+    desk.turn("a", held=0, settled=(0.0,) * 20, want=5 if busy else 0)
+    desk.now += LONGEST_REST + GRACE + 0.01
+    grant = desk.turn("b", want=1)
+    assert (grant.granted, grant.wait) == ((0, REST) if busy else (1, 0.0))
 
 
 def test_a_clock_that_was_set_back() -> None:

@@ -53,6 +53,20 @@ async def test_a_server_that_forgets_is_warned_of_once(tmp_path: Path, caplog: p
         await wrong.aclose()
 
 
+@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random", "noeviction"])
+async def test_a_server_that_evicts_is_warned_of(tmp_path: Path, policy: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Every policy that evicts is warned of, also where the server writes to a disk, with what it may hit."""
+    with running_server(tmp_path, "--appendonly", "yes", "--maxmemory-policy", policy) as server:
+        state = RedisState(server.url)
+        await state.beat(SCOPE)
+        await state.aclose()
+    if policy == "noeviction":
+        assert caplog.text == ""
+    else:
+        hit = "about the limits" if policy.startswith("volatile") else "about open jobs and the limits"
+        assert f"may evict what is kept {hit} (maxmemory-policy {policy})" in caplog.text
+
+
 async def test_a_server_that_persists_is_not_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What lies in an append-only file survives a restart of the server, without a warning."""
     with running_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:

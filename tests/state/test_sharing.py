@@ -14,10 +14,11 @@ import pytest
 import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.sandbox import Faults, Limits, Sandbox
+from cmsapi.state.book import REST
 from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.settlements import HOUR, SECOND
-from cmsapi.state.sharing import TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.state.sharing import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.state.tokens import Quota
 from cmsapi.state.turns import Ask, Grant, Terms
 from cmsapi.state.windows import Windows
@@ -43,6 +44,7 @@ class Remote(MemoryState):
         super().__init__(memory)
         self.delay = delay
         self.out = False
+        self.fails: Exception | None = None
         self.reply_lost = False
         self.gone = False
         self.over = asyncio.Event()
@@ -54,6 +56,8 @@ class Remote(MemoryState):
             await self.over.wait()
         if self.out or self.gone:
             raise StateError("out of reach")
+        if self.fails is not None:
+            raise self.fails
         grant = await super().turn(account, terms, ask)
         await asyncio.sleep(self.delay)
         if self.reply_lost:
@@ -256,7 +260,7 @@ async def test_a_lost_reply_leaks_nothing() -> None:
     one = process(memory, alone=5)
     (await one.limiter.acquire()).answered()
     one.state.reply_lost = True
-    await asyncio.sleep(TRY_AGAIN + 1.0)
+    await asyncio.sleep(TRY_AGAIN + REST + 1.0)
     assert one.windows.outage is None
     grant = await one.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
     assert (grant.granted, grant.settled) == (20, 1)
@@ -283,6 +287,80 @@ async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> Non
     assert [each.windows.outage for each in fleet] == [None] * 4
     await asyncio.gather(*(each.saturate(sandbox, 10, 100.0) for each in fleet))
     assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
+
+
+@pytest.mark.parametrize("away", [0.5, 3.0, 4.0, 9.0])
+@pytest.mark.parametrize("latency", [(0.0, 0.0), (0.02, 0.2)], ids=["none", "jitter"])
+async def test_nothing_is_refused_when_the_state_comes_back(away: float, latency: Any) -> None:
+    """Four processes that never stop asking draw no refusal when the state goes, nor when it comes back."""
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), Memory()
+    fleet = [process(memory, delay, per_hour=100_000, alone=5) for delay in (0.0005, 0.001, 0.01, 0.05)]
+    work = [asyncio.create_task(each.saturate(sandbox, 10, away + 20.0)) for each in fleet]
+    await asyncio.sleep(5.0)
+    for each in fleet:
+        each.state.out = True
+    await asyncio.sleep(away)
+    for each in fleet:
+        each.state.out = False
+    await asyncio.sleep(2 * REST + TRY_AGAIN)
+    served = len(sandbox.ledger)
+    await asyncio.gather(*work)
+    assert sandbox.statistics.rate_limited == 0
+    assert len(sandbox.ledger) - served >= 0.8 * (15.0 - 2 * REST - TRY_AGAIN) * 20 / (1 + sum(latency))
+
+
+@pytest.mark.parametrize("away", [3.0, 4.0, 6.0])
+async def test_one_that_did_not_notice_the_outage(away: float) -> None:
+    """A process that has asked for nothing meanwhile, and comes first afterwards, waits until the others have told."""
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000)), Memory()
+    fleet = [process(memory, 0.001, per_hour=100_000, alone=5) for _ in range(3)]
+    work = [asyncio.create_task(each.saturate(sandbox, 10, 30.0)) for each in fleet[:2]]
+    await fleet[2].saturate(sandbox, 1, 0.5)
+    await asyncio.sleep(5.0)
+    for each in fleet:
+        each.state.out = True
+    await asyncio.sleep(away)
+    for each in fleet:
+        each.state.out = False
+    await fleet[2].saturate(sandbox, 20, 10.0)
+    await asyncio.gather(*work)
+    assert sandbox.statistics.rate_limited == 0
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("can't start new thread"), TypeError("not a number"), ZeroDivisionError()], ids=repr
+)
+async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a state raises, calls go on with a share of the limits, and a line of the log says why."""
+    sandbox, one = Sandbox(), process(Memory(), alone=5)
+    one.state.fails = error
+    await one.saturate(sandbox, 3, 3.0)
+    assert one.answered >= 5
+    assert f"at most 5 requests a second: the state cannot be used ({error!r})" in caplog.text
+    one.state.fails = None
+    await asyncio.sleep(TRY_AGAIN + REST)
+    before = one.answered
+    await one.saturate(sandbox, 20, 2.0)
+    assert one.answered - before >= 20
+    one.state.fails = error
+    await one.windows.aclose()
+    assert sandbox.statistics.rate_limited == 0
+
+
+async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
+    """A turn that takes too long holds nobody up: its process goes on alone, and shares again when it is done."""
+    sandbox, one = Sandbox(), process(Memory(), alone=5)
+    await one.saturate(sandbox, 5, 3.0)
+    one.state.gone = True
+    before = one.answered
+    await one.saturate(sandbox, 5, PATIENCE + 3.0)
+    assert one.answered - before >= 10
+    one.state.gone = False
+    one.state.over.set()
+    await asyncio.sleep(TRY_AGAIN + REST)
+    assert one.windows.outage is None
+    await one.saturate(sandbox, 20, 3.0)
+    assert sandbox.statistics.rate_limited == 0
 
 
 async def test_a_state_out_of_reach_from_the_start() -> None:

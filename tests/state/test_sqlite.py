@@ -13,7 +13,6 @@ from cmsapi.errors import StateError
 from cmsapi.state import sqlitefile
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.state.turns import Ask, Terms
 
 SCOPE = "scope"
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
@@ -110,18 +109,16 @@ async def test_many_that_make_the_file_at_once(tmp_path: Path) -> None:
 
 
 async def test_what_something_else_wrote(tmp_path: Path) -> None:
-    """An entry, an owner, a document or a book that cannot be read is a clear error."""
+    """An entry, an owner or a document that cannot be read is a clear error."""
     path = tmp_path / "state.db"
     await used(path)
     with sqlite3.connect(path) as db:
         db.execute("UPDATE journal SET entry = '{\"kind\": 7}'")
         db.execute("INSERT INTO owners VALUES ('scope', 'x', '[]', 1e12)")
         db.execute("INSERT INTO documents VALUES ('scope', 'salt', 'NaN')")
-        db.execute("INSERT INTO books VALUES ('account', '{}')")
     db.close()
     state = SqliteState(path)
-    turn = state.turn("account", Terms(per_second=20, per_hour=1000), Ask(holder="a", number=1))
-    for attempt in (state.entries(SCOPE), state.beat(SCOPE), state.recall(SCOPE, "salt"), turn):
+    for attempt in (state.entries(SCOPE), state.beat(SCOPE), state.recall(SCOPE, "salt")):
         with pytest.raises(StateError, match="cannot be read"):
             await attempt
     await state.aclose()

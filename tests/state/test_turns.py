@@ -127,6 +127,7 @@ async def test_the_script_is_the_book(server: Server, seed: int) -> None:
                 rest=0.03 if rng.random() < 0.03 else 0.0,
                 want=rng.choice([0, 1, 3, 30]),
                 priority=rng.randint(0, 3),
+                epoch=0 if last is None else rng.choice([last.epoch] * 8 + [0, last.epoch - 1]),
             )
             last = await state.turn(ACCOUNT, terms, asked)
             expected = book.turn(ring, terms, asked, last.at - book.ahead)
