@@ -85,8 +85,7 @@ def _identifiers(column: str) -> Callable[[_Source], Iterator[str]]:
         if not source.is_file:
             yield from (_checked(word, repr(word)) for word in source.text.split())
             return
-        for line, word in _cells(source, column):
-            yield _checked(word, f"{source.name}, line {line}: {word!r}")
+        yield from _cells(source, column)
 
     return read
 
@@ -105,11 +104,11 @@ def _lines(source: _Source) -> Iterator[str]:
     if not source.is_file:
         yield from filter(None, [source.text.strip()])
         return
-    yield from (text.strip() for _, text in _cells(source, "keyword", whole_lines=True))
+    yield from _cells(source, "keyword", whole_lines=True)
 
 
-def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterator[tuple[int, str]]:
-    """Give each word or line of a list, or each cell of a column of CSV, with its line; no blank lines and comments."""
+def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterator[str]:
+    """Give each word or line of a list, or each cell of a column of a table; no blank lines and comments."""
     lines = [
         (number, line)
         for number, line in enumerate(source.text.splitlines(), 1)
@@ -125,15 +124,13 @@ def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterat
             f"{source.name} is a table without commas. Nothing was sent. Write it with --csv.", parameter="file"
         )
     if _PLAIN_HEADER.match(header):
-        return ((number, line.split()[0]) for number, line in lines[1:])
+        return (line.strip().split("  ")[0] for _, line in lines[1:])
     if whole_lines:
-        return iter(lines)
-    return ((number, word) for number, line in lines for word in line.split())
+        return (line.strip() for _, line in lines)
+    return (_checked(word, f"{source.name}, line {at}: {word!r}") for at, line in lines for word in line.split())
 
 
-def _column(
-    source: _Source, column: str, delimiter: str, skipped: int, names: Sequence[str]
-) -> Iterator[tuple[int, str]]:
+def _column(source: _Source, column: str, delimiter: str, skipped: int, names: Sequence[str]) -> Iterator[str]:
     if column not in names:
         raise ArgumentError(
             f"{source.name}, line {skipped}: there is no column {column!r} among {', '.join(names)}. Nothing was sent.",
@@ -146,12 +143,13 @@ def _column(
             if rows.line_num <= skipped or not any(map(str.strip, row)) or _is_comment(row[0]):
                 continue
             cell = unguarded(row[place]).strip() if place < len(row) else ""
-            if not cell:
+            if not cell or (column != "keyword" and not cell.isprintable()):
+                why = "holds what cannot be printed" if cell else "is empty"
                 raise ArgumentError(
-                    f"{source.name}, line {rows.line_num}: the column {column!r} is empty. Nothing was sent.",
+                    f"{source.name}, line {rows.line_num}: the column {column!r} {why}. Nothing was sent.",
                     parameter="file",
                 )
-            yield rows.line_num, cell
+            yield cell
     except csv.Error as error:
         raise ArgumentError(
             f"{source.name}, line {rows.line_num}: {error}. Nothing was sent.", parameter="file"

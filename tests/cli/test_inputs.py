@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cmsapi.cli.exits import Exit
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Behaviour, Sandbox
 
 from .running import command
 
@@ -61,6 +61,20 @@ async def test_a_list_is_read_back(
     assert targets(box) == set(box.keyword_ids)
 
 
+@pytest.mark.parametrize("option", ["--csv", "--raw-csv"])
+async def test_a_table_may_have_odd_identifiers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    """What stands in the column of identifiers is one, whatever it looks like."""
+    async with Sandbox(behaviour=Behaviour(identifiers="odd")) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        await command("keywords", box.workspace_id, "--unanalysed", option)
+        (tmp_path / "found").write_text(capsys.readouterr().out)
+        assert await command("analyze", "@found") == Exit.DONE
+        assert len(box.ledger.launches()) == len(box.keyword_ids)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -89,7 +103,7 @@ async def test_identifiers_are_found_in_lists_and_tables(
         ("kwd_1\nkwd_2,hats,4180\n", 2),
         ('["kwd_1", "kwd_2"]', 1),
         ("# of a page\nid,keyword\nkwd_1,hats\n,shoes\n", 4),
-        ("id,keyword\nkwd 1,hats\n", 2),
+        ("id,keyword\nkwd\x1b1,hats\n", 2),
         ("kwd_1\n\nkwd\x00_2\n", 3),
         ("<html>\n", 1),
     ],
