@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
-LOWEST_READY := .venv-lowest/.ready
+LOWEST_READY := .venv-lowest/.lowest-ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench figures chaos soak mutants clean
