@@ -222,7 +222,7 @@ SOURCE: Table = {
 BRAND: Table = {"category": "~str?", "count": "~int?", "name": "~str?"}
 REPORT: Table = {
     "score": "~number",
-    "recommendations": ["any"],
+    "recommendations": "~any?",
     "sources": [SOURCE],
     "brands": [BRAND],
     "preview": "~any?",

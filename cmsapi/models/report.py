@@ -58,7 +58,7 @@ class Report(Model):
 
     Args:
         score: 0.0 to 1.0.
-        recommendations: What to improve, as JSON values; their shape is not shown.
+        recommendations: What to improve, as the JSON value that came, or None; its shape is not shown.
         sources: Pages that the answer engine cites.
         brands: Brands that it mentions.
         preview: A preview of the answer, as a JSON value, or None.
@@ -66,7 +66,7 @@ class Report(Model):
 
     score: float = attrs.field(metadata=PUBLISHED)
     # Neither a recommendation nor the preview has a shown shape: they may be unhashable.
-    recommendations: tuple[Any, ...] = attrs.field(default=(), converter=_tuple, hash=False, metadata=PUBLISHED)
+    recommendations: Any = attrs.field(default=None, hash=False, metadata=PUBLISHED)
     sources: tuple[ReportSource, ...] = attrs.field(default=(), converter=_tuple, metadata=PUBLISHED)
     brands: tuple[ReportBrand, ...] = attrs.field(default=(), converter=_tuple, metadata=PUBLISHED)
     preview: Any = attrs.field(default=None, hash=False, metadata=PUBLISHED)

@@ -43,6 +43,7 @@ class Behaviour:
         malformed_query: Status for a query parameter out of its range or not of its type.
         unknown_reference: Status for an unknown `folderId`, `pageId`, `assignedToId` and the like in a body.
         foreign_workspace: Status for what lies in a workspace the user does not belong to (section 5, rules 6 and 7).
+        recommendations: Shape of the recommendations in a report: a list, or an object by term.
         deletion: Answer to a deletion: 200 with `null`, or 204 without a body.
         admin_only: Names of the operations that a Member may not call.
         identifiers: Whether identifiers are letters and digits, or hold spaces, slashes, percent signs, question marks
@@ -81,6 +82,7 @@ class Behaviour:
     malformed_query: Literal[400, 422] = attrs.field(default=400, validator=_one_of((400, 422)))
     unknown_reference: Literal[422, 404] = attrs.field(default=422, validator=_one_of((422, 404)))
     foreign_workspace: Literal[404, 403] = attrs.field(default=404, validator=_one_of((404, 403)))
+    recommendations: Literal["list", "by_term"] = attrs.field(default="list", validator=_one_of(("list", "by_term")))
     deletion: Literal["null", "empty"] = attrs.field(default="null", validator=_one_of(("null", "empty")))
     admin_only: frozenset[str] = attrs.field(
         default=frozenset({"delete_page", "delete_folder", "list_users"}), converter=_names

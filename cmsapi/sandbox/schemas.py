@@ -202,7 +202,8 @@ RESPONSES: dict[str, Schema] = {
     "Report": shape(
         {
             "score": {"type": "number", "minimum": 0, "maximum": 1},
-            "recommendations": listing(shape({"term": STRING, "count": COUNT, "recommended": COUNT})),
+            # Its shape is not shown: any JSON.
+            "recommendations": {},
             "sources": listing(
                 shape(
                     {

@@ -50,7 +50,6 @@ class Converter:
         self._cattrs.register_structure_hook_factory(_is_list, self._list)
         self._cattrs.register_structure_hook_factory(is_model, self._model)
         self._hooks: dict[Any, Hook] = {}
-        self._oddities: list[_Oddities] = []
 
     def decode(self, type_: type[T], document: object, *, path: str = "$") -> T:
         """Read a parsed JSON document.
@@ -76,8 +75,6 @@ class Converter:
             pass
         else:
             return model
-        for odd in self._oddities:
-            odd.misfits.clear()
         raise mismatch(type_, document, path)
 
     def decode_page(self, model: type[T], document: object) -> tuple[list[T], Pagination | None]:
@@ -112,7 +109,6 @@ class Converter:
     def _model(self, model: type[Model]) -> Hook:
         fields = shape(model)
         odd = _Oddities(model, self.drift)
-        self._oddities.append(odd)
         scope: dict[str, Any] = {
             "Mismatch": _MismatchError,
             "NONE_ABSENT": NONE_ABSENT,
@@ -243,6 +239,8 @@ def source(model: type[Model]) -> str:
             "except KeyError:",
             "    absent = odd.missing(document)",
             "    return read({**dict.fromkeys(absent), **document}, _, absent)",
+            # What the last document of this class has left, if it could not be read to its end.
+            "if misfits: misfits.clear()",
             "model = Twin()",
             *(line for field in fields for line in _reading(field)),
             f"model.extra = NOTHING_ELSE if len(document) == {len(fields)} and not misfits else odd.others(document)",
@@ -266,12 +264,12 @@ def _reading(field: Field) -> list[str]:
     if field.many:
         items = value if field.type is Any else f"[read_{name}(item) for item in {value}]"
         empty = f"() if {field.wire!r} in absent else {null}"
-        return [f"{slot} = tuple({items}) if type({value}) is list else {empty}"]
+        return _guarded(field, f"{slot} = tuple({items}) if type({value}) is list else {empty}")
     if field.type is Any:
         return [f"{slot} = {value}"]
     if is_model(field.type):
         absent = "None" if field.nullable and field.promised else null
-        return [f"{slot} = read_{name}({value}) if {value} is not None else {absent}"]
+        return _guarded(field, f"{slot} = read_{name}({value}) if {value} is not None else {absent}")
     if is_open_enum(field.type):
         word = value if field.promised else f"{value} if type({value}) is str else None"
         return [f"{slot} = {name}_words.get({word}) or odd.word({value}, {field.wire!r}, absent)"]
@@ -287,3 +285,11 @@ def _reading(field: Field) -> list[str]:
     types = ("float", "int") if field.type is float else (field.type.__name__,)
     wrong = " and ".join(f"type({value}) is not {type_}" for type_ in types)
     return [f"{slot} = ({null}) if {wrong} else {value}"]
+
+
+def _guarded(field: Field, line: str) -> list[str]:
+    """Return a line that reads other documents; where nobody shows that they are such documents, they are kept."""
+    if field.promised:
+        return [line]
+    kept = f"odd.null({field.name}_, {field.wire!r}, absent)"
+    return ["try:", f"    {line}", f"except (Mismatch, TypeError, ValueError): model.{field.name} = {kept}"]

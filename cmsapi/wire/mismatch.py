@@ -80,7 +80,7 @@ def _first_of_field(field: Field, document: dict[str, Any], path: str) -> Decode
     if document.get(field.wire) is None:
         found = "null" if field.wire in document else "nothing"
         return _wrong("an identifier", found, path) if field.required else None
-    if not (field.promised or field.required or field.many or is_model(field.type)):
+    if not (field.promised or field.required):
         # Nobody shows its type, so no value is wrong.
         return None
     return _first(list[field.type] if field.many else field.type, document[field.wire], path)  # type: ignore[name-defined]  # made at run time

@@ -54,3 +54,14 @@ async def test_a_generation_ends_whatever_the_word_for_its_running(word: str, ph
         review = await job
         await review.confirm()
     assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize(("shape", "kind"), [("list", list), ("by_term", dict)])
+async def test_recommendations_are_what_came(shape: Any, kind: type) -> None:
+    """Their shape is not shown: a list or an object reaches the program as it is."""
+    sandbox = box(behaviour=Behaviour(recommendations=shape))
+    async with client_of(sandbox) as client:
+        report = await client.keywords.score(sandbox.analyzed_keyword_ids[0], title="Shoes", html="<p>running shoes")
+        assert type(report.recommendations) is kind
+        assert report.recommendations
+        assert not client.statistics.drift

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cmsapi.sandbox import article
 from cmsapi.sandbox.answers import Refusal
@@ -58,9 +58,12 @@ def report(world: World, id_: str, phrase: str, text: Text) -> Document:
         {"category": "competitor", "count": rng.randint(1, 9), "name": name.title()}
         for name in rng.sample(article.PUBLISHERS, 3)
     ]
+    recommendations: Any = article.recommendations(phrase, text.html)
+    if world.behaviour.recommendations == "by_term":
+        recommendations = {each.pop("term"): each for each in recommendations}
     return {
         "score": article.score(phrase, text.title, text.html) / 100,
-        "recommendations": article.recommendations(phrase, text.html),
+        "recommendations": recommendations,
         "sources": sources,
         "brands": brands,
         "preview": f"Most answers to {phrase[:120]} name {brands[0]['name']}." if rng.random() < 0.8 else None,
