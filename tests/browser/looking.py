@@ -38,3 +38,9 @@ NAMELESS = """() => [...document.querySelectorAll("button, select, input, textar
     .filter((each) => !each.getAttribute("aria-label") && !each.labels?.length)
     .filter((each) => each.tagName !== "BUTTON" || !each.textContent.trim())
     .map((each) => each.outerHTML.slice(0, 200))"""
+
+# Controls whose name does not contain the text that they show (WCAG 2.2, 2.5.3).
+MISNAMED = """() => [...document.querySelectorAll("button[aria-label], a[aria-label]")]
+    .filter((each) => each.checkVisibility() && each.textContent.trim())
+    .filter((each) => !each.getAttribute("aria-label").toLowerCase().includes(each.textContent.trim().toLowerCase()))
+    .map((each) => `${each.textContent.trim()} is named ${each.getAttribute("aria-label")}`)"""

@@ -9,7 +9,7 @@ import cmsapi
 from cmsapi.sandbox import Sandbox
 from cmsapi.transport.message import Request
 
-from .looking import CONTRAST, NAMELESS
+from .looking import CONTRAST, MISNAMED, NAMELESS
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
@@ -74,7 +74,7 @@ async def test_it_survives_the_end_of_the_sandbox(page: Page, box: Sandbox) -> N
     port = int(box.base_url.rpartition(":")[2])
     await box.aclose()
     await expect(page.get_by_role("alert")).to_contain_text("does not answer")
-    await page.get_by_role("button", name="Set analysis credits to 0").click()
+    await page.get_by_role("button", name="Empty analysis credits").click()
     await expect(page.locator("#said")).to_contain_text("Not done")
     await box.serve(port=port)
     await expect(page.locator("#state")).to_have_text("Live")
@@ -109,6 +109,32 @@ async def test_texts_are_texts(page: Page, box: Sandbox, api: cmsapi.Client) -> 
     assert await page.title() == "Sandbox"
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_a_button_can_be_read_in_every_state(page: Page, box: Sandbox, scheme: str) -> None:
+    """Pressed, hovered, both or neither: the text stands out from the button."""
+    await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    await opened(page, box)
+    pause = page.get_by_role("button", name="Pause")
+    for pressed in ("true", "false"):
+        await pause.click()
+        await expect(pause).to_have_attribute("aria-pressed", pressed)
+        assert await page.evaluate(CONTRAST) == []
+        await page.mouse.move(0, 0)
+        assert await page.evaluate(CONTRAST) == []
+
+
+async def test_what_a_control_says_is_in_its_name(page: Page, box: Sandbox, api: cmsapi.Client) -> None:
+    """A person who says what is written on a control reaches it (WCAG 2.2, 2.5.3)."""
+    await api.keywords.analyze(box.keyword_ids[0])
+    await opened(page, box)
+    await expect(page.get_by_role("button", name="Complete:")).to_be_visible()
+    assert await page.evaluate(MISNAMED) == []
+    await page.get_by_role("button", name="Empty analysis credits").click()
+    await expect(page.locator("#credit-analysis")).to_have_text("0")
+    await page.get_by_role("button", name="100 analysis credits").click()
+    await expect(page.locator("#credit-analysis")).to_have_text("100")
+
+
 @pytest.mark.parametrize("path", ["/", "/docs#generate_content"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_everybody_can_read_it(page: Page, box: Sandbox, api: cmsapi.Client, path: str, scheme: str) -> None:
@@ -122,6 +148,7 @@ async def test_everybody_can_read_it(page: Page, box: Sandbox, api: cmsapi.Clien
     await expect(page.locator("#ledger tr, form button.main").first).to_be_visible()
     assert await page.evaluate(CONTRAST) == []
     assert await page.evaluate(NAMELESS) == []
+    assert await page.evaluate(MISNAMED) == []
     await page.set_viewport_size({"width": 360, "height": 800})
     assert await page.evaluate("document.documentElement.scrollWidth") == 360
 
