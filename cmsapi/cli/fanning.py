@@ -21,6 +21,7 @@ from cmsapi.cli.exits import Exit, code_of_all, told
 from cmsapi.cli.output import clean, counted, say
 from cmsapi.cli.reading import Items
 from cmsapi.display import Board, progress_console
+from cmsapi.state.opening import shown
 
 R = TypeVar("R")
 
@@ -61,7 +62,7 @@ class Again:
     def __call__(self, items: str, *more: str) -> str:
         """Return it with its items, as they are typed, and more options."""
         batch = () if self.batch is None else ("--batch", self.batch)
-        state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", str(self.state))
+        state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", shown(str(self.state)))
         after = shlex.join([*batch, *self.options, *more, *state])
         return f"cmsapi {shlex.join(self.command)} {items} {after}".rstrip()
 

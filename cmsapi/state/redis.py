@@ -12,7 +12,6 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, TypeVar, cast
-from urllib.parse import urlsplit
 
 import redis.asyncio as redis
 from redis.asyncio.connection import AbstractConnection
@@ -24,6 +23,7 @@ from cmsapi.errors import ConfigError, StateError
 from cmsapi.state import scripts
 from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
+from cmsapi.state.opening import shown
 from cmsapi.state.owners import Owner
 from cmsapi.state.store import LIFE
 from cmsapi.state.turns import Ask, Grant, Terms
@@ -59,7 +59,7 @@ class RedisState:
 
     def __init__(self, url: str, *, life: float = LIFE) -> None:
         self._life = life
-        self._place = _shown(url)
+        self._place = shown(url)
         try:
             pool = redis.BlockingConnectionPool.from_url(
                 url,
@@ -286,13 +286,3 @@ _warned: set[str] = set()
 def _key(scope: str, name: str) -> str:
     tag = hashlib.blake2b(scope.encode(), digest_size=16).hexdigest()
     return f"cmsapi:{{{tag}}}:{name}"
-
-
-def _shown(url: str) -> str:
-    """Return a URL without user, password and query."""
-    try:
-        parts = urlsplit(url)
-        place = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return "state"
-    return f"{parts.scheme}://{place}{parts.path}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from cmsapi.config import RateLimits
-from cmsapi.state.opening import MEMORY, open_state
+from cmsapi.state.opening import MEMORY, open_state, shown
 from cmsapi.transport.loops import of_loop
 from cmsapi.transport.processwide import join_process, leave_process
 from cmsapi.transport.ratelimit import RateLimiter
@@ -37,7 +37,7 @@ class Place:
         users: How many clients use it.
     """
 
-    url: str
+    url: str = attrs.field(repr=shown)
     limiters: dict[str, RateLimiter] = attrs.field(factory=dict)
     users: int = 0
 

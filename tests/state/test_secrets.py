@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import traceback
 from pathlib import Path
 
 import pytest
 import redis.asyncio as redis
 
+import cmsapi
 from cmsapi.config import Account
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.journal import Entry, Lease, digest_of
-from cmsapi.state.opening import open_state
+from cmsapi.state.opening import open_state, shown
 from cmsapi.state.sqlite import SqliteState
+from cmsapi.transport.accounts import place_of
 
 from .conftest import emptied
 from .test_processes import ended, workers
@@ -50,6 +53,38 @@ async def test_no_secret_in_the_raw_state(kind: str, request: pytest.FixtureRequ
         unkeyed = hashlib.blake2b(INSTRUCTIONS.encode(), digest_size=16).hexdigest()
         for secret in (sandbox.api_key, sandbox.api_key[3:], HTML, INSTRUCTIONS, "secret recipe", unkeyed):
             assert secret.encode() not in raw
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:hunter2@127.0.0.1:1/0",
+        "rediss://user:hunter2@127.0.0.1:1",
+        "redis://user:hunter2%40@127.0.0.1:1/0",
+        "redis://127.0.0.1:1/0?password=hunter2",
+        "redis://127.0.0.1:1/0?password=x@hunter2",
+    ],
+)
+async def test_the_password_of_a_server_is_never_shown(url: str) -> None:
+    """What the clients of a state hold and the errors of a server that does not answer say nothing of its password."""
+    async with cmsapi.Client("sk_test", base_url="https://api.example.com", state=url) as client:
+        place, state = place_of(url), open_state(url)
+        with pytest.raises(cmsapi.StateError) as caught:
+            await state.entries("scope")
+        await state.aclose()
+        texts = [repr(client), repr(place), repr(vars(place)["limiters"]), repr(state), repr(place.state)]
+        texts += [repr(vars(place.state)), "".join(traceback.format_exception(caught.value))]
+    assert "hunter2" not in "".join(texts)
+    assert url.partition(":")[0] in repr(place)
+
+
+def test_what_is_shown_of_a_url() -> None:
+    """Server and database stay to be recognised; what cannot be told from a password does not."""
+    assert shown("redis://host:6379/0") == "redis://host:6379/0"
+    assert shown("redis://user:hunter2@host:6379/0?ssl=1") == "redis://***@host:6379/0"
+    assert shown("redis://:hun#ter2@host") == "redis://***"
+    assert shown("redis://:hunter2/@host") == "redis://***@host"
+    assert shown("sqlite:////var/lib/me@work.db") == "sqlite:////var/lib/me@work.db"
 
 
 async def dump(url: str, directory: Path) -> bytes:
