@@ -313,15 +313,18 @@ class Journal:
     async def aclose(self) -> None:
         """Write what was noted, and let others have what is held."""
         await self.settled()
-        for record in self._leases.all():
-            with contextlib.suppress(StateError, LeaseLostError):
-                # What was not sent is nobody's work.
-                await (self.strike(record) if record.entry.status == INTENT else self.release(record))
+        # All at once, so that a state that does not answer is waited for once.
+        await asyncio.gather(*(self._give_back(record) for record in self._leases.all()))
         await self._writes.close()
         # Last, because an end that is written at the end may be held for it once more.
         await self._leases.aclose()
 
     # How
+
+    async def _give_back(self, record: Record) -> None:
+        with contextlib.suppress(StateError, LeaseLostError):
+            # What was not sent is nobody's work.
+            await (self.strike(record) if record.entry.status == INTENT else self.release(record))
 
     async def _mine(self, record: Record) -> bool:
         """Hold a record if it can be held."""

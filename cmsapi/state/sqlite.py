@@ -8,6 +8,7 @@ to it: the death of a process loses nothing, the death of the machine at most wh
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 import time
@@ -20,7 +21,7 @@ from cmsapi.errors import StateError
 from cmsapi.state import sqlitebook
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
-from cmsapi.state.sqlitefile import PATIENCE, SqliteFile
+from cmsapi.state.sqlitefile import PATIENCE, Patience, ReplacedError, SqliteFile
 from cmsapi.state.store import LIFE
 from cmsapi.state.turns import Ask, Grant, Terms
 
@@ -31,6 +32,10 @@ T = TypeVar("T")
 
 class SqliteState:
     """Share a state among the processes of one host, in a file.
+
+    When the file is removed or replaced while it is used, other processes no longer see what is written. The limits are
+    then shared in the file that is there; the journal refuses everything from then on, because a launch that only this
+    process knows may be paid for again by another one.
 
     Args:
         path: The file; it is made with mode 0600 when it is first used.
@@ -45,32 +50,73 @@ class SqliteState:
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
         self._file: SqliteFile | None = None
+        self._patience = Patience()
+        # Whether the file with the journal is no longer the one that other processes see.
+        self._replaced = False
         self._closed = False
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._on_thread(lambda file: work(file.db))
+        return await self._journaled(lambda file: work(file.db))
 
     async def _write(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool = False) -> T:
-        return await self._on_thread(lambda file: file.transact(work, flushed=flushed))
+        return await self._journaled(lambda file: file.transact(work, flushed=flushed))
 
-    async def _on_thread(self, work: Callable[[SqliteFile], T]) -> T:
+    async def _journaled(self, work: Callable[[SqliteFile], T]) -> T:
+        """Work on the file that the journal of this process is in, and on no other."""
+
+        def run(asked_at: float) -> T:
+            if not self._replaced:
+                with contextlib.suppress(ReplacedError):
+                    return self._guarded(work, asked_at)
+            raise StateError(
+                f"The file of the state {self.path} was removed or replaced while this process used it, so that other "
+                "processes do not see what this one writes. What was to be written was not, and this process launches "
+                "no more paid work with this state. The jobs that it has launched go on, and it still looks at them; "
+                "another process may launch the same work again and pay for it. Wait for these jobs, close all clients "
+                "of this process that use the state, and make new ones."
+            )
+
+        return await self._on_thread(run)
+
+    async def _on_thread(self, run: Callable[[float], T]) -> T:
         if self._closed:
             raise StateError(f"The state {self.path} is closed; nothing was written.")
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="cmsapi-state")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._guarded, work)
+        # The thread waits for other processes in real time, also where the loop's time is virtual.
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run, time.monotonic())
 
-    def _guarded(self, work: Callable[[SqliteFile], T]) -> T:
+    def _guarded(self, work: Callable[[SqliteFile], T], asked_at: float) -> T:
+        """Work on the file that is there.
+
+        Raises:
+            ReplacedError: It is no longer the one that was opened; the next call opens the one that is there then.
+            StateError: It cannot be used.
+        """
+        until = self._patience.until(asked_at)
         try:
             if self._file is None:
-                self._file = SqliteFile(self.path)
-            return work(self._file)
+                self._file = SqliteFile(self.path, until)
+            result = self._file.use(work, until)
+            if self._file.wrote:
+                self._patience.wrote()
+        except ReplacedError:
+            self._replaced = True
+            self._let_go()
+            raise
         except (sqlite3.Error, OSError) as error:
+            self._patience.gave_up()
             raise StateError(
                 f"The state {self.path} cannot be used ({error}). What was to be written was not. "
                 "See that the file and its directory can be written to, that the disk is local and not full, and "
                 f"that no other program holds the file for more than {PATIENCE:g} s."
             ) from error
+        return result
+
+    def _let_go(self) -> None:
+        if self._file is not None:
+            self._file.db.close()
+            self._file = None
 
     async def _own(self, scope: str, work: Callable[[sqlite3.Connection, str], T], *, flushed: bool = False) -> T:
         """Work on a scope and say that this process lives, in one transaction."""
@@ -84,7 +130,7 @@ class SqliteState:
 
             return file.transact(transaction, flushed=flushed)
 
-        return await self._on_thread(both)
+        return await self._journaled(both)
 
     async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
         """Write an entry and hold it, or return what stands in the way."""
@@ -229,29 +275,43 @@ class SqliteState:
 
     async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
         """Write down what a holder of request tokens did, and give it what is its turn."""
-        # A turn that waited for another process begins now: a rest that it asks for is not over before.
-        return await self._write(lambda db: sqlitebook.turn(db, account, terms, ask, self._clock()))
+
+        def work(file: SqliteFile) -> Grant:
+            # A turn that waited for another process begins now: a rest that it asks for is not over before.
+            return file.transact(lambda db: sqlitebook.turn(db, account, terms, ask, self._clock()), flushed=False)
+
+        def run(asked_at: float) -> Grant:
+            try:
+                return self._guarded(work, asked_at)
+            except ReplacedError as error:
+                logger.warning("%s The limits are shared in the one that is there now, the journal is not.", error)
+                return self._guarded(work, asked_at)
+
+        return await self._on_thread(run)
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and close the file."""
         thread, self._thread, self._closed = self._thread, None, True
         if thread is not None:
             try:
-                await asyncio.get_running_loop().run_in_executor(thread, self._close)
+                await asyncio.get_running_loop().run_in_executor(thread, self._close, time.monotonic())
             finally:
                 thread.shutdown(wait=False)
 
-    def _close(self) -> None:
-        file = self._file
-        if file is None:
+    def _close(self, asked_at: float) -> None:
+        def bury(file: SqliteFile) -> None:
+            owned = "DELETE FROM owners WHERE id = ?"
+            file.transact(lambda db: db.execute(owned, (file.owner.id,)), flushed=False)
+
+        if self._file is None:
             return
         try:
-            file.transact(lambda db: db.execute("DELETE FROM owners WHERE id = ?", (file.owner.id,)), flushed=False)
-        except sqlite3.Error as error:
+            self._file.use(bury, self._patience.until(asked_at))
+        except (sqlite3.Error, StateError) as error:
             # The leases run out by themselves.
             logger.warning("leases were not given back: %s", error)
         finally:
-            file.db.close()
+            self._let_go()
 
 
 def _row_of(db: sqlite3.Connection, lease: Lease) -> tuple[str | None, str, str | None] | None:

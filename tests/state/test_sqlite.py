@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import sqlite3
 import stat
 from pathlib import Path
@@ -80,6 +82,24 @@ async def test_where_no_file_can_be(tmp_path: Path) -> None:
     """A directory that does not exist is named, with what to do."""
     with pytest.raises(StateError, match=r"No such file or directory.*See that the file"):
         await used(tmp_path / "missing" / "state.db")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "socket"])
+async def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+    """A pipe, a directory or a socket in the place of the file is named at once; nothing waits for its other end."""
+    path = tmp_path / "state.db"
+    with socket.socket(socket.AF_UNIX) as listening:
+        match kind:
+            case "pipe":
+                os.mkfifo(path)
+            case "directory":
+                path.mkdir()
+            case _:
+                listening.bind(str(path))
+        async with asyncio.timeout(5):
+            with pytest.raises(StateError, match=rf"state\.db is not a file but a {kind}.*nothing was sent or charged"):
+                await used(path)
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
 async def test_a_file_that_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
