@@ -19,6 +19,8 @@ from cmsapi.errors import DecodeError, StateError
 from cmsapi.wire.jsontext import dumps, loads
 
 _PROC = Path("/proc")
+# The host where the system does not tell its boot.
+_UNKNOWN = "unknown"
 # States of a process that will never run again.
 _DEAD = frozenset("ZXx")
 
@@ -47,7 +49,8 @@ class Owner:
     @property
     def dead(self) -> bool:
         """Whether the process is known to be gone. Reads files of the system, so that it belongs off the loop."""
-        if self.started is None or self.host != _host():
+        # On a system that does not tell its boot, the signal 0 may end a process instead of asking for it.
+        if self.started is None or self.host == _UNKNOWN or self.host != _host():
             return False
         started = _started(str(self.pid))
         # A process of another user may be hidden; it can be knocked at all the same.
@@ -79,7 +82,7 @@ def _host() -> str:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text()
         namespace = str((_PROC / "self/ns/pid").readlink())
     except OSError:
-        return "unknown"
+        return _UNKNOWN
     return hashlib.blake2b(f"{boot}{namespace}".encode(), digest_size=8).hexdigest()
 
 
