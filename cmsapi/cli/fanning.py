@@ -19,7 +19,7 @@ from cmsapi.cli.batching import NamedRun
 from cmsapi.cli.connecting import STATE_VARIABLE
 from cmsapi.cli.exits import Exit, code_of_all, told
 from cmsapi.cli.output import clean, counted, say
-from cmsapi.cli.reading import Items
+from cmsapi.cli.reading import Items, is_plain, table_of
 from cmsapi.display import Board, progress_console
 from cmsapi.state.opening import shown
 
@@ -133,7 +133,7 @@ class Harvest(Generic[R]):
         seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.doubtful)
         if rest := [item for item in self.items if item not in seen]:
             say(f"{counted(len(rest), 'item')} not launched and not charged. Launch the rest:")
-            say(f"  {again(await _named('rest', rest))}")
+            say(f"  {again(await _named('rest', rest, self.items.whole_lines))}")
 
     async def _tell_batch(self, batch: cmsapi.Batch, again: Again) -> None:
         over = {outcome.item for outcome in self.outcomes if outcome.error is None}
@@ -157,15 +157,17 @@ async def _typed(items: Items) -> str:
     """Return what names the items once more: the arguments as they were typed, if that is not too much."""
     if items.typed is not None and (len(items) <= _FEW or all(word.startswith("@") for word in items.typed)):
         return shlex.join(items.typed)
-    return await _named("items", items)
+    return await _named("items", items, items.whole_lines)
 
 
-async def _named(what: str, words: Sequence[str]) -> str:
-    """Return arguments as one can type them: themselves, or a new file that holds them when there are many."""
-    if len(words) > _FEW:
+async def _named(what: str, words: Sequence[str], whole_lines: bool = False) -> str:
+    """Return arguments as one can type them: themselves, or a new file where they are many or odd."""
+    plain = whole_lines or is_plain(words)
+    if len(words) > _FEW or not plain:
         path = Path(f"cmsapi-{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt")
         try:
-            await asyncio.to_thread(path.write_text, "\n".join(words) + "\n")
+            text = "\n".join(words) + "\n" if plain else table_of(words)
+            await asyncio.to_thread(path.write_text, text, encoding="utf-8")
         except OSError as error:
             say(f"{path} cannot be written: {error.strerror}")
         else:

@@ -40,6 +40,8 @@ class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
 
     #: What can be typed again for the same, or None when standard input, which is used up, is part of it.
     typed: tuple[str, ...] | None = None
+    #: Whether each is a whole line, spaces and all.
+    whole_lines: bool = False
     #: Names of the sources in which there was nothing.
     empty: tuple[str, ...] = ()
 
@@ -68,12 +70,15 @@ class _Source(NamedTuple):
     is_file: bool
 
 
-def _converter(read: Callable[[_Source], Iterable[str]]) -> Callable[[Any, Sequence[Token]], Items]:
+def _converter(
+    read: Callable[[_Source], Iterable[str]], *, whole_lines: bool
+) -> Callable[[Any, Sequence[Token]], Items]:
     def convert(_: Any, tokens: Sequence[Token]) -> Items:
         found = {token.value: list(read(_source(token.value))) for token in tokens}
         # Each text once, in order.
         items = Items(dict.fromkeys(text for texts in found.values() for text in texts))
         items.typed = None if "-" in found else tuple(token.value for token in tokens)
+        items.whole_lines = whole_lines
         items.empty = tuple(_called(argument) for argument, texts in found.items() if not texts)
         return items
 
@@ -219,8 +224,20 @@ def read_file(_: Any, tokens: Sequence[Token]) -> str:
     return text
 
 
-def _many(read: Callable[[_Source], Iterable[str]]) -> Parameter:
-    return Parameter(converter=_converter(read), allow_leading_hyphen=True, n_tokens=-1)
+def is_plain(words: Iterable[str]) -> bool:
+    """Tell whether identifiers are read back from the command line, and from a file without a header."""
+    return not any(map(_FOREIGN.search, words))
+
+
+def table_of(words: Iterable[str]) -> str:
+    """Return a table from which identifiers are read back that cannot be told apart without one."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([["id"], *([word] for word in words)])
+    return text.getvalue()
+
+
+def _many(read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = False) -> Parameter:
+    return Parameter(converter=_converter(read, whole_lines=whole_lines), allow_leading_hyphen=True, n_tokens=-1)
 
 
 #: Identifiers, without repetitions and in order. `-` stands for standard input, `@path` for a file.
@@ -228,4 +245,4 @@ Words: TypeAlias = Annotated[Items, _many(_identifiers("id"))]
 #: The same for tokens of jobs.
 Tokens: TypeAlias = Annotated[Items, _many(_identifiers("token"))]
 #: The same for texts that may have spaces: one a line.
-Lines: TypeAlias = Annotated[Items, _many(_lines)]
+Lines: TypeAlias = Annotated[Items, _many(_lines, whole_lines=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,21 @@ async def test_a_table_may_have_odd_identifiers(
         (tmp_path / "found").write_text(capsys.readouterr().out)
         assert await command("analyze", "@found") == Exit.DONE
         assert len(box.ledger.launches()) == len(box.keyword_ids)
+
+
+async def test_what_is_offered_may_have_odd_identifiers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command that goes on names a table of them, also when they are few."""
+    async with Sandbox(behaviour=Behaviour(identifiers="odd"), keywords=3) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        await command("keywords", box.workspace_id, "--unanalysed", "--csv")
+        monkeypatch.setattr("sys.stdin", io.StringIO(capsys.readouterr().out))
+        assert await command("analyze", "-", "--max-credits", "1") == Exit.CREDITS
+        (rest,) = re.findall(r"cmsapi analyze (@\S+)", capsys.readouterr().err)
+        assert await command("analyze", rest) == Exit.DONE
+        assert len(box.ledger.launches()) == 3
 
 
 @pytest.mark.parametrize(
