@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -43,6 +44,14 @@ def blocking_calls() -> Iterator[BlockBuster]:
         # A client that names a file by a relative path asks the kernel for the directory, which reads no disk.
         blocker.functions["os.getcwd"].can_block_in("cmsapi/state/opening.py", "_path")
         yield blocker
+
+
+if sys.version_info >= (3, 12) and os.environ.get("CMSAPI_TEST_EAGER"):
+
+    @pytest.fixture(autouse=True)
+    async def eager_tasks() -> None:
+        """Have every task of a test begin before `create_task` returns."""
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
 
 
 @pytest.fixture

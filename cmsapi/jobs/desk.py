@@ -298,9 +298,14 @@ class Desk:
 
     def _look(self, job: Job[Any], priority: Priority) -> asyncio.Task[None]:
         if job._look is None:
-            job._look = self.start(self._look_once(job, priority), self._wanted.get(job))
+            context = self._wanted.get(job)
             if job._watch is not None:
                 self.pacer.looking(job._watch)
+            # A copy, because a listener or a hook that asks for this may run in that very context.
+            look = self.start(self._look_once(job, priority), context.copy() if context is not None else None)
+            # An eager task may be through already.
+            job._look = None if look.done() else look
+            return look
         return job._look
 
     async def _look_once(self, job: Job[Any], priority: Priority) -> None:

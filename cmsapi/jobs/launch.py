@@ -157,8 +157,9 @@ class Launcher:
             raise error.fresh() from error.__cause__
         except asyncio.CancelledError:
             if sending.callers == 1 and not sending.departure.departed:
-                # Nobody else may join it from now on.
+                # From now on it is not joined and costs nothing, also before its task has heard of that.
                 self._desk.ongoing.sent(sending)
+                self._desk.ongoing.uncount(sending)
                 sending.task.cancel()
             raise
         finally:
@@ -188,12 +189,12 @@ class Launcher:
                 f"{launch.kind.value} of {launch.target} was not sent, and nothing was charged for it. What is "
                 "launched goes on."
             )
-        ongoing.paid += 1
+        ongoing.count(sending)
         try:
             return await self._sender.send(launch, sending, record)
         except BaseException as error:
             if is_free(error) or not sending.departure.departed:
-                ongoing.paid -= 1
+                ongoing.uncount(sending)
             raise
 
 

@@ -42,6 +42,7 @@ class Leases:
         self._records: dict[str, Record] = {}
         self._beating: asyncio.Task[None] | None = None
         self._burying = asyncio.Lock()
+        self._closed = False
         # Loop times of the last sign of life, of the last look for dead processes, and of the last one that found any.
         self._heard = self._buried = self._freed = -math.inf
 
@@ -61,7 +62,8 @@ class Leases:
         if not self._records:
             self._heard = asyncio.get_running_loop().time()
         self._records[record.lease.key] = record
-        if self._beating is None or self._beating.done():
+        # What is held after the end is let go of by the write that holds it.
+        if not self._closed and (self._beating is None or self._beating.done()):
             self._beating = asyncio.create_task(self._beat())
 
     def let_go(self, record: Record) -> None:
@@ -89,6 +91,7 @@ class Leases:
 
     async def aclose(self) -> None:
         """Give no more signs of life."""
+        self._closed = True
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
@@ -100,7 +103,7 @@ class Leases:
         while self._records:
             await asyncio.sleep(BEAT)
             try:
-                for record in self._records.values():
+                for record in self.all():
                     if record.idle:
                         self._spare(record)
                 if self._find_place().shared and self._records:

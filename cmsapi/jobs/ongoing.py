@@ -33,6 +33,7 @@ class Sending:
         departure: Whether it can still be called back.
         sender: The client's launcher that sends it.
         callers: How many wait for its answer.
+        counted: Whether it counts as paid.
         task: Sends it.
     """
 
@@ -41,6 +42,7 @@ class Sending:
     departure: Departure
     sender: object
     callers: int = 0
+    counted: bool = False
     task: asyncio.Task[Job[Any]] = attrs.field(init=False)
 
 
@@ -84,6 +86,16 @@ class Ongoing:
         key = (job.kind, job.target)
         if self._jobs.get(key) is job:
             del self._jobs[key]
+
+    def count(self, sending: Sending) -> None:
+        """Count a launch as paid."""
+        self.paid += 1
+        sending.counted = True
+
+    def uncount(self, sending: Sending) -> None:
+        """Count a launch no more, because it certainly cost nothing."""
+        self.paid -= sending.counted
+        sending.counted = False
 
     def sent(self, sending: Sending) -> None:
         """Forget a launch that is sent or called back, unless another one has taken its place."""

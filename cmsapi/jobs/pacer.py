@@ -480,10 +480,16 @@ class Pacer:
         # would be set for the same moment, and ring again at once.
         now = _now() if self._timer is None else max(_now(), self._rings_at)
         self._timer = None
-        if now >= self._planned_at + (_FRESH if self._changed else _STALE):
-            self._replan(now)
-        self._begin(now)
-        self._wind()
+        try:
+            if now >= self._planned_at + (_FRESH if self._changed else _STALE):
+                self._replan(now)
+            self._begin(now)
+        except Exception:
+            # The loop reports it. What one job cannot do must not end the polls of all others.
+            self._crowded_until = now + _FRESH
+            raise
+        finally:
+            self._wind()
 
     def _begin(self, now: float) -> None:
         """Begin the looks that are due, as many as do not wait for a permit for more than about a second.
@@ -502,8 +508,10 @@ class Pacer:
             wait = limiter.expected_wait(Priority.POLL, now)
             self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))
         for watch in due:
-            self._looking.add(watch)
-            watch.subject.look()
+            # An eager look at one job may have shown the end of another one.
+            if watch in self._watches:
+                self._looking.add(watch)
+                watch.subject.look()
 
 
 def _now() -> float:

@@ -171,7 +171,10 @@ class SharedWindows:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            self._turning = asyncio.get_running_loop().create_task(self._turn())
+            turning = asyncio.get_running_loop().create_task(self._turn())
+            # An eager task may be through already.
+            if not turning.done():
+                self._turning = turning
         elif due < math.inf and (self._timer is None or self._rings_at > due):
             if self._timer is not None:
                 self._timer.cancel()

