@@ -35,6 +35,8 @@ T = TypeVar("T")
 # Seconds for one command; a failed one is repeated twice.
 TIMEOUT = 2.0
 REPEATS = 2
+# Seconds for one command with all repeats, once the server was waited for in vain, until it answers again.
+SHORT_TIMEOUT = 1.0
 CONNECTIONS = 16
 OLDEST = (6, 2)
 # Without these the client reads its own version from the disk, on the loop, for each connection.
@@ -43,6 +45,9 @@ _NAMELESS: dict[str, Any] = (
     if "driver_info" in inspect.signature(AbstractConnection.__init__).parameters
     else {"lib_name": None, "lib_version": None}
 )
+
+
+_NO_ANSWER = (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError)
 
 
 class RedisState:
@@ -79,6 +84,9 @@ class RedisState:
         self._owner: Owner | None = None
         self._greeting = asyncio.Lock()
         self._scopes: set[str] = set()
+        # Commands to which the server has not answered, and whether the last one was such.
+        self._unanswered = 0
+        self._silent = False
         self._closed = False
         register = self._redis.register_script
         self._begin, self._write = register(scripts.BEGIN), register(scripts.WRITE)
@@ -94,17 +102,30 @@ class RedisState:
         """
         if self._closed:
             raise StateError(f"The state {self._place} is closed; nothing was written.")
+        unanswered = self._unanswered
         try:
             if self._owner is None:
                 async with self._greeting:
                     if self._owner is None:
-                        await self._greet()
-            return await command()
+                        if self._unanswered != unanswered:
+                            raise RedisConnectionError("it did not answer another command meanwhile")
+                        async with self._patience():
+                            await self._greet()
+            async with self._patience():
+                result = await command()
         except (RedisError, OSError, TimeoutError) as error:
+            self._silent = isinstance(error, _NO_ANSWER)
+            self._unanswered += self._silent
             raise self._error(error) from error
+        self._silent = False
+        return result
+
+    def _patience(self) -> asyncio.Timeout:
+        """Wait shortly for a server that was waited for in vain: who closes a client waits for it once."""
+        return asyncio.timeout(SHORT_TIMEOUT if self._silent else None)
 
     def _error(self, error: Exception) -> StateError:
-        said = str(error)
+        said = str(error) or "no answer"
         if said.startswith("CMSAPI "):
             return StateError(
                 f"The state {self._place} was made by another version of this SDK (its layout is {said[7:]}, this "

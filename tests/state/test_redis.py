@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import redis.asyncio as redis
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
-from cmsapi.state.redis import RedisState
+from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
 from cmsapi.state.turns import Ask, Terms
 from tests.state.servers import Server, running_server, server_binary
 
@@ -191,3 +193,30 @@ def test_a_url_that_cannot_be_read(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_state(url)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("greeted", [True, False])
+async def test_a_server_that_stands_still_is_waited_for_once(tmp_path: Path, greeted: bool) -> None:
+    """Commands that were asked for together fail together, later ones soon, and closing is not long in coming."""
+    with running_server(tmp_path, "--save", "") as server:
+        state = RedisState(server.url)
+        if greeted:
+            await state.begin(Lease(SCOPE, "key"), ENTRY)
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            wanted = (state.begin(Lease(SCOPE, f"key {number}"), ENTRY) for number in range(10))
+            failed = await asyncio.gather(*wanted, return_exceptions=True)
+            assert [type(error) for error in failed] == [StateError] * 10
+            together = time.monotonic() - began
+            for _ in range(3):
+                with pytest.raises(StateError, match=r"not? answer"):
+                    await state.entries(SCOPE)
+            later = time.monotonic() - began - together
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert together < (REPEATS + 1) * TIMEOUT + 3.0
+        assert later < 3 * SHORT_TIMEOUT + 2.0
+        assert await state.begin(Lease(SCOPE, "later"), ENTRY) is None
+        await state.aclose()
