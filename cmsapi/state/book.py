@@ -100,6 +100,8 @@ class Book:
         foreign: Requests of others in this hour.
         foreign_leaves: When the oldest of them leaves.
         foreign_gone: When all of them have left.
+        tries_at: When one request may try an hour that is full by a limit that an answer named.
+        tries_every: Seconds between two such.
         rests_until: Until when the service wants everybody to rest.
         epoch: When the book began, in milliseconds; 0 before its first turn.
         holders: The processes.
@@ -116,6 +118,8 @@ class Book:
     foreign: int = 0
     foreign_leaves: float = NEVER
     foreign_gone: float = NEVER
+    tries_at: float = NEVER
+    tries_every: float = 0.0
     rests_until: float = -NEVER
     epoch: int = 0
     holders: dict[str, Holder] = attrs.field(factory=dict)
@@ -173,7 +177,7 @@ class Book:
         return (
             0 <= self.left <= self.settled
             and self.latest <= self.time <= LATEST
-            and self.ahead >= 0
+            and min(self.ahead, self.tries_every) >= 0
             and self.rests_until <= until
             and self.foreign >= 0
             and (not self.foreign or self.foreign_gone <= until)
@@ -228,12 +232,16 @@ class Book:
             self._observe(ring, terms, ask.seen, now)
         for age in ask.settled:
             self._settle(ring, now - age)
+        if ask.settled and self.tries_at == NEVER:
+            self.tries_at = now + self.tries_every
         self.known = self.known or (ask.heard and not strange)
 
     def _observe(self, ring: Ring, terms: Terms, seen: Seen, now: float) -> None:
         """Learn from the headers how much others use: see `Windows`, whose bounds these are."""
         quota = seen.quota
         self.limit = quota.limit
+        self.tries_every = quota.reset + terms.second
+        self.tries_at = now - seen.age + self.tries_every
         counted = quota.limit - quota.remaining
         at_least = counted - self._out() - (self.settled - seen.left)
         certainly = terms.hour * CERTAIN
@@ -268,6 +276,9 @@ class Book:
         ahead = sum(max(0, min(each.want, share - each.got)) for each in first)
         granted = max(0, min(ask.want, max(1, share - holder.got), self._free(ring, terms, now) - ahead))
         wait = 0.0 if granted else self._wait(ring, terms, ahead + 1, now)
+        if granted and self.limit is not None and self._used() + granted >= self.limit:
+            # This one tries; another one only after it has settled.
+            self.tries_at = NEVER
         holder.want -= granted
         holder.got += granted
         if holder.got >= share:
@@ -285,6 +296,13 @@ class Book:
         limits = [limit for limit in (terms.per_hour, self.limit) if limit is not None]
         return min(limits) - self._used() if terms.per_hour is not None else None
 
+    def _full_by_hearsay(self, terms: Terms) -> bool:
+        """Tell whether the hour is full by a limit that an answer named, and not by the setting: see `Windows`."""
+        if terms.per_hour is None or self.limit is None or self.limit >= terms.per_hour:
+            return False
+        used = self._used()
+        return used >= self.limit and used - self.foreign < terms.per_hour
+
     def _free(self, ring: Ring, terms: Terms, now: float) -> int:
         """Count the tokens that are free now."""
         if now < self.rests_until:
@@ -297,7 +315,8 @@ class Book:
                 inside += 1
             free = room - inside
         if of_hour is not None:
-            free = min(free, of_hour)
+            tries = now >= self.tries_at and self._full_by_hearsay(terms)
+            free = min(free, 1 if tries else of_hour)
         if not self.known and (per_second is not None or of_hour is not None):
             free = min(free, 1 - out)
         return free
@@ -322,7 +341,10 @@ class Book:
         if not count or terms.per_hour is None:
             return ()
         ends = (max(0, part * count - 1) // PARTS for part in range(PARTS + 1))
-        return tuple(ring.oldest(end) + terms.hour - now for end in ends)
+        returns = [ring.oldest(end) + terms.hour - now for end in ends]
+        if self._full_by_hearsay(terms):
+            returns[0] = min(returns[0], max(0.0, self.tries_at - now))
+        return tuple(returns)
 
     def _hour_returns(self, ring: Ring, terms: Terms, count: int) -> float:
         """Return when the hour will have given so many tokens back, `NEVER` when that takes an answer first."""

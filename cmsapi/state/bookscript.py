@@ -49,7 +49,8 @@ end
 
 local book = {
     settled = 0, left = 0, certain = 0, latest = -NEVER, time = -NEVER, ahead = 0, known = 0, limit = -1,
-    foreign = 0, foreign_leaves = NEVER, foreign_gone = NEVER, rests_until = -NEVER, epoch = 0, holders = 0,
+    foreign = 0, foreign_leaves = NEVER, foreign_gone = NEVER, tries_at = NEVER, tries_every = 0,
+    rests_until = -NEVER, epoch = 0, holders = 0,
 }
 local stored = read('HGETALL', KEYS[2])
 for i = 1, #stored, 2 do book[stored[i]] = number_in(stored[i + 1]) end
@@ -67,8 +68,9 @@ for i = 1, #stored, 2 do
     }
 end
 
-if book.left < 0 or book.left > book.settled or book.latest > book.time or book.time > LATEST or book.ahead < 0
-    or book.rests_until > far or book.foreign < 0 or (book.foreign > 0 and book.foreign_gone > far) then
+if book.left < 0 or book.left > book.settled or book.latest > book.time or book.time > LATEST
+    or math.min(book.ahead, book.tries_every) < 0 or book.rests_until > far
+    or book.foreign < 0 or (book.foreign > 0 and book.foreign_gone > far) then
     sound = false
 end
 if not sound then return end
@@ -157,8 +159,10 @@ if number > mine.number then
     if ARGV[seen_at] ~= '' and per_hour >= 0 and not strange then
         local said = {}
         for i = seen_at, ages_at - 1 do said[#said + 1] = tonumber(ARGV[i]) end
-        local limit, remaining, reset, age, settled, left = unpack(said)
+        local limit, remaining, reset_in, age, settled, left = unpack(said)
         book.limit = limit
+        book.tries_every = reset_in + second
+        book.tries_at = now - age + book.tries_every
         local counted = limit - remaining
         local at_least = counted - out() - (book.settled - left)
         if at_least > book.foreign then
@@ -172,12 +176,13 @@ if number > mine.number then
             book.foreign = math.max(0, at_least, math.min(book.foreign, at_most))
         end
         if book.foreign > 0 then
-            local leaves = now - age + reset + second
+            local leaves = now - age + reset_in + second
             book.foreign_leaves = leaves < oldest(0) + certainly and leaves or NEVER
             book.foreign_gone = now + hour
         end
     end
     for i = ages_at, #ARGV do settle(now - tonumber(ARGV[i])) end
+    if #ARGV >= ages_at and book.tries_at == NEVER then book.tries_at = now + book.tries_every end
     if heard and not strange then book.known = 1 end
 end
 mine.number, mine.out, mine.expires = number, held, now + life
@@ -190,9 +195,12 @@ local function of_hour()
     if per_hour < 0 then return NEVER end
     return (book.limit >= 0 and math.min(per_hour, book.limit) or per_hour) - used()
 end
+local function full_by_hearsay()
+    return book.limit >= 0 and book.limit < per_hour and used() >= book.limit and used() - book.foreign < per_hour
+end
 local function free()
     if now < book.rests_until then return 0 end
-    local least = of_hour()
+    local least = now >= book.tries_at and full_by_hearsay() and 1 or of_hour()
     if per_second >= 0 then
         local room, inside = per_second - out(), 0
         while inside < room and newest(inside) + second > now do inside = inside + 1 end
@@ -244,6 +252,7 @@ if want > 0 then
     end
     granted = math.max(0, math.min(want, math.max(1, share - mine.got), free() - ahead))
     if granted == 0 then wait = wait_for(ahead + 1) end
+    if granted > 0 and book.limit >= 0 and used() + granted >= book.limit then book.tries_at = NEVER end
     mine.out = mine.out + granted
     mine.want = want - granted
     mine.got = mine.got + granted
@@ -267,8 +276,10 @@ local count, returns = book.settled - book.left, {}
 if count > 0 and per_hour >= 0 then
     for part = 0, PARTS do
         local ends = math.floor(math.max(0, part * count - 1) / PARTS)
-        returns[part + 1] = string.format('%.6f', oldest(ends) + hour - now)
+        returns[part + 1] = oldest(ends) + hour - now
     end
+    if full_by_hearsay() then returns[1] = math.min(returns[1], math.max(0, book.tries_at - now)) end
+    for part, each in ipairs(returns) do returns[part] = string.format('%.6f', each) end
 end
 return {
     granted, string.format('%.6f', wait), string.format('%.6f', now), book.settled, book.left, out(),

@@ -31,6 +31,10 @@ does not keep a probe from its token of the second; while there is such, every r
 lives, it has arrived more than a second ago, and the proof holds. If the network delivers late what was given up, one
 request too many may arrive for each probe that found all twenty out.
 
+An answer may name a lower limit than the setting, and fill the hour with that: the service allows less, or a gateway on
+the way speaks of limits of its own. When the time is over that such an answer named, one request tries, and its answer
+is believed next.
+
 Who can wait, as looks at jobs can, takes tokens *sparingly*: a tenth of every second and a reserve of the hour stay for
 those who cannot.
 
@@ -81,6 +85,9 @@ class Windows:
         self._lost = Lost()
         self._others = Others()
         self._known = not first_alone or (per_second is None and per_hour is None)
+        # When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
+        self._tries_at = math.inf
+        self._tries_every = 0.0
         # What went out last in a silence, or as the first of all.
         self._probe: Token | None = None
 
@@ -107,6 +114,9 @@ class Windows:
         token.settled = self._settled.total
         token.left = self._settled.left_hour
         self.unsettled += 1
+        if self._remaining(sparing=False) <= 0:
+            # This one tries; another one only after it has settled.
+            self._tries_at = math.inf
         return True
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
@@ -115,7 +125,7 @@ class Windows:
             return now
         short = 1 - self._remaining(sparing)
         if short > 0:
-            return min(self._hour_returns(int(short), now), self._lost.next_change(now))
+            return min(self._hour_returns(int(short), now), self._lost.next_change(now), self._next_try(now))
         return min(self._settled.leaves_second(), self._lost.next_change(now))
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
@@ -123,7 +133,7 @@ class Windows:
         when = self.next_time(now, sparing=sparing)
         wait = when - now if when != math.inf else 0.0
         short = ahead + 1 - self._remaining(sparing)
-        if short > 0:
+        if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self._hour_returns(int(short), now) - now, HOUR))
         in_second = self.unsettled + self._settled.total - self._settled.left_second
         burst = ahead + 1 + in_second + (self._spare if sparing else 0) - self.per_second
@@ -160,7 +170,9 @@ class Windows:
     def first_return(self, now: float) -> float:
         """Return seconds until the hour gives a token back, infinity when that takes an answer first."""
         self._advance(now)
-        return math.inf if self.per_hour == math.inf else self._hour_returns(1, now) - now
+        if self.per_hour == math.inf:
+            return math.inf
+        return min(self._hour_returns(1, now), max(now, self._next_try(now))) - now
 
     def reset_in(self, now: float) -> float:
         """Return seconds until the hour gives one of our tokens back, 0 when none of them is settled."""
@@ -200,8 +212,7 @@ class Windows:
             lost.vouch(token.taken_at, now)
         if quota is not None and self.per_hour != math.inf:
             self._observe(token, now, quota)
-        self.unsettled -= 1
-        self._settled.add(now)
+        self._settle(now)
 
     def lost(self, token: Token, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
@@ -239,7 +250,7 @@ class Windows:
         spare, reserve = (self._spare, self.reserve) if sparing else (0, 0)
         settled, lost = self._settled, self._lost
         out = self.unsettled + settled.total
-        if out - settled.left_hour + self._others.count + reserve >= self.per_hour:
+        if out - settled.left_hour + self._others.count + reserve >= self.per_hour and not self._may_try(now):
             return False
         room = self.per_second - (out - settled.left_second)
         if now >= lost.silent_from or not self._known:
@@ -249,6 +260,26 @@ class Windows:
                 return False
             room += overdue
         return room > spare
+
+    def _settle(self, at: float) -> None:
+        self.unsettled -= 1
+        self._settled.add(at)
+        if self._tries_at == math.inf:
+            self._tries_at = at + self._tries_every
+
+    def _full_by_hearsay(self) -> bool:
+        own = self.unsettled + self._settled.total - self._settled.left_hour
+        lowered = max(own, self.per_hour) < self._own_limit
+        return lowered and own + self._others.count >= self.per_hour
+
+    def _may_try(self, now: float) -> bool:
+        return now >= self._tries_at and self._full_by_hearsay()
+
+    def _next_try(self, now: float) -> float:
+        """Return when one request may try an hour that is full by hearsay, infinity when it is not."""
+        if not self._full_by_hearsay():
+            return math.inf
+        return self._tries_at if self._tries_at > now else self._settled.leaves_second()
 
     def _remaining(self, sparing: bool) -> float:
         used = self.unsettled + self._settled.total - self._settled.left_hour + self._others.count
@@ -267,8 +298,7 @@ class Windows:
     def _advance(self, now: float) -> None:
         if self._lost.unvouched or self._lost.vouched:
             for at in self._lost.settle(now):
-                self.unsettled -= 1
-                self._settled.add(at)
+                self._settle(at)
         self._settled.age(now)
         if self._others.count:
             self._others.age(now)
@@ -285,6 +315,8 @@ class Windows:
     # Other users of the key
 
     def _observe(self, token: Token, now: float, quota: Quota) -> None:
+        self._tries_every = quota.reset + SECOND
+        self._tries_at = now + self._tries_every
         limit, settled = min(self._own_limit, quota.limit), self._settled
         if limit != self.per_hour:
             self._limit_hour(limit)

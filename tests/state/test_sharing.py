@@ -26,6 +26,7 @@ from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.ratelimit import Priority, RateLimiter
+from tests.support.script import Gateway
 
 pytestmark = pytest.mark.looptime
 
@@ -75,10 +76,17 @@ class Process:
     limiter: RateLimiter
     answered: int = 0
 
-    async def saturate(self, sandbox: Sandbox, callers: int, seconds: float, lane: Priority = Priority.LAUNCH) -> None:
+    async def saturate(
+        self,
+        sandbox: Sandbox,
+        callers: int,
+        seconds: float,
+        lane: Priority = Priority.LAUNCH,
+        transport: Any = None,
+    ) -> None:
         """Call the service without a pause."""
         pipeline = Pipeline(
-            transport=sandbox.transport,
+            transport=transport or sandbox.transport,
             find_limiter=lambda: self.limiter,
             clock=ServerClock(),
             retry=cmsapi.RetryPolicy(max_attempts=1),
@@ -287,6 +295,31 @@ async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> Non
     assert [each.windows.outage for each in fleet] == [None] * 4
     await asyncio.gather(*(each.saturate(sandbox, 10, 100.0) for each in fleet))
     assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
+
+
+@pytest.mark.parametrize("after", [0, 1, 30])
+@pytest.mark.parametrize("quota", [(1, 0, 1), (1000, 0, 1), (5, 0, 1)])
+async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, float], after: int) -> None:
+    """One that says that the hour is spent holds all up until its `Reset`; then one request finds the truth."""
+    sandbox, memory = Sandbox(), Memory()
+    fleet = [process(memory, 0.001) for _ in range(2)]
+    gateway = Gateway(sandbox.transport, quota, after)
+    # The answer of the gateway is an error to the process that gets it.
+    await asyncio.gather(*(each.saturate(sandbox, 5, 6.0, transport=gateway) for each in fleet), return_exceptions=True)
+    await asyncio.gather(*(each.saturate(sandbox, 5, 6.0) for each in fleet))
+    before = [each.answered for each in fleet]
+    await asyncio.gather(*(each.saturate(sandbox, 5, 6.0) for each in fleet))
+    assert min(each.answered - had for each, had in zip(fleet, before, strict=True)) >= 30
+    assert sandbox.statistics.rate_limited == 0
+
+
+async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
+    """A true lower limit is spent to the last and tried again only when the service has room: no 429 in two hours."""
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2))), Memory()
+    fleet = [process(memory, 0.001) for _ in range(2)]
+    await asyncio.gather(*(each.saturate(sandbox, 10, 7250.0) for each in fleet))
+    assert sandbox.statistics.rate_limited == 0
+    assert len(sandbox.ledger) >= 290
 
 
 @pytest.mark.parametrize("away", [0.5, 3.0, 4.0, 9.0])

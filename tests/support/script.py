@@ -112,3 +112,30 @@ class Outage:
         if self.begins <= now < self.ends:
             await asyncio.sleep(self.ends - now)
         return await self.inner.send(request)
+
+
+def limit_headers(quota: tuple[int, int, float]) -> dict[str, str]:
+    """Spell limit, remaining and reset as the headers that say so."""
+    return {
+        f"x-ratelimit-{name}": str(value) for name, value in zip(("limit", "remaining", "reset"), quota, strict=True)
+    }
+
+
+@attrs.define
+class Gateway:
+    """Answer one request with 503 in place of the service, and tell of limits of its own.
+
+    Args:
+        inner: What it stands in front of.
+        quota: What it says of the limits: limit, remaining, reset.
+        after: How many requests it lets pass before.
+    """
+
+    inner: Sends
+    quota: tuple[int, int, float]
+    after: int
+
+    async def send(self, request: Request) -> Response:
+        """Send a request, or answer it."""
+        self.after -= 1
+        return refusal(503, headers=limit_headers(self.quota)) if self.after == -1 else await self.inner.send(request)

@@ -17,7 +17,7 @@ from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.windows import Windows
 from cmsapi.transport.accounts import place_of
 from cmsapi.transport.ratelimit import LONG_WAIT, Priority, RateLimiter
-from tests.support.script import HANG, Outage, Script, answer, refusal
+from tests.support.script import HANG, Gateway, Outage, Script, answer, limit_headers, refusal
 
 from .conftest import Connect
 
@@ -516,3 +516,40 @@ async def test_a_call_that_hangs_does_not_hang_the_others(connect: Connect) -> N
     assert asyncio.get_running_loop().time() - began <= 5
     with pytest.raises(errors.OutcomeUnknownError):
         await hanging
+
+
+@pytest.mark.parametrize("after", [0, 1, 30])
+@pytest.mark.parametrize("quota", [(1, 0, 1), (1000, 0, 1), (5, 0, 1)])
+async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, int], after: int) -> None:
+    """One that says that the hour is spent holds calls up until its `Reset`; then one request finds the truth."""
+    sandbox = Sandbox()
+    loop = asyncio.get_running_loop()
+    async with client_of(sandbox, Gateway(sandbox.transport, quota, after)) as client:
+        for _ in range(after):
+            await client.me()
+        await asyncio.sleep(2.0)
+        began = loop.time()
+        await asyncio.gather(*(client.me() for _ in range(10)))
+        assert loop.time() - began <= 8.0
+    assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (after + 10, 0)
+
+
+async def test_a_spent_hour_is_tried_once_for_each_reset(connect: Connect) -> None:
+    """When every answer says that a lower limit is spent, one request goes for each `Reset`, whatever waits."""
+    script = Script(refusal(503, headers=limit_headers((1, 0, 30))))
+    client = connect(script, retry=ONCE)
+    calls = [asyncio.create_task(client.me()) for _ in range(20)]
+    await asyncio.sleep(300.0)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert 9 <= len(script.times) <= 11
+
+
+async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
+    """A true lower limit is spent to the last and tried again only when the service has room: no 429 in two hours."""
+    sandbox = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2)))
+    async with client_of(sandbox) as client, saturated(client, 30):
+        await asyncio.sleep(7250)
+    assert sandbox.statistics.rate_limited == 0
+    assert len(sandbox.ledger) >= 290
