@@ -13,8 +13,15 @@ import attrs
 _one_of = attrs.validators.in_
 
 
+SPELLINGS = frozenset({"lower", "trimmed", "nfc", "cut"})
+
+
 def _names(names: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
+
+
+def _clocks(offsets: float | Iterable[float]) -> tuple[float, ...]:
+    return (float(offsets),) if isinstance(offsets, int | float) else tuple(offsets)
 
 
 @attrs.frozen(kw_only=True)
@@ -49,6 +56,12 @@ class Behaviour:
         identifiers: Whether identifiers are letters and digits, or hold spaces, slashes, percent signs, question marks
             and letters beyond ASCII besides.
         subfolders: Where sub-folders of a deleted folder go: to the top level, or to its parent.
+        date_ahead: Seconds by which the `Date` of answers is ahead of the clock that the sandbox keeps. Several numbers
+            stand for several machines, which answer in turn.
+        stamps_ahead: The same for `createdAt` of usages and `lastAnalyzedAt`. With several numbers, usages are listed
+            by their stamps.
+        usage_keyword: How a usage writes its keyword: any of `lower`, `trimmed`, `nfc` and `cut` (to 255 characters).
+        usage_country: How a usage writes its country: as the keyword has it, or in lower case.
     """
 
     refused_launch: Literal[409, 422] = attrs.field(default=409, validator=_one_of((409, 422)))
@@ -91,3 +104,13 @@ class Behaviour:
     subfolders: Literal["top_level", "parent"] = attrs.field(
         default="top_level", validator=_one_of(("top_level", "parent"))
     )
+    date_ahead: tuple[float, ...] = attrs.field(
+        default=(0.0,), converter=_clocks, validator=attrs.validators.min_len(1)
+    )
+    stamps_ahead: tuple[float, ...] = attrs.field(
+        default=(0.0,), converter=_clocks, validator=attrs.validators.min_len(1)
+    )
+    usage_keyword: frozenset[str] = attrs.field(
+        default=frozenset(), converter=_names, validator=attrs.validators.deep_iterable(_one_of(SPELLINGS))
+    )
+    usage_country: Literal["same", "lower"] = attrs.field(default="same", validator=_one_of(("same", "lower")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cmsapi.sandbox.spoiling import BELOW_HTTP, SPOILINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from cmsapi.sandbox.answers import Answer
     from cmsapi.sandbox.faults import Fault, Weather
@@ -43,7 +43,15 @@ class Exchange:
         if step := self.weather.clock_step(at):
             self._service.world.clock.step(step)
         fault = self.weather.strike(method, path, at)
-        answer = self._arrive(fault, method, path, query, headers, body)
+
+        def arrive() -> Answer | None:
+            return self._arrive(fault, method, path, query, headers, body)
+
+        if fault is None or fault.late is None:
+            answer = arrive()
+        else:
+            later = self._later(fault.late, arrive)
+            answer = self._broken(fault, path, headers) if fault.told_at_once else await later
         if delay := self.weather.delay() + (fault.slow or 0.0 if fault else 0.0):
             await asyncio.sleep(delay)
         return answer
@@ -52,10 +60,23 @@ class Exchange:
         """Return the answer to what is no request: it has no key, counts nowhere and is in no ledger."""
         return self._service.error_instead(status, message, "", {})
 
+    def _later(self, seconds: float, arrive: Callable[[], Answer | None]) -> asyncio.Future[Answer | None]:
+        """Let a request arrive later, whether or not its client still waits for the answer then."""
+        loop = asyncio.get_running_loop()
+        arrived: asyncio.Future[Answer | None] = loop.create_future()
+
+        def effect() -> None:
+            answer = arrive()
+            if not arrived.done():
+                arrived.set_result(answer)
+
+        loop.call_later(seconds, effect)
+        return arrived
+
     def _arrive(
         self, fault: Fault | None, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Answer | None:
-        if fault is None or fault.slow is not None:
+        if fault is None or fault.slow is not None or (fault.late is not None and not fault.told_at_once):
             return self._service.handle(method, path, query, headers, body)
         if fault.spoil is not None:
             return self._spoiled(fault.spoil, self._service.handle(method, path, query, headers, body))

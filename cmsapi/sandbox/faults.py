@@ -41,7 +41,7 @@ def _span(instance: Fault, attribute: attrs.Attribute[Any], span: tuple[float, f
 
 @attrs.frozen(kw_only=True)
 class Fault:
-    """Break some requests in one of four ways: `status`, `drop`, `spoil` or `slow`.
+    """Break some requests in one of five ways: `status`, `drop`, `spoil`, `slow` or `late`.
 
     Args:
         match: Method and path with wildcards, for example `POST /v1/keywords/*/analyze`.
@@ -51,6 +51,8 @@ class Fault:
             gateway), `nested` and `digits` (bombs), `garbage` (no HTTP at all), `null status`, `unknown status`, or
             `superseded` (another identifier). The request has taken effect then; errors of the service are not spoiled.
         slow: Seconds by which the bytes of the answer come later.
+        late: Seconds after which the request reaches the service, although its client may have gone by then. Together
+            with `status` or `drop` and `when="after"` the client is told at once, and the effect comes afterwards.
         retry_after: Seconds for a `Retry-After` header.
         when: `before` the request reaches the service, or `after` it took effect; a connection may also break
             `within` the answer, which only a `FaultProxy` shows as bytes.
@@ -65,6 +67,7 @@ class Fault:
     drop: bool = False
     spoil: Spoiled | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.in_(NAMES)))
     slow: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.gt(0)))
+    late: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.gt(0)))
     retry_after: int | None = None
     when: When = attrs.field(default="before", validator=attrs.validators.in_(("before", "within", "after")))
     times: int | None = 1
@@ -75,17 +78,26 @@ class Fault:
         """Refuse a fault that breaks nothing or in two ways.
 
         Raises:
-            ValueError: It has none of status, drop, spoil and slow, or several.
+            ValueError: It has none of status, drop, spoil, slow and late, or several that do not go together.
         """
         ways = (self.status is not None, self.drop, self.spoil is not None, self.slow is not None)
-        if sum(ways) != 1:
-            raise ValueError("a fault has exactly one of a status or drop=True, spoil or slow")
+        if sum(ways) > 1 or (sum(ways) == 0 and self.late is None):
+            raise ValueError("a fault has exactly one of a status or drop=True, spoil, slow or late")
+        if self.late is not None and any(ways) and not (self.when == "after" and self.told_at_once):
+            raise ValueError("late goes with a status or drop=True that comes when='after', or stands alone")
         if self.when == "within" and not self.drop:
             raise ValueError("only a dropped connection breaks within an answer: when is 'before' or 'after'")
 
     @property
+    def told_at_once(self) -> bool:
+        """Whether the client is told something else than the service's answer."""
+        return self.drop or self.status is not None
+
+    @property
     def kind(self) -> str:
         """A word or two for a table."""
+        if self.late is not None:
+            return f"{self.status or 'dropped'} before a late effect" if self.told_at_once else "late"
         if self.status is not None:
             told = " with Retry-After" if self.retry_after is not None else ""
             return f"{self.status}{told}{' after the effect' if self.when == 'after' else ''}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from cmsapi.sandbox import answers
@@ -19,7 +19,7 @@ from cmsapi.sandbox.faults import Fault, Faults, Weather, as_faults
 from cmsapi.sandbox.spoiling import GARBAGE, SPOILINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Coroutine, Iterable, Mapping
     from types import TracebackType
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -41,7 +41,7 @@ class FaultProxy:
         parts = urlsplit(upstream)
         self._upstream = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._weather = Weather(as_faults(faults), seed)
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.Task[Any]] = set()
         self.base_url: str = ""
 
     @property
@@ -85,13 +85,25 @@ class FaultProxy:
         fault = self._weather.strike(method, target.partition("?")[0], at)
         if fault is not None and fault.when == "before" and (fault.drop or fault.status is not None):
             return await _tell(writer, fault, b"")
-        answer = await self._forward(request)
+        if fault is not None and fault.late is not None and fault.told_at_once:
+            self._later(self._forward_late(request, fault.late))
+            return await _tell(writer, fault, b"")
+        answer = await (self._forward(request) if fault is None else self._forward_late(request, fault.late or 0.0))
         await asyncio.sleep(self._weather.delay())
         if fault is None:
             writer.write(answer)
             await writer.drain()
             return True
         return await _tell(writer, fault, answer)
+
+    async def _forward_late(self, request: bytes, seconds: float) -> bytes:
+        await asyncio.sleep(seconds)
+        return await self._forward(request)
+
+    def _later(self, work: Coroutine[Any, Any, bytes]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
 
     async def _forward(self, request: bytes) -> bytes:
         reader, writer = await asyncio.open_connection(*self._upstream)
@@ -126,6 +138,8 @@ async def _tell(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bo
         writer.write(half)
         await _end(writer)
         return False
+    elif fault.late is not None:
+        writer.write(answer)
     elif fault.spoil is not None:
         parsed = _parse(head, body)
         if parsed.status < HTTPStatus.BAD_REQUEST:

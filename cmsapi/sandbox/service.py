@@ -108,7 +108,7 @@ class Service:
             path: Path of the request.
             headers: Headers of the request.
         """
-        told = {"Date": self._date.at(self.world.now)}
+        told = {"Date": self._date.at(self.world.date())}
         if path not in _UNLIMITED:
             told |= self._rate_headers(headers.get("authorization"), self.world.clock.seconds())
         return answers.error(status, message, told)
@@ -187,7 +187,7 @@ class Service:
         call: Call | None = None,
         charged: bool = False,
     ) -> Answer:
-        answer.headers["Date"] = self._date.at(self.world.now)
+        answer.headers["Date"] = self._date.at(self.world.date())
         target_id = None
         if call is not None:
             target_id = call.target_id or next(iter(call.params.values()), None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from cmsapi.sandbox.durations import Lognormal
 from cmsapi.sandbox.faults import Fault, Faults, Latency, Spoiled, When
 from cmsapi.sandbox.seeded import dice
 
 _READS = "GET /v1/*"
+_LAUNCHES = ("POST /v1/*/analyze", "POST /v1/*/content-idea-searches", "POST /v1/contents/*/atomic")
 _LATENCIES: Sequence[Latency] = (None, (0.0, 0.05), (0.01, 0.8), Lognormal(0.08, 1.2))
 _SIDES: Sequence[When] = ("before", "after")
 _PLACES: Sequence[When] = ("before", "within", "after")
@@ -22,9 +24,9 @@ _Draw = Callable[[random.Random, float], Fault]
 def storm(seed: object, *, lasts: float = 300.0) -> Faults:
     """Draw a plan of faults; the same seed gives the same plan.
 
-    It has errors and drops on either side of the effect, bursts of 429, broken answers, slow ones, words that flap, a
-    key that is refused for a while, and steps of the clock. What it never does is lie about the effect in a way that
-    no client could see through: a 4xx means that nothing happened.
+    It has errors and drops on either side of the effect, launches that take effect when their client has gone, bursts
+    of 429, broken answers, slow ones, words that flap, a key that is refused for a while, and steps of the clock. What
+    it never does is lie about the effect in a way that no client could see through: a 4xx means that nothing happened.
 
     Args:
         seed: Seed of the plan.
@@ -98,6 +100,13 @@ def _slow(rng: random.Random, lasts: float) -> Fault:
     return Fault(slow=slow, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
 
 
+def _late(rng: random.Random, lasts: float) -> Fault:
+    told: dict[str, Any] = rng.choice(({}, {"drop": True, "when": "after"}, {"status": 502, "when": "after"}))
+    late = lasts * rng.choice((0.01, 0.03, 0.07, 0.15))
+    match = rng.choice(_LAUNCHES)
+    return Fault(match=match, late=late, times=None, probability=0.5, between=(0.0, lasts), **told)
+
+
 _DRAWS: Sequence[_Draw] = (
     _failure,
     _failure,
@@ -111,4 +120,6 @@ _DRAWS: Sequence[_Draw] = (
     _missing,
     _refused_key,
     _slow,
+    _late,
+    _late,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox import accounts, jobs
@@ -38,6 +39,16 @@ class World:
         self.behaviour = behaviour
         self.forgotten: set[str] = set()
         self.status_words: dict[str, str | None] = {}
+        self._dates = itertools.cycle(behaviour.date_ahead)
+        self._stamps = itertools.cycle(behaviour.stamps_ahead)
+
+    def date(self) -> float:
+        """Return the present moment by the clock of the machine that answers."""
+        return self.now + next(self._dates)
+
+    def stamp(self, seconds: float) -> float:
+        """Return the moment of a reading by the clock of the machine that writes it down."""
+        return self.clock.moment(seconds) + next(self._stamps)
 
     @property
     def now(self) -> float:
@@ -61,7 +72,7 @@ class World:
         at = self.clock.seconds()
         # The specification charges a search at its launch (section 4.6); of the others it says nothing.
         if self.behaviour.charged == "launch" or purchase.type == accounts.CONTENT_IDEA_SEARCH:
-            self.accounts.charge(purchase, self.clock.moment(at))
+            self.accounts.charge(purchase, self.stamp(at))
         else:
             self.accounts.reserve(purchase)
         return self.jobs.launch(kind, target_id, at, purchase)
@@ -75,7 +86,7 @@ class World:
         if not purchase.charged:
             self.accounts.release(purchase)
             if not failed:
-                self.accounts.charge(purchase, self.clock.moment(job.ends_at))
+                self.accounts.charge(purchase, self.stamp(job.ends_at))
         elif failed and self.behaviour.refunded:
             self.accounts.refund(purchase)
 

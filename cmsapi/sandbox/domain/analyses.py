@@ -34,7 +34,7 @@ def end(world: World, record: Keyword | Prompt, job: Job) -> None:
     succeeded = job.outcome == jobs.SUCCESS
     record.analyzed = record.analyzed or succeeded
     if succeeded or world.behaviour.failed_analysis_timestamp == "new":
-        record.last_analyzed_at = world.clock.moment(job.ends_at)
+        record.last_analyzed_at = world.stamp(job.ends_at)
 
 
 def show(world: World, record: Keyword | Prompt) -> Document:

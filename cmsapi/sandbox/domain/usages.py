@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.accounts import TYPES
@@ -9,8 +10,11 @@ from cmsapi.sandbox.clock import timestamp
 from cmsapi.sandbox.domain.organisation import person
 
 if TYPE_CHECKING:
+    from cmsapi.sandbox.behaviour import Behaviour
     from cmsapi.sandbox.call import Call, Document
     from cmsapi.sandbox.records import Usage
+
+_CUT = 255
 
 
 def list_credit_usages(call: Call) -> Document:
@@ -19,10 +23,25 @@ def list_credit_usages(call: Call) -> Document:
     if text := call.query.text("q"):
         wanted = text.casefold()
         usages = [usage for usage in usages if wanted in usage.keyword.casefold()]
-    return call.page(usages, _show)
+    behaviour = call.world.behaviour
+    if len(behaviour.stamps_ahead) > 1:
+        usages = sorted(usages, key=lambda usage: usage.created_at)
+    return call.page(usages, lambda usage: _show(usage, behaviour))
 
 
-def _show(usage: Usage) -> Document:
+def _spell(keyword: str, behaviour: Behaviour) -> str:
+    """Write a keyword as usages do."""
+    ways = behaviour.usage_keyword
+    if "nfc" in ways:
+        keyword = unicodedata.normalize("NFC", keyword)
+    if "trimmed" in ways:
+        keyword = keyword.strip()
+    if "lower" in ways:
+        keyword = keyword.lower()
+    return keyword[:_CUT] if "cut" in ways else keyword
+
+
+def _show(usage: Usage, behaviour: Behaviour) -> Document:
     return {
         "id": usage.id,
         "createdAt": timestamp(usage.created_at),
@@ -30,8 +49,8 @@ def _show(usage: Usage) -> Document:
         "remainingCredits": usage.remaining_credits,
         "type": usage.type,
         "keyword": {
-            "keyword": usage.keyword,
-            "countryCode": usage.country_code,
+            "keyword": _spell(usage.keyword, behaviour),
+            "countryCode": usage.country_code.lower() if behaviour.usage_country == "lower" else usage.country_code,
             "languageCode": usage.language_code,
         },
         "user": person(usage.user),
