@@ -1,7 +1,8 @@
 """The service's clock, as far as its answers tell it.
 
 Comparisons with the service's timestamps ("was this analysed after we asked?") must not use the clock of this machine,
-which may be wrong by hours. `Date` is exact to a second, and so is this.
+which may be wrong by hours. `Date` is cut to a second and takes its time to arrive, and not every machine of a service
+has the same time. So what is learned is an interval.
 """
 
 from __future__ import annotations
@@ -12,21 +13,25 @@ from datetime import UTC, datetime
 
 from cmsapi.transport.protocol import read_date
 
-# Further back than cutting and travelling explain: the service's clock was set back.
+# Further off than cutting, travelling and several machines explain: the service's clock was set.
 STEP = 5.0
+_CUT = 1.0
 
 
 class ServerClock:
     """Learn and tell the service's time."""
 
-    __slots__ = ("_offset", "_seen")
+    __slots__ = ("_high", "_low", "_seen")
 
     def __init__(self) -> None:
-        self._offset: float | None = None
+        # By how much it is ahead of the loop's, at least and at most. Answers of machines that contradict each other
+        # turn the two round: then the first is of the fastest clock and the second of the slowest.
+        self._low: float | None = None
+        self._high = 0.0
         self._seen: str | None = None
 
-    def learn(self, headers: Mapping[str, str]) -> None:
-        """Take the `Date` of an answer that has just arrived."""
+    def learn(self, headers: Mapping[str, str], sent_at: float) -> None:
+        """Take the `Date` of an answer that has just arrived, to a request that left at a loop time."""
         said = headers.get("date")
         # Most answers repeat a second, and the first of each second is the exact one.
         if said == self._seen:
@@ -34,11 +39,22 @@ class ServerClock:
         self._seen = said
         if (seconds := read_date(headers)) is None:
             return
-        offset = seconds - asyncio.get_running_loop().time()
-        # Each `Date` was cut to a second and has travelled, so each offset is at most too small: the largest is best.
-        if self._offset is None or offset > self._offset or offset < self._offset - STEP:
-            self._offset = offset
+        low, high = seconds - asyncio.get_running_loop().time(), seconds + _CUT - sent_at
+        if self._low is None or high < self._low - STEP or low > self._high + STEP:
+            self._low, self._high = low, high
+        else:
+            self._low, self._high = max(self._low, low), min(self._high, high)
 
     def at(self, loop_time: float) -> datetime | None:
-        """Return the service's time at a moment of the loop, or None before it is known."""
-        return None if self._offset is None else datetime.fromtimestamp(self._offset + loop_time, UTC)
+        """Return the earliest time that the service may have had at a moment of the loop; None before it is known."""
+        if self._low is None:
+            return None
+        contradict = self._low > self._high + _CUT
+        return datetime.fromtimestamp((self._high - _CUT if contradict else self._low) + loop_time, UTC)
+
+    def latest_at(self, loop_time: float) -> datetime | None:
+        """Return the latest time that the service may have had at a moment of the loop; None before it is known."""
+        if self._low is None:
+            return None
+        contradict = self._low > self._high + _CUT
+        return datetime.fromtimestamp((self._low + _CUT if contradict else self._high) + loop_time, UTC)

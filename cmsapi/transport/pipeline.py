@@ -173,6 +173,7 @@ class Pipeline:
             TransportError: There was no whole answer.
         """
         scope = self.under_way.within(self.timeouts.request)
+        sent_at = asyncio.get_running_loop().time()
         try:
             with scope:
                 response = _checked(await self._through_transport(request, permit))
@@ -197,7 +198,7 @@ class Pipeline:
             # Before the permit ends, because that lets the next ones go.
             permit.refused(protocol.read_retry_after(response.headers) or 0.0)
         permit.answered(protocol.read_quota(response.headers))
-        self.clock.learn(response.headers)
+        self.clock.learn(response.headers, sent_at)
         return response
 
     def _through_transport(self, request: Request, permit: Permit) -> Awaitable[Response]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import platform
 import re
 import string
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode
@@ -27,6 +29,9 @@ LONGEST_ID = 8192
 # So much of a key tells which one it is.
 _TRACE = 10
 _DAY = 86_400.0
+# A date from then on is no time that a clock shows.
+_END_OF_TIME = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
+_LONGEST_DATE = 100
 # Bytes of a body that an error may show.
 _SHOWN = 100
 
@@ -281,20 +286,39 @@ def read_quota(headers: Mapping[str, str]) -> Quota | None:
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read `Retry-After` in seconds (specification 8, rule 4), at most a day; None when it is missing or no number."""
-    try:
-        seconds = float(headers["retry-after"])
-    except (KeyError, ValueError):
+    """Read `Retry-After` in seconds (specification 8, rule 4), at most a day; None when it is missing or says no time.
+
+    A date is compared with the `Date` of the same answer, or with this machine's clock.
+    """
+    said = headers.get("retry-after")
+    if said is None:
         return None
+    try:
+        seconds = float(said)
+    except ValueError:
+        if (until := _posix(said)) is None:
+            return None
+        now = read_date(headers)
+        seconds = max(0.0, until - (time.time() if now is None else now))
     return min(seconds, _DAY) if seconds >= 0 else None
 
 
 def read_date(headers: Mapping[str, str]) -> float | None:
-    """Read the service's clock from `Date`, as a POSIX timestamp, exact to a second."""
-    try:
-        return parsedate_to_datetime(headers["date"]).timestamp()
-    except (KeyError, ValueError, TypeError):
+    """Read the service's clock from `Date`, as a POSIX timestamp, exact to a second; None when it says no sane time."""
+    said = headers.get("date")
+    return None if said is None else _posix(said)
+
+
+def _posix(date: str) -> float | None:
+    if len(date) > _LONGEST_DATE:
         return None
+    try:
+        moment = parsedate_to_datetime(date)
+        # "-0000" is UTC as well.
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    return seconds if 0.0 <= seconds < _END_OF_TIME else None
 
 
 def error_from(response: Response, operation: Operation, *, attempts: int, sent: Iterable[str] = ()) -> APIError:
@@ -336,7 +360,7 @@ def _error_body(response: Response) -> tuple[str | None, str]:
     except DecodeError:
         pass
     # Never quoted: a proxy's error page may repeat the request, key included.
-    kind = response.headers.get("content-type", "no content type").split(";")[0]
+    kind = response.headers.get("content-type", "no content type").split(";")[0][:_SHOWN]
     return None, f"the body is not the service's error document ({len(response.body)} bytes, {kind})"
 
 

@@ -141,7 +141,17 @@ def test_headers_are_read_by_their_names_in_small_letters() -> None:
     assert read_retry_after({"retry-after": "0"}) == 0.0
     assert read_retry_after({"retry-after": "86401"}) == 86_400.0
     assert read_date({"date": "Thu, 01 Jan 1970 00:01:00 GMT"}) == 60.0
-    assert read_date({"date": "yesterday"}) is None
+    assert read_date({"date": "Thu, 01 Jan 1970 01:01:00 +0100"}) == 60.0
+    assert read_date({"date": "Thu, 01 Jan 1970 00:01:00 -0000"}) == 60.0
+    for absurd in (
+        "yesterday",
+        "Thu, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Thu, 01 Jan 2026 00:00:00 +99999999999999",
+        "Wed, 31 Dec 1969 23:59:59 GMT",
+        "Thu, 01 Jan 2026 00:00:00 " + "G" * 1000,
+    ):
+        assert read_date({"date": absurd}) is None
     assert read_date({}) is None
     assert (read_quota({}), read_retry_after({})) == (None, None)
 
