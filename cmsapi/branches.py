@@ -47,7 +47,9 @@ class Branches:
         def find_pacer() -> Pacer:
             return pacer_for(trunk)
 
-        core.witness = Witness(find_pacer)
+        if trunk.first_user is not None:
+            trunk.journal.marks.saw(*trunk.first_user)
+        core.witness = Witness(find_pacer, trunk.journal.marks)
         poll_settings = PollSettings(core, settings.polling, settings.depth)
         desk = Desk(poll_settings, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal)
         trunk.desks.add(desk)

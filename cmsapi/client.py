@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import ssl as ssl_module
 from collections.abc import Mapping, Sequence
@@ -224,7 +225,13 @@ class Client:
         """
         from cmsapi.models import User
 
-        return await self._core.call(User, "get_me")
+        self._trunk.ensure_open()
+        asked_at = asyncio.get_running_loop().time()
+        user = await self._core.call(User, "get_me")
+        if self._branches is None:
+            # Nothing can have been launched yet, and the first launch needs to know the balances before it.
+            self._trunk.first_user = (user, asked_at)
+        return user
 
     async def doctor(self) -> Diagnosis:
         """Find out whether everything between here and the service is as it should be; up to four requests, no credit.

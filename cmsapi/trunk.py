@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cmsapi.jobs.journaling import Journal
     from cmsapi.jobs.ongoing import Ongoing
     from cmsapi.jobs.remembering import Remembering
+    from cmsapi.models import User
 
 
 @attrs.frozen(kw_only=True)
@@ -117,6 +118,8 @@ class Trunk:
         self._place: Place | None = None
         self.remembering: Remembering | None = None
         self._journal: Journal | None = None
+        #: The user as read before anything could be launched, with the balances, and the loop time of the request.
+        self.first_user: tuple[User, float] | None = None
         self.digest: str = account.digest
         self.transport = transport
         self.tally: Tally = Tally()

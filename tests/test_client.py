@@ -236,7 +236,7 @@ async def test_looks_at_jobs_are_counted(client: cmsapi.Client, sandbox: Sandbox
     sandbox.forget(sandbox.keyword_ids[0])
     with pytest.raises(errors.NotFoundError):
         await job.refresh()
-    assert (client.statistics.polls, client.statistics.poll_failures, client.statistics.requests) == (2, 1, 3)
+    assert (client.statistics.polls, client.statistics.poll_failures, client.statistics.requests) == (2, 1, 4)
 
 
 async def test_a_hook_that_raises_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:

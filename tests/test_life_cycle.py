@@ -35,7 +35,7 @@ async def test_closing_with_a_thousand_calls_in_flight() -> None:
     )
     reads = [asyncio.create_task(client.me()) for _ in range(500)]
     changes = [asyncio.create_task(client.folders.create(box.workspace_id, "New")) for _ in range(300)]
-    launches = [asyncio.create_task(client.content_ideas.search(box.workspace_id, "x")) for _ in range(200)]
+    launches = [asyncio.create_task(client.prompts.analyze(f"prm_{number}")) for number in range(200)]
     await asyncio.sleep(10.0)
     began = asyncio.get_running_loop().time()
     await client.aclose()

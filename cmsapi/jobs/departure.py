@@ -35,6 +35,8 @@ class Departure:
         self.left_at: float | None = None
         #: Loop time after which the last such request can no longer arrive, or None.
         self.settles_at: float | None = None
+        #: Seconds within which what has left may still take effect, counted from when its attempt was over; or None.
+        self.commits: float | None = None
         #: Loop time after which no byte may leave any more, because others may have taken it for dead.
         self.until: float = math.inf
 
@@ -48,9 +50,16 @@ class Departure:
         except (NotSentError, LeaseLostError):
             await self._stays()
             raise
+        finally:
+            self._is_over()
         if response.status == 429:
             await self._stays()
         return response
+
+    def _is_over(self) -> None:
+        """Count from now when the request can no longer arrive: no byte of it leaves any more."""
+        if self.commits is not None and self.settles_at is not None:
+            self.settles_at = min(self.settles_at, asyncio.get_running_loop().time() + self.commits)
 
     def depart(self, departing: Callable[[], None]) -> None:
         """Let the first byte leave, unless it comes too late.

@@ -9,10 +9,11 @@ import attrs
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import LaunchUnknownError, LeaseLostError, StateError
 from cmsapi.jobs.desk import Desk
-from cmsapi.jobs.endings import unknown_launch
+from cmsapi.jobs.endings import sent_times, unknown_launch
 from cmsapi.jobs.evidence import Finding
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.work import Launch
+from cmsapi.state.journal import Entry
 
 STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
 
@@ -52,8 +53,7 @@ class Doubts:
         Raises:
             LaunchUnknownError: It is not repeated.
         """
-        asked_at = record.entry.asked_at
-        unknown = self.unknown(launch, said, asked_at, found=finding.why)
+        unknown = self.unknown(launch, said, record.entry, found=finding.why)
         wish = "raise" if last else self.policy.on_unknown
         if callable(wish):
             wish = wish(unknown)
@@ -65,11 +65,17 @@ class Doubts:
             await self.desk.journal.give_up(record, finding.why)
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
-            unknown = self.unknown(launch, said, asked_at, found=finding.why, open=STAYS_OPEN)
+            unknown = self.unknown(launch, said, record.entry, found=finding.why, open=STAYS_OPEN)
         raise unknown from cause
 
-    def unknown(self, launch: Launch, said: str, asked_at: float, **found: str) -> LaunchUnknownError:
+    def unknown(self, launch: Launch, said: str, entry: Entry, **found: str) -> LaunchUnknownError:
         """Make the error of a launch that may have happened, with what is known of it."""
-        at = self.desk.datetime_at(self.desk.time() - max(0.0, self.desk.journal.wall() - asked_at))
-        evidence = {"operation": launch.operation, "asked_at": at.isoformat(), "said": said, **found}
+        at = self.desk.datetime_at(self.desk.time() - max(0.0, self.desk.journal.wall() - entry.asked_at))
+        evidence = {
+            "operation": launch.operation,
+            "asked_at": at.isoformat(),
+            "said": said,
+            "sent": max(1, sent_times(entry)),
+            **found,
+        }
         return unknown_launch(launch.kind, launch.target, evidence)

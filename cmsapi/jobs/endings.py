@@ -36,14 +36,23 @@ def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
 
 
 def unknown_launch(kind: JobKind, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:
-    """Tell that a launch may have happened."""
+    """Tell that a launch may have happened, or several if it was sent several times."""
+    sent = evidence.get("sent")
+    several = isinstance(sent, int) and sent > 1
+    charged = f" It was sent {sent} times, so that up to {sent} credits may have been charged." if several else ""
     return LaunchUnknownError(
         f"The {kind.value} for {target} may have been launched and charged, and there is no usable "
-        f"answer; it is not repeated, because that could be paid twice. {_HOW_TO_FIND_OUT[kind]}",
+        f"answer; it is not repeated, because that could be paid twice.{charged} {_HOW_TO_FIND_OUT[kind]}",
         kind=kind.value,
         target=target,
         evidence=evidence,
     )
+
+
+def sent_times(entry: Entry) -> int:
+    """Return how often a launch was sent, as far as it may have been executed."""
+    sent = entry.facts.get("sent")
+    return sent if isinstance(sent, int) else 0
 
 
 def without_result(entry: Entry) -> JobError | None:

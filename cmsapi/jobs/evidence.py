@@ -1,30 +1,33 @@
-"""What tells whether a launch happened whose answer nobody has; one function a kind, and nothing here sends anything.
+"""What tells whether a launch happened whose answer is lost; one function a kind, and nothing here sends anything.
 
-The first rule that applies decides. Only a launch that certainly did not happen may be sent again. A balance alone
-never proves that: credits are bought, given back, and charged at completion. It only has to agree with the list of
-usages, so that nothing was charged that the list does not explain.
+The first rule that applies decides. Only a launch that certainly did not happen may be sent again: each charge since
+the balance that was known before it belongs to another launch that is known here, or to another user. Neither times nor
+spelling prove that. A charge that may be its own in another spelling, or that nothing explains, leaves it unknown.
 """
 
 from __future__ import annotations
 
 import enum
 import hashlib
-import itertools
+import re
+import unicodedata
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 import attrs
 
+from cmsapi.jobs.charges import Charges
 from cmsapi.jobs.kinds import CLOCK_BLUR
-from cmsapi.models import AnalysisStatus, CreditUsage, Generation, GenerationStatus, Keyword, Prompt, User
+from cmsapi.models import AnalysisStatus, CreditUsage, Generation, GenerationStatus, Keyword, Prompt
 from cmsapi.state.journal import Entry
 
 _RUNNING = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)
+_LISTED = (*_RUNNING, AnalysisStatus.SUCCESS, AnalysisStatus.FAILED)
 _OVER = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED)
 
 
 _LONGEST = 500
+_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 class Verdict(enum.Enum):
@@ -57,44 +60,21 @@ class Finding:
 
 
 @attrs.frozen
-class Charges:
-    """Hold the usages of one type of credit since a launch.
+class Others:
+    """Hold the other launches that are known here and draw on the same balance.
 
     Args:
-        user: Who asks, with the balances as they were read before the usages.
-        balance: The balance of this type of credit among them.
-        since: The usages since the launch, newest first.
-        before: The last one before it, or None when there is none.
+        sure: Those that the service has taken for certain, and that left after the balance before the launch was read.
+        perhaps: The rest: in doubt, on their way, or perhaps charged before that.
     """
 
-    user: User
-    balance: int
-    since: Sequence[CreditUsage]
-    before: CreditUsage | None
-
-    @property
-    def explained(self) -> bool:
-        """Whether every credit that went was charged by a usage of the list."""
-        known = [*self.since, *([self.before] if self.before is not None else [])]
-        if not known:
-            return True
-        steps = itertools.pairwise(known)
-        unbroken = all(new.remaining_credits == old.remaining_credits - abs(new.amount) for new, old in steps)
-        return unbroken and self.balance in {usage.remaining_credits for usage in known}
-
-    def by_us(self) -> list[CreditUsage]:
-        """Return the usages by the user of the key."""
-        return [usage for usage in self.since if usage.user.id == self.user.id]
+    sure: Sequence[Entry]
+    perhaps: Sequence[Entry]
 
 
 def name_of(target: str) -> str:
     """Name what a launch works on in the journal: itself, or a digest of a keyword that is a whole text."""
     return target if len(target) <= _LONGEST else hashlib.blake2b(target.encode(), digest_size=16).hexdigest()
-
-
-def since(entry: Entry) -> datetime | None:
-    """Return the service's time from which on traces of a launch may be found, or None when that is not known."""
-    return None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC) - CLOCK_BLUR
 
 
 def is_later(time: datetime, now: datetime | None) -> bool:
@@ -120,19 +100,34 @@ def of_analysis_shown(entry: Entry, document: Keyword | Prompt, now: datetime | 
     return None
 
 
-def of_keyword(keyword: Keyword, charges: Charges) -> Finding:
-    """Say what the usages tell of an analysis that the keyword does not show."""
-    matching = [usage for usage in charges.by_us() if _is_about(usage, keyword)]
-    if matching and keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
+def of_keyword(keyword: Keyword, charges: Charges, others: Others) -> Finding:
+    """Say what the usages tell of an analysis that the keyword does not show.
+
+    Of other analyses it is not known which keyword they were charged for, nor whether and when each was charged. So
+    they explain a charge only if its keyword cannot be this one in any spelling.
+    """
+    if charges.since is None:
+        return _unproven(charges)
+    ours = charges.by_us()
+    alike = [usage for usage in ours if may_be(usage.keyword.keyword, keyword.keyword)]
+    if alike and keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
         # An analysis of its own would show a later time, a running word, or that it failed.
-        why = f"such an analysis was charged (usage {matching[0].id}), but the keyword shows only an earlier one"
+        why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return _unknown(why)
-    if len(matching) == 1 and keyword.keyword is not None:
-        why = f"the credit of its analysis was charged (usage {matching[0].id})"
+    if len(alike) == 1 and _is_about(alike[0], keyword):
+        why = f"the credit of its analysis was charged (usage {alike[0].id})"
         return Finding(verdict=Verdict.LAUNCHED, why=why, running=True)
-    if matching:
-        return _unknown(f"{len(matching)} analyses of such a keyword were charged, and nothing tells them apart")
-    return _absent_if_explained(charges)
+    if len(alike) == 1:
+        return _unknown(f"an analysis of a keyword that may be this one was charged (usage {alike[0].id})")
+    if alike:
+        return _unknown(f"{len(alike)} analyses of such a keyword were charged, and nothing tells them apart")
+    if len(ours) > len(others.sure) + len(others.perhaps):
+        return _unexplained(ours[0])
+    if keyword.analysis_status is not None and keyword.analysis_status not in _LISTED:
+        return _unknown(
+            f"the keyword shows the word {keyword.analysis_status!s}, which may mean that its analysis runs"
+        )
+    return _absent(charges)
 
 
 def of_prompt() -> Finding:
@@ -140,23 +135,30 @@ def of_prompt() -> Finding:
     return _unknown("the prompt shows no analysis since, and usages of credits do not name prompts")
 
 
-def of_search(entry: Entry, charges: Charges, explained: int) -> Finding:
+def of_search(entry: Entry, charges: Charges, others: Others) -> Finding:
     """Say what the usages tell of a search.
+
+    Each search is charged when it is launched (specification 4.6). So there is one charge for each other search that
+    was taken for certain, however its keyword is written there, and one that is left over may be that of this one.
 
     Args:
         entry: Its entry, whose facts name the workspace.
         charges: The usages.
-        explained: How many searches of the same keyword and workspace since are known by name.
+        others: The other searches.
     """
-    workspace = entry.facts.get("workspace")
-    matching = [
-        usage
-        for usage in charges.since
-        if usage.workspace.id == workspace and name_of(usage.keyword.keyword) == entry.target
-    ]
-    if len(matching) > explained:
-        return _unknown(f"its credit was charged (usage {matching[0].id}), and no request lists searches by name")
-    return _absent_if_explained(charges)
+    if charges.since is None:
+        return _unproven(charges)
+    left = charges.by_us()
+    unseen = [other for other in others.sure if not _take(left, other)]
+    for other in others.perhaps:
+        if not any(_may_be_named(other, each) for each in (entry, *unseen)):
+            _take(left, other)
+    if len(left) <= len(unseen):
+        return _absent(charges)
+    own = next((usage for usage in left if _is_charge_of(usage, entry)), None)
+    if own is not None:
+        return _unknown(f"its credit was charged (usage {own.id}), and no request lists searches by name")
+    return _unexplained(left[0])
 
 
 def of_generation(entry: Entry, current: Generation | None, charges: Charges | None) -> Finding:
@@ -170,8 +172,12 @@ def of_generation(entry: Entry, current: Generation | None, charges: Charges | N
         return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=current.id, ours=False)
     if current.id == entry.facts["baseline"]:
         return Finding(verdict=Verdict.ABSENT, why=f"the content still has generation {current.id}")
-    others = charges is not None and len(charges.by_us()) < len(charges.since)
-    unseen = charges is None or bool(charges.by_us()) or not charges.since
+    if charges is None:
+        # Nobody else is seen.
+        others, unseen = False, True
+    else:
+        others = charges.since is None or len(charges.by_us()) < len(charges.since)
+        unseen = bool(charges.by_us()) or not charges.since
     return Finding(
         verdict=Verdict.LAUNCHED,
         why=f"the content has a new generation, {current.id}",
@@ -180,20 +186,58 @@ def of_generation(entry: Entry, current: Generation | None, charges: Charges | N
     )
 
 
+def may_be(written: str, keyword: str | None) -> bool:
+    """Tell whether a service may have written a keyword so: in any case, without marks or spaces, or cut."""
+    return keyword is None or _bare(keyword).startswith(_bare(written))
+
+
+def _may_be_named(written: Entry, search: Entry) -> bool:
+    """Tell whether the keyword of one search may be how a service writes that of another one."""
+    digests = _DIGEST.fullmatch(written.target) and _DIGEST.fullmatch(search.target)
+    return digests is not None or may_be(written.target, search.target)
+
+
+def _bare(text: str) -> str:
+    # A ligature or a digit in a circle may become what it stands for, and what combines with a letter may go.
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(character for character in decomposed if character.isalnum())
+
+
+def _take(usages: list[CreditUsage], search: Entry) -> bool:
+    """Take the charge that names a search off a list, and tell whether there was one."""
+    found = next((usage for usage in usages if _is_charge_of(usage, search)), None)
+    if found is not None:
+        usages.remove(found)
+    return found is not None
+
+
+def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
+    return name_of(usage.keyword.keyword) == search.target and usage.workspace.id == search.facts.get("workspace")
+
+
 def _is_about(usage: CreditUsage, keyword: Keyword) -> bool:
-    pairs: list[tuple[Any, Any]] = [
-        (usage.keyword.keyword, keyword.keyword),
-        (usage.keyword.country_code, keyword.country_code),
-        (usage.keyword.language_code, keyword.language_code),
-    ]
-    return all(known is None or said == known for said, known in pairs)
+    said, codes = usage.keyword, (keyword.country_code, keyword.language_code)
+    # Codes mean the same in either case.
+    same_codes = all(
+        known is None or word.casefold() == known.casefold()
+        for word, known in zip((said.country_code, said.language_code), codes, strict=True)
+    )
+    return said.keyword == keyword.keyword and same_codes
 
 
-def _absent_if_explained(charges: Charges) -> Finding:
-    if charges.explained:
-        why = f"nothing was charged for it, and the balance of {charges.balance} agrees with the usages"
-        return Finding(verdict=Verdict.ABSENT, why=why)
-    return _unknown(f"no usage names it, but the balance of {charges.balance} does not agree with the usages")
+def _absent(charges: Charges) -> Finding:
+    why = f"nothing was charged for it: known launches explain how the balance came to {charges.balance}"
+    return Finding(verdict=Verdict.ABSENT, why=why)
+
+
+def _unproven(charges: Charges) -> Finding:
+    if charges.balance is None:
+        return _unknown("the service shows no balance")
+    return _unknown(f"the usages do not explain how the balance came to {charges.balance}")
+
+
+def _unexplained(usage: CreditUsage) -> Finding:
+    return _unknown(f"no launch that is known here explains a charge by this user (usage {usage.id})")
 
 
 def _unknown(why: str) -> Finding:

@@ -23,6 +23,7 @@ import attrs
 
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.leases import FOLLOW, Leases
+from cmsapi.jobs.marks import Marks
 from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.writes import Writes
 from cmsapi.models import User
@@ -66,6 +67,8 @@ class Journal:
         self._leases = Leases(find_place, lambda: self.scope, self._leave_idle)
         self._writes = Writes()
         self._seen: tuple[float, dict[str, Entry]] | None = None
+        #: What was known before launches left.
+        self.marks: Marks = Marks()
 
     @property
     def state(self) -> State:
@@ -208,10 +211,12 @@ class Journal:
             # It is launched: losing it here would be worse than looking at it twice.
             logger.warning("a launch could not be written down as done: %s", error)
             record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
+        self.marks.launched(record.entry)
 
     async def give_up(self, record: Record, why: str) -> Entry:
         """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:_LONGEST_REASON]})
+        self.marks.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
             name = _unknown(record.lease.key)
             await self.state.swap(self.scope, name, await self.state.recall(self.scope, name), entry.asked_at)

@@ -9,7 +9,7 @@ import attrs
 
 from cmsapi.jobs.job import Job, Keeper
 from cmsapi.jobs.journaling import Journal
-from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.kinds import JobKind, Trail, by_own_clock
 from cmsapi.jobs.ongoing import Ongoing
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.status import Phase
@@ -47,7 +47,8 @@ class Kept:
         """Return the job that an entry of the journal stands for, and keep it; sends nothing."""
         entry = record.entry
         kind = JobKind(entry.kind)
-        launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
+        served_at = entry.served_at
+        launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
         target = entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target
         kept = self._ongoing.job((kind, target))
         if kept is not None and not kept.done and not entry.over and kept.id == (entry.job_id or target):

@@ -7,7 +7,8 @@ Completion is an *edge*, not a level. Analysis has no job id, so a `success` rea
 previous analysis. A finished word counts as *this* analysis by the first rule that applies:
 
 1. a running word was seen since the launch;
-2. the time of the last analysis is not before the launch, on the service's clock;
+2. the time of the last analysis is not before the launch, on the service's clock, or where that is not known by two
+   minutes on this machine's;
 3. there is no such time to compare with, and the look came 5 s or more after the launch was answered.
 
 Otherwise it is stale. A stale word, an unlisted word or a null decides nothing; when the same one stands for three
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -43,9 +44,16 @@ from cmsapi.transport.protocol import expand
 
 # `Date` and the times in documents are exact to a second each.
 CLOCK_BLUR = timedelta(seconds=2)
+# By how much this machine's clock may be wrong, where the service tells no time.
+OWN_CLOCK = timedelta(seconds=120)
 # How long after a launch the service may still show the previous analysis.
 SETTLING = 5.0
 STALE_LOOKS = 3
+
+
+def by_own_clock(wall: float) -> datetime:
+    """Return the earliest time of the service at a moment of this machine's clock, where the service tells no time."""
+    return datetime.fromtimestamp(wall, UTC) - OWN_CLOCK
 
 
 class JobKind(enum.StrEnum):
@@ -64,7 +72,7 @@ class Trail:
 
     Args:
         began: Loop time at which the launch was answered, or the watch began.
-        launched_at: The service's time of the launch; None when it is not known.
+        launched_at: The service's time of the launch, or the earliest that it may have been; None when it is not known.
         watched: Whether somebody else launched it, so that any finished word is its end.
         job_id: Identifier of the job where the kind has one and it is known.
         fresh: Whether it was launched just now, so that a look at once would be wasted.

@@ -1,13 +1,14 @@
 """Find out whether a launch happened: wait until it can no longer arrive, read what is there, and judge that.
 
 It runs only under the lease of the launch, in the process that has lost the answer or in the one that takes over from a
-dead one. It takes one request to five, and no credit.
+dead one. It takes some requests, mostly one to three, and no credit.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 
 import attrs
@@ -15,24 +16,26 @@ import attrs
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs import evidence
+from cmsapi.jobs.charges import CLOCKS, Charges, age, between
 from cmsapi.jobs.departure import Departure
-from cmsapi.jobs.evidence import Charges, Finding
+from cmsapi.jobs.evidence import Finding, Others
 from cmsapi.jobs.journaling import Journal
-from cmsapi.jobs.kinds import CLOCK_BLUR, JobKind
+from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.marks import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
+from cmsapi.jobs.record import INTENT, SENDING, UNKNOWN
 from cmsapi.models import CreditUsage, Generation, Keyword, Prompt, User
+from cmsapi.pagination import Page
 from cmsapi.state.journal import Entry
-from cmsapi.transport.clock import STEP
+from cmsapi.transport.pipeline import Demand
+from cmsapi.transport.ratelimit import Priority
 
-# How a balance and the usages that explain it are called.
-_BALANCES: Mapping[str, str] = {
-    "analysis": "analysis",
-    "content_idea_search": "content_ideas_searches",
-    "ai_writing": "ai_writing",
-}
-_NO_TIME = "the service's clock does not tell what came after the launch"
+logger: logging.Logger = logging.getLogger("cmsapi")
+
 # Seconds in which a service may take to list what it has charged, and how often that is looked at.
 _LISTING = 1.0
 _TRIES = 3
+# Pages of usages that are read at the most; what lies further back stays unknown.
+_MOST_PAGES = 10
 
 
 @attrs.frozen
@@ -93,10 +96,9 @@ class Reconciler:
                 prompt = await self.core.call(Prompt, "get_prompt", {"promptId": entry.target})
                 return evidence.of_analysis_shown(entry, prompt, self._now()) or evidence.of_prompt()
             case JobKind.IDEA_SEARCH:
-                charges = await self._charges(entry, "content_idea_search")
-                if charges is None:
-                    return evidence.nothing_to_go_by(_NO_TIME)
-                return evidence.of_search(entry, charges, await self._known_searches(entry))
+                return await self._judge(
+                    entry, SEARCH, lambda charges, others: evidence.of_search(entry, charges, others)
+                )
             case _:
                 return await self._generation(entry)
 
@@ -104,10 +106,7 @@ class Reconciler:
         keyword = await self.core.call(Keyword, "get_keyword", {"keywordId": entry.target})
         if (shown := evidence.of_analysis_shown(entry, keyword, self._now())) is not None:
             return shown
-        charges = await self._charges(entry, "analysis")
-        if charges is None:
-            return evidence.nothing_to_go_by(_NO_TIME)
-        return evidence.of_keyword(keyword, charges)
+        return await self._judge(entry, ANALYSIS, lambda charges, others: evidence.of_keyword(keyword, charges, others))
 
     async def _generation(self, entry: Entry) -> Finding:
         current = await self.baseline(entry.target)
@@ -115,11 +114,28 @@ class Reconciler:
         charges = None
         if current is not None and not unchanged:
             try:
-                charges = await self._charges(entry, "ai_writing")
+                charges = await self._charges(entry, WRITING)
             except APIError as refusal:
                 if isinstance(refusal, ServerError):
                     raise
         return evidence.of_generation(entry, current, charges)
+
+    async def read_balances(self) -> None:
+        """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
+        marks = self.journal.marks
+        if marks.fresh or (marks.known and marks.reading.locked()):
+            return
+        demand = Demand(priority=Priority.LAUNCH, max_attempts=1 if marks.known else 2)
+        try:
+            async with marks.reading:
+                if not marks.fresh:
+                    await self.core.call(User, "get_me", demand=demand)
+        except asyncio.CancelledError:
+            # When the client is closed, who waits for the turn is told that.
+            self.core.ensure_open()
+            raise
+        except Exception as error:
+            logger.debug("the balances could not be read before a launch: %s", error)
 
     async def baseline(self, content_id: str) -> Generation | None:
         """Read the current generation of a content, None when it has none."""
@@ -128,55 +144,88 @@ class Reconciler:
         except NotFoundError:
             return None
 
-    async def _known_searches(self, entry: Entry) -> int:
-        """Count the searches of the same keyword and workspace that were launched since and are known by name."""
-        known = list((await self.journal.state.entries(self.journal.scope)).values())
-        if entry.batch is not None:
-            known += (await self.journal.state.outcomes(self.journal.scope, entry.batch)).values()
-        # One that has ended between the two readings is in both.
-        return len(
-            {
-                other.job_id
-                for other in known
-                if other.job_id is not None
-                and (other.kind, other.target) == (entry.kind, entry.target)
-                and other.facts.get("workspace") == entry.facts.get("workspace")
-                and (other.served_at or 0.0) >= (entry.served_at or 0.0) - CLOCK_BLUR.total_seconds()
-            }
-        )
-
-    async def _charges(self, entry: Entry, type_: str) -> Charges | None:
-        """Read what was charged since a launch; None when the service's clock does not tell what came since."""
-        if evidence.since(entry) is None:
-            return None
+    async def _charges(self, entry: Entry, type_: str) -> Charges:
+        """Read what was charged since a launch; a service that lists it late is asked again."""
         charges = await self._read_charges(entry, type_)
         for _ in range(_TRIES - 1):
-            if charges.explained:
+            if charges.since is not None:
                 break
             await asyncio.sleep(_LISTING)
             charges = await self._read_charges(entry, type_)
-        now, ahead = self._now(), entry.facts.get("ahead")
-        if now is not None and isinstance(ahead, int | float) and now.timestamp() - self.journal.wall() < ahead - STEP:
-            return None
-        return None if any(evidence.is_later(usage.created_at, now) for usage in charges.since) else charges
+        return charges
+
+    async def _others(self, entry: Entry) -> list[Entry]:
+        """Return the other launches that draw on the same balance, as far as they are known."""
+        journal, scope = self.journal, self.journal.scope
+        known = [*journal.marks.memory, *(await journal.state.entries(scope)).values()]
+        if entry.batch is not None:
+            known += (await journal.state.outcomes(scope, entry.batch)).values()
+        # One that has ended since is in more than one of them.
+        found = {(each.kind, each.target, each.asked_at): each for each in known if _same_balance(each, entry)}
+        found.pop((entry.kind, entry.target, entry.asked_at), None)
+        return list(found.values())
+
+    async def _judge(self, entry: Entry, type_: str, judge: Callable[[Charges, Others], Finding]) -> Finding:
+        """Read the charges between two readings of what else was launched, and judge both."""
+        if "mark" not in entry.facts:
+            return evidence.nothing_to_go_by("no balance was read before the launch")
+        earlier = await self._others(entry)
+        charges = await self._charges(entry, type_)
+        # One search has one identifier, whatever else is written of it.
+        sure = {each.job_id: each for each in earlier if _is_sure(each, entry)}
+        names = {(each.target, each.asked_at) for each in sure.values()}
+        everything = [*earlier, *(await self._others(entry))]
+        perhaps = {
+            (each.target, each.asked_at): each
+            for each in everything
+            if each.job_id not in sure and (each.target, each.asked_at) not in names
+        }
+        return judge(charges, Others(tuple(sure.values()), tuple(perhaps.values())))
 
     def _now(self) -> datetime | None:
-        """Return the service's time, as its last answers tell it."""
-        return self.core.pipeline.clock.at(asyncio.get_running_loop().time())
+        """Return the latest time that the service may have, as its answers tell it."""
+        return self.core.pipeline.clock.latest_at(asyncio.get_running_loop().time())
 
     async def _read_charges(self, entry: Entry, type_: str) -> Charges:
         # The balance first: whatever has lowered it is in the list that is read after it.
         user = await self.core.call(User, "get_me")
-        began = evidence.since(entry)
-        usages: list[CreditUsage] = []
+        balance, then = balance_of(user, type_), entry.facts.get("balance")
+        if balance is None or not isinstance(then, int):
+            return Charges(user, balance, None)
+        launched_at = entry.asked_at if entry.served_at is None else entry.served_at
+        usages = [usage async for usage in self._newest(type_, launched_at - CLOCKS)]
+        return Charges(user, balance, between(then, balance, usages, launched_at))
+
+    async def _newest(self, type_: str, until: float) -> AsyncIterator[CreditUsage]:
+        """Read the newest usages, page by page until one is dated before a time, but not more than some pages."""
+        page = await self._page(type_, 1)
+        for usage in page:
+            yield usage
+        oldest_first = len(page) > 1 and age(page[0]) > age(page[-1])
+        last = -(-(page.total or 0) // LARGEST_PAGE)
+        numbers = range(last, 1, -1) if oldest_first and page.total else range(2, _MOST_PAGES + 1)
+        for number in numbers[: _MOST_PAGES - 1]:
+            newest_first = not oldest_first or number != last
+            if newest_first and (not page or min(usage.created_at.timestamp() for usage in page) < until):
+                return
+            if not oldest_first and not page.has_more:
+                return
+            page = await self._page(type_, number)
+            for usage in page:
+                yield usage
+
+    async def _page(self, type_: str, number: int) -> Page[CreditUsage]:
         query = {"type": type_}
-        pages = self.core.paginate(CreditUsage, "list_credit_usages", limit=LARGEST_PAGE, query=query)
-        async for page in pages.pages():
-            usages += page
-            newest_first = len(usages) > 1 and usages[0].created_at > usages[-1].created_at
-            if newest_first and began is not None and usages[-1].created_at < began:
-                break
-        usages.sort(key=lambda usage: (usage.created_at, -usage.remaining_credits), reverse=True)
-        recent = [usage for usage in usages if began is None or usage.created_at >= began]
-        before = usages[len(recent)] if len(usages) > len(recent) else None
-        return Charges(user, getattr(user.organization.credits, _BALANCES[type_]), recent, before)
+        return await self.core.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
+
+
+def _same_balance(other: Entry, entry: Entry) -> bool:
+    """Tell whether a launch of about the same time or later draws on the same balance."""
+    recent = other.asked_at >= entry.asked_at - CLOCKS
+    return recent and "mark" in other.facts and TYPES.get(other.kind) == TYPES.get(entry.kind)
+
+
+def _is_sure(other: Entry, entry: Entry) -> bool:
+    """Tell whether a launch was certainly taken, after the balance before this one was read."""
+    taken = other.job_id is not None and other.status not in (INTENT, SENDING, UNKNOWN)
+    return taken and is_after(other, entry.facts.get("mark"))

@@ -26,10 +26,11 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import STAYS_OPEN, Doubts
+from cmsapi.jobs.endings import sent_times
 from cmsapi.jobs.evidence import Verdict
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import Journal
-from cmsapi.jobs.kinds import JobKind, Trail
+from cmsapi.jobs.kinds import JobKind, Trail, by_own_clock
 from cmsapi.jobs.ongoing import Sending
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.record import INTENT, SENDING, Record
@@ -37,11 +38,14 @@ from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.work import Launch
 from cmsapi.models import ContentIdeaSearch, Generation
 from cmsapi.transport.pipeline import Demand, Exchange
+from cmsapi.transport.protocol import expand
 from cmsapi.transport.ratelimit import Priority
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# Seconds for the last bytes on top of the request timeout.
+# Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
+COMMITS = 60.0
+# Seconds after a launch was written down in which its bytes may leave, however soon it is looked up.
 _LAST_BYTES = 5.0
 
 
@@ -70,10 +74,15 @@ class Sender:
 
     async def send(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
         """Send a launch that is written down, find out what became of it, and repeat it only if nothing did."""
+        # What cannot be sent is refused before anything is read for it.
+        expand(self.core.operations[launch.operation].path, launch.path)
         baseline: dict[str, Any] = {}
         if launch.kind is JobKind.GENERATION and self.policy.baseline == "read":
             current = await self.reconciler.baseline(launch.target)
             baseline["baseline"] = None if current is None else current.id
+        # Of a prompt the charges tell nothing.
+        if self.policy.baseline == "read" and launch.kind is not JobKind.PROMPT_ANALYSIS:
+            await self.reconciler.read_balances()
         core = self._watched(sending, record, baseline)
         tries = 0
         while True:
@@ -96,7 +105,7 @@ class Sender:
                 finding = await self.reconciler.find_out(record.entry, sending.departure)
             except (Exception, asyncio.CancelledError) as error:
                 found = f"looking it up failed: {error}"
-                unknown = self.doubts.unknown(launch, said, record.entry.asked_at, found=found, open=STAYS_OPEN)
+                unknown = self.doubts.unknown(launch, said, record.entry, found=found, open=STAYS_OPEN)
                 self._log(unknown, sending)
                 raise unknown from cause
             if finding.verdict is Verdict.LAUNCHED:
@@ -119,16 +128,16 @@ class Sender:
         departure, clock = sending.departure, self.core.pipeline.clock
         settle = self.policy.settle
         if settle is None:
-            settle = self.core.pipeline.timeouts.request + _LAST_BYTES
+            settle = self.core.pipeline.timeouts.request + COMMITS
+            departure.commits = COMMITS
 
         async def before() -> None:
             now = self.desk.time()
             served = clock.at(now)
             first, wall = record.entry.served_at, self.journal.wall()
-            facts = {**record.entry.facts, **baseline, "sent_at": wall, "settle": settle}
-            if served is not None:
-                # By how much the service's clock is ahead; when that has changed, one of the two was set.
-                facts["ahead"] = served.timestamp() - wall
+            mark = self.journal.marks.leaves(record.entry.kind)
+            sent = sent_times(record.entry) + 1
+            facts = {**record.entry.facts, **baseline, **mark, "sent_at": wall, "settle": settle, "sent": sent}
             await self.journal.write(
                 record,
                 status=SENDING,
@@ -142,7 +151,8 @@ class Sender:
 
         async def undone() -> None:
             if record.held:
-                await self.journal.write(record, status=INTENT, served_at=None)
+                facts = {**record.entry.facts, "sent": sent_times(record.entry) - 1}
+                await self.journal.write(record, status=INTENT, served_at=None, facts=facts)
             departure.left_at = None
 
         departure.before, departure.undone = before, undone
@@ -173,7 +183,7 @@ class Sender:
         except asyncio.CancelledError as error:
             # Only the end of the client cancels what has departed; the next one that asks finds out.
             if sending.departure.departed:
-                unknown = self.doubts.unknown(launch, type(error).__name__, record.entry.asked_at, open=STAYS_OPEN)
+                unknown = self.doubts.unknown(launch, type(error).__name__, record.entry, open=STAYS_OPEN)
                 self._log(unknown, sending)
                 raise unknown from error
             self.core.ensure_open()
@@ -187,7 +197,7 @@ class Sender:
         await self.journal.bind(record, job_id=job_id, served_at=served_at)
         trail = Trail(
             began=self.desk.time(),
-            launched_at=launched_at,
+            launched_at=launched_at or by_own_clock(self.journal.wall() - (self.desk.time() - sent_at)),
             job_id=job_id,
             fresh=True,
             settings=launch.body,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.marks import Marks
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.timetable import Listing
-from cmsapi.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt
+from cmsapi.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt, User
 from cmsapi.models.model import Model
 
 _KINDS: Mapping[type[Model], JobKind] = {
@@ -24,10 +25,12 @@ class Witness:
 
     Args:
         find_pacer: Finds the schedule of the account.
+        marks: Remembers balances.
     """
 
-    def __init__(self, find_pacer: Callable[[], Pacer]) -> None:
+    def __init__(self, find_pacer: Callable[[], Pacer], marks: Marks) -> None:
         self._find_pacer = find_pacer
+        self._marks = marks
 
     def read(self, document: Model, sent_at: float) -> None:
         """Take note of one document.
@@ -36,6 +39,8 @@ class Witness:
             document: The document.
             sent_at: Loop time at which it was asked for; it tells nothing of jobs that were launched later.
         """
+        if isinstance(document, User):
+            self._marks.saw(document, sent_at)
         kind = _KINDS.get(type(document))
         if kind is None or (isinstance(document, Content) and not _may_be_over(document)):
             return

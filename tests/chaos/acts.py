@@ -120,7 +120,8 @@ async def analyze_prompt(run: Record) -> None:
 async def search(run: Record) -> None:
     """Launch a search of ideas and wait for them."""
     workspace = run.box.workspace_id
-    ask = lambda: run.client.content_ideas.search(workspace, "tents")  # noqa: E731
+    keyword = run.rng.choice(("tents", "Tents", " Été Tents ", "boots", "Boots and more " * 20))
+    ask = lambda: run.client.content_ideas.search(workspace, keyword)  # noqa: E731
     await _launch(run, "start_content_idea_search", ask, workspace)
 
 
@@ -174,8 +175,8 @@ ACTS: Sequence[Act] = (
 
 async def _launch(run: Record, operation: str, ask: Callable[[], Awaitable[Any]], target: str) -> Any:
     # A launch that joins first looks whether what it would join goes on. One whose answer is lost waits until it can no
-    # longer arrive, and then takes up to five reads to find out.
-    patience = (2 + 5) * run.deadline + run.settle
+    # longer arrive, and then takes up to seven reads to find out.
+    patience = (3 + 7) * run.deadline + run.settle
     job = (await run.make(operation, ask, target, patience=patience)).result
     return None if job is None else await _wait(run, job)
 

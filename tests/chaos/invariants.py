@@ -124,9 +124,9 @@ def _justified(run: Record, where: str, outcomes: set[str], error: Any) -> bool:
         case errors.JobVanishedError():
             return struck.get("404", 0) >= 3
         case errors.UnknownJobStateError():
-            # An analysis has no identifier: one that failed, or whose time a stepping clock has moved, looks like the
-            # one before it.
-            return "failed" in outcomes or "clock step" in struck
+            # An analysis has no identifier: one that failed, or whose time another clock has told, looks like the one
+            # before it.
+            return "failed" in outcomes or "clock step" in struck or run.odd_clocks
         case errors.JobError():
             return False
         case errors.UnauthorizedError() | errors.ClientClosedError() | asyncio.CancelledError():

@@ -73,9 +73,10 @@ class Record:
         rng: Chance.
         deadline: The client's deadline of one call in seconds.
         weather: What counts the faults, the sandbox or the proxy before it.
-        settle: Seconds in which a launch whose answer is lost may still arrive.
+        settle: Seconds in which a launch whose answer is lost may still arrive, over all its attempts.
         slack: Seconds by which a call may end late, in a busy turn of the loop.
         hurry: How many times faster the callers are than the service's users.
+        odd_clocks: Whether the service's clocks differ.
         calls: All calls so far.
     """
 
@@ -87,6 +88,7 @@ class Record:
     settle: float
     slack: float = 0.01
     hurry: float = 1.0
+    odd_clocks: bool = False
     calls: list[Call] = attrs.field(factory=list)
 
     async def make(

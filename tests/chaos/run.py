@@ -23,7 +23,8 @@ import attrs
 import cmsapi
 from benchmarks.virtual import in_virtual_time
 from cmsapi.branches import pacer_for
-from cmsapi.sandbox import FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
+from cmsapi.jobs.sending import COMMITS
+from cmsapi.sandbox import Behaviour, FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.chaos.acts import ACTS, Act
 from tests.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
 from tests.chaos.invariants import disclosures, violations
@@ -109,21 +110,25 @@ async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Repo
     rng = random.Random(f"{seed}:callers")
     box = _box(seed, Lognormal(30.0, 0.8), storm(seed, lasts=300.0))
     deadline = rng.choice((40.0, 120.0, 900.0))
-    request = rng.choice((5.0, 30.0))
+    request = rng.choice((1.0, 5.0, 30.0))
+    attempts = rng.choice((1, 3, 5))
     client = cmsapi.Client(
         box.api_key,
         base_url=box.base_url,
         transport=carrier(box.transport),
         state="memory:" if file is None else keep_in_file(file),
         timeouts=cmsapi.Timeouts(request=request, deadline=deadline),
-        retry=cmsapi.RetryPolicy(max_attempts=rng.choice((1, 3, 5))),
+        retry=cmsapi.RetryPolicy(max_attempts=attempts),
     )
     # No public name does this: its jitter is what the seed does not reach otherwise.
     client._trunk.rng.seed(f"{seed}:jitter")
     # Nor this: real seconds would go by between two that are virtual.
     client._trunk.wall = lambda: WALL + asyncio.get_running_loop().time()
     return await _perform(
-        seed, Record(box, client, rng, deadline, box, settle=request + 5.0), beginning=120.0, lasts=300.0
+        seed,
+        Record(box, client, rng, deadline, box, settle=attempts * (request + COMMITS), odd_clocks=has_odd_clocks(seed)),
+        beginning=120.0,
+        lasts=300.0,
     )
 
 
@@ -146,12 +151,44 @@ async def _on_loopback(seed: object, state: str) -> Report:
             launch=cmsapi.LaunchPolicy(settle=0.2),
         )
         # A busy machine is late.
-        record = Record(box, client, rng, 1.5, proxy, settle=0.2, slack=0.5, hurry=100.0)
+        record = Record(
+            box, client, rng, 1.5, proxy, settle=0.2, slack=0.5, hurry=100.0, odd_clocks=has_odd_clocks(seed)
+        )
         return await _perform(seed, record, beginning=0.7, lasts=1.0, rest=SHORT_REST)
 
 
 def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | None = None) -> Sandbox:
-    return Sandbox(seed=seed, keywords=8, contents=6, durations=durations, failures=0.15, faults=faults, limits=limits)
+    return Sandbox(
+        seed=seed,
+        keywords=8,
+        contents=6,
+        durations=durations,
+        failures=0.15,
+        faults=faults,
+        limits=limits,
+        behaviour=habits(seed),
+    )
+
+
+def has_odd_clocks(seed: object) -> bool:
+    """Tell whether the clocks of a service differ."""
+    return habits(seed).date_ahead != (0.0,)
+
+
+def habits(seed: object) -> Behaviour:
+    """Draw what a service is like: a third have clocks that differ, and a third write keywords in their own way."""
+    rng = random.Random(f"{seed}:habits")
+
+    def clocks() -> tuple[float, ...]:
+        return tuple(rng.choice((0.0, rng.uniform(-10.0, 10.0), -4.0, 4.0)) for _ in range(rng.choice((1, 2, 3))))
+
+    odd_clocks, odd_words = rng.random() < 1 / 3, rng.random() < 1 / 3
+    return Behaviour(
+        date_ahead=clocks() if odd_clocks else 0.0,
+        stamps_ahead=clocks() if odd_clocks else 0.0,
+        usage_keyword=rng.sample(("lower", "trimmed", "nfc", "cut"), 3) if odd_words else (),
+        usage_country=rng.choice(("same", "lower")) if odd_words else "same",
+    )
 
 
 async def _perform(seed: object, record: Record, *, beginning: float, lasts: float, rest: float = REST) -> Report:

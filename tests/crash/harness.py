@@ -14,11 +14,13 @@ import attrs
 
 import cmsapi
 from cmsapi.jobs.journaling import scope_of
-from cmsapi.sandbox import Fault, Faults, Limits, Sandbox
+from cmsapi.sandbox import Behaviour, Fault, Faults, Limits, Sandbox
 from cmsapi.state.opening import open_state
 
 KINDS = ("keyword_analysis", "idea_search", "generation")
 LONGEST_RUN = 60.0
+# Seconds by which work may come late; the program waits longer before it looks whether it was done.
+LATE = 0.3
 
 
 @attrs.frozen(kw_only=True)
@@ -64,11 +66,30 @@ HEADER = f"{'seed':>5}  {'kind':<17}" + "".join(
 
 
 async def judge(
-    seed: int, kind: str, state: str, *, items: int = 50, most_kills: int = 6, faults: bool = False
+    seed: int,
+    kind: str,
+    state: str,
+    *,
+    items: int = 50,
+    most_kills: int = 6,
+    faults: bool = False,
+    habits: bool = False,
 ) -> Verdict:
-    """Kill a batch a few times, let it come to its end, and count."""
+    """Kill a batch a few times, let it come to its end, and count.
+
+    Args:
+        seed: Seed of the service and of the kills.
+        kind: Kind of the jobs.
+        state: URL of the state.
+        items: Items of the batch.
+        most_kills: How often it is killed at the most.
+        faults: Whether the service loses answers.
+        habits: Whether its clocks differ, it writes keywords in its own way, and some launches outlive their client.
+    """
     rng = random.Random(seed)
     rules = [Fault(match="POST /v1/*", drop=True, when="after", probability=0.03, times=None)] if faults else []
+    if habits:
+        rules.append(Fault(match="POST /v1/*", drop=True, when="after", late=LATE, probability=0.03, times=None))
     sandbox = Sandbox(
         seed=seed,
         keywords=items,
@@ -76,6 +97,7 @@ async def judge(
         durations=lambda rng: rng.uniform(0.1, 0.4),
         faults=Faults(latency=(0.0, 0.03), rules=rules),
         limits=Limits(per_second=10_000, per_hour=1_000_000),
+        behaviour=_habits(rng, kind) if habits else None,
     )
     names = _items(sandbox, kind, items)
     async with sandbox:
@@ -90,6 +112,15 @@ async def judge(
             assert kills < most_kills, f"the batch did not come to its end: {heard[-1:]}"
             kills += 1
         return await _count(sandbox, seed, kind, names, kills, said, state)
+
+
+def _habits(rng: random.Random, kind: str) -> Behaviour:
+    # That an analysis has ended is told by its time alone when it is that short.
+    widest = 0.5 if kind == "keyword_analysis" else 10.0
+    clocks = [rng.uniform(-widest, widest) for _ in range(3)]
+    return Behaviour(
+        date_ahead=rng.sample(clocks, 2), stamps_ahead=rng.sample(clocks, 2), usage_keyword=("lower", "trimmed", "nfc")
+    )
 
 
 async def _run(words: list[str], patience: float) -> tuple[list[dict[str, Any]], bool]:

@@ -160,6 +160,7 @@ async def test_two_fan_outs_take_turns() -> None:
     """Of two that have more to launch than fits, neither waits for the other; one has a head start at most."""
     sandbox = Sandbox(keywords=240, durations=Lognormal(120.0, 0.3), limits=Limits(per_second=20, per_hour=300))
     async with client_of(sandbox) as client:
+        await client.me()
         ids = sandbox.keyword_ids
         first, second = await asyncio.gather(collect(client, ids[:100]), collect(client, ids[100:200]))
     assert sandbox.ledger.count(status=429) == 0

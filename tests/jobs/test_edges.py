@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -114,13 +115,31 @@ async def test_without_a_timestamp_a_late_look_counts(outcome: str) -> None:
         assert job.status.polls == 2
 
 
-async def test_without_the_services_clock_a_timestamp_proves_nothing() -> None:
-    """Without `Date` the time of analysis cannot be compared; seeing it run still counts, else doubt ends it."""
+def dateless(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+    """Take the `Date` from an answer."""
+    headers = {name: value for name, value in response.headers.items() if name != "date"}
+    return cmsapi.Response(response.status, headers, response.body)
 
-    def dateless(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
-        headers = {name: value for name, value in response.headers.items() if name != "date"}
-        return cmsapi.Response(response.status, headers, response.body)
 
+@pytest.mark.parametrize("off", [-100.0, 0.0, 100.0])
+async def test_without_the_services_clock_this_machines_has_to_do(off: float) -> None:
+    """Without `Date` a later analysis counts when its time is after the launch by this machine's clock, or nearly."""
+    sandbox = box(30.0)
+    sandbox.step_clock(time.time() - sandbox.now() + off)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox, transport=Spoiling(sandbox, dateless), polling=DOUBTING) as client:
+        job = await client.keywords.analyze(keyword_id)
+        sandbox.finish(keyword_id)
+        assert (await job).analysis_status == "success"
+        await client.keywords.analyze(sandbox.keyword_ids[1])
+        sandbox.finish(sandbox.keyword_ids[1])
+    async with client_of(sandbox, transport=Spoiling(sandbox, dateless), polling=DOUBTING) as another:
+        (left,) = (await another.jobs.resume()).jobs
+        assert (await left).analysis_status == "success"
+
+
+async def test_without_the_services_clock_an_earlier_timestamp_proves_nothing() -> None:
+    """Where this machine's clock is later by months, seeing an analysis run still counts, else doubt ends it."""
     sandbox = box(30.0)
     async with client_of(sandbox, transport=Spoiling(sandbox, dateless), polling=DOUBTING) as client:
         seen_running = await client.keywords.analyze(sandbox.analyzed_keyword_ids[0])

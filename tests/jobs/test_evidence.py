@@ -8,10 +8,12 @@ from typing import Any
 import attrs
 import pytest
 
+from cmsapi.jobs.charges import CLOCKS, Charges, between
 from cmsapi.jobs.evidence import (
-    Charges,
     Finding,
+    Others,
     Verdict,
+    may_be,
     name_of,
     nothing_to_go_by,
     of_analysis_shown,
@@ -19,7 +21,6 @@ from cmsapi.jobs.evidence import (
     of_keyword,
     of_prompt,
     of_search,
-    since,
 )
 from cmsapi.models import (
     AnalysisStatus,
@@ -75,9 +76,19 @@ def usage(
     )
 
 
-def charges(balance: int, *recent: CreditUsage, before: CreditUsage | None = None) -> Charges:
+def charges(*since: CreditUsage, proven: bool = True) -> Charges:
     """Make charges, newest first."""
-    return Charges(US, balance, recent, before)
+    return Charges(US, 9, since if proven else None)
+
+
+def other(target: str = "boots", **changes: Any) -> Entry:
+    """Describe another launch."""
+    return Entry(kind="idea_search", target=target, asked_at=1.0, facts={"workspace": "ws_1"}, **changes)
+
+
+NONE = Others((), ())
+ONE_SURE = Others((other(),), ())
+ONE_PERHAPS = Others((), (other(),))
 
 
 @pytest.mark.parametrize(
@@ -105,23 +116,98 @@ def test_a_keyword_of_tomorrow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "verdict"),
+    ("given", "others", "verdict"),
     [
-        (charges(9, usage(9)), Verdict.LAUNCHED),
-        (charges(8, usage(8), usage(9)), Verdict.UNKNOWN),
-        (charges(9, usage(9, user="usr_2")), Verdict.ABSENT),
-        (charges(9, usage(9, keyword="boots")), Verdict.ABSENT),
-        (charges(9, before=usage(9, -60)), Verdict.ABSENT),
-        (charges(8, before=usage(9, -60)), Verdict.UNKNOWN),
-        (charges(12, before=usage(9, -60)), Verdict.UNKNOWN),
-        (charges(7, usage(7, keyword="boots"), before=usage(9, -60)), Verdict.UNKNOWN),
-        (charges(8, usage(8, keyword="boots", amount=-1), before=usage(9, -60)), Verdict.ABSENT),
-        (charges(10), Verdict.ABSENT),
+        (charges(), NONE, Verdict.ABSENT),
+        (charges(proven=False), ONE_SURE, Verdict.UNKNOWN),
+        (charges(usage(9)), NONE, Verdict.LAUNCHED),
+        (charges(usage(8), usage(9)), NONE, Verdict.UNKNOWN),
+        (charges(usage(9, user="usr_2")), NONE, Verdict.ABSENT),
+        (charges(usage(9, keyword="boots")), NONE, Verdict.UNKNOWN),
+        (charges(usage(9, keyword="boots")), ONE_SURE, Verdict.ABSENT),
+        (charges(usage(9, keyword="boots")), ONE_PERHAPS, Verdict.ABSENT),
+        (charges(usage(8, keyword="boots"), usage(9, keyword="caps")), ONE_PERHAPS, Verdict.UNKNOWN),
+        (charges(usage(9, keyword="Tents ")), ONE_SURE, Verdict.UNKNOWN),
+        (charges(usage(9, keyword="te")), ONE_SURE, Verdict.UNKNOWN),
     ],
 )
-def test_what_usages_tell_of_an_analysis(given: Charges, verdict: Verdict) -> None:
-    """One usage names it; none does, and the balance agrees; anything else is unknown."""
-    assert of_keyword(KEYWORD, given).verdict is verdict
+def test_what_usages_tell_of_an_analysis(given: Charges, others: Others, verdict: Verdict) -> None:
+    """One usage names it; none can be its own, and known analyses explain them; anything else is unknown."""
+    assert of_keyword(KEYWORD, given, others).verdict is verdict
+
+
+def test_codes_mean_the_same_in_either_case() -> None:
+    """A usage that writes the country in lower case still names the keyword."""
+    lower = attrs.evolve(usage(9), keyword=UsageKeyword(keyword="tents", country_code="us", language_code="EN"))
+    assert of_keyword(KEYWORD, charges(lower), NONE).verdict is Verdict.LAUNCHED
+
+
+def test_a_keyword_without_a_text_may_be_any() -> None:
+    """Where the service shows no text of a keyword, each charge of an analysis may be its own."""
+    nameless = attrs.evolve(KEYWORD, keyword=None)
+    assert of_keyword(nameless, charges(usage(9)), ONE_SURE).verdict is Verdict.UNKNOWN
+    assert of_keyword(nameless, charges(), ONE_SURE).verdict is Verdict.ABSENT
+
+
+def test_an_unlisted_word_may_mean_that_it_runs() -> None:
+    """Where a credit is charged at the end, a keyword in a state that nobody lists is not found absent."""
+    odd = attrs.evolve(KEYWORD, analysis_status=AnalysisStatus("reticulating"))
+    assert of_keyword(odd, charges(), NONE).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("written", "keyword", "may"),
+    [
+        ("tents", "tents", True),
+        ("tents", " Tents\u00a0", True),
+        ("ete", "Été", True),
+        ("\u00e9t\u00e9", "e\u0301te\u0301", True),
+        ("strasse", "Straße", True),
+        ("fine", "ﬁne", True),
+        ("", "tents", True),
+        ("tents for", "Tents for rain", True),
+        ("tents", None, True),
+        ("tents for rain", "tents", False),
+        ("boots", "tents", False),
+    ],
+)
+def test_ways_to_write_a_keyword(written: str, keyword: str | None, may: bool) -> None:
+    """Case, marks, spaces, composition and length tell no two keywords apart."""
+    assert may_be(written, keyword) is may
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "usages", "found"),
+    [
+        (10, 10, [], []),
+        (10, 10, [usage(10, -60)], []),
+        (10, 9, [usage(9)], [9]),
+        (10, 9, [usage(9), usage(10, -60), usage(11, -70)], [9]),
+        (10, 7, [usage(9), usage(7, amount=-2), usage(10, -60)], [7, 9]),
+        # In whatever order they are listed, and whatever they are dated.
+        (10, 8, [usage(10, 3), usage(9, -4), usage(8, -2)], [8, 9]),
+        # Not everything is listed, and what costs nothing does not count.
+        (10, 9, [], None),
+        (10, 8, [usage(8)], None),
+        (10, 9, [usage(9), usage(9, 2, amount=0)], [9]),
+        # Credits came in since.
+        (10, 11, [usage(9)], None),
+        (10, 10, [usage(9), usage(10, -60)], None),
+        (10, 9, [usage(9, 5), usage(10, 4), usage(11, 3), usage(8, 2), attrs.evolve(usage(9), id="first")], None),
+        # Credits came in before, long ago or lately.
+        (10, 10, [usage(3, -CLOCKS - 60)], []),
+        (10, 9, [usage(9), usage(3, -CLOCKS - 60)], [9]),
+        (10, 9, [usage(9), usage(3, -60)], None),
+        # Dated before any clock of the service can explain.
+        (10, 9, [usage(9, -CLOCKS - 61), usage(10, -60)], None),
+    ],
+)
+def test_what_leads_from_one_balance_to_the_next(
+    then: int, now: int, usages: list[CreditUsage], found: list[int] | None
+) -> None:
+    """Usages are since a balance when they lead there one by one, and nothing that is listed lies beside."""
+    since = between(then, now, usages, NOW.timestamp())
+    assert (since if since is None else [usage.remaining_credits for usage in since]) == found
 
 
 @pytest.mark.parametrize(
@@ -141,25 +227,47 @@ def test_what_usages_tell_of_an_analysis(given: Charges, verdict: Verdict) -> No
 )
 def test_a_charge_may_be_that_of_a_twin(fields: Any, found: Any) -> None:
     """A keyword that shows the success of an earlier analysis has no later one, so the charge is another keyword's."""
-    finding = of_keyword(attrs.evolve(KEYWORD, **fields), charges(9, usage(9)))
+    finding = of_keyword(attrs.evolve(KEYWORD, **fields), charges(usage(9)), NONE)
     assert (finding if isinstance(found, Finding) else finding.verdict) == found
 
 
+TENTS, BOOTS, LOWER = usage(9), usage(8, keyword="boots"), usage(7, keyword="cosy tents")
+
+
 @pytest.mark.parametrize(
-    ("given", "explained", "verdict"),
+    ("given", "sure", "perhaps", "verdict"),
     [
-        (charges(9, usage(9)), 0, Verdict.UNKNOWN),
-        (charges(9, usage(9)), 1, Verdict.ABSENT),
-        (charges(9, usage(9, keyword="boots")), 0, Verdict.ABSENT),
-        (charges(8, before=usage(9, -60)), 0, Verdict.UNKNOWN),
+        (charges(), [], [], Verdict.ABSENT),
+        (charges(proven=False), [], [], Verdict.UNKNOWN),
+        (charges(TENTS), [], [], Verdict.UNKNOWN),
+        (charges(TENTS), ["tents"], [], Verdict.ABSENT),
+        (charges(BOOTS), [], [], Verdict.UNKNOWN),
+        (charges(BOOTS), ["boots"], [], Verdict.ABSENT),
+        (charges(BOOTS), [], ["boots"], Verdict.ABSENT),
+        (charges(TENTS), [], ["tents"], Verdict.UNKNOWN),
+        (charges(BOOTS, TENTS), ["boots"], [], Verdict.UNKNOWN),
+        (charges(BOOTS, TENTS), ["boots"], ["caps"], Verdict.UNKNOWN),
+        # Written in another way: as many charges as searches that were taken leave nothing for this one.
+        (charges(LOWER), ["Cosy Tents"], [], Verdict.ABSENT),
+        (charges(LOWER, TENTS), ["Cosy Tents"], [], Verdict.UNKNOWN),
+        # The charge of one that was taken is not left to one in doubt that is written alike.
+        (charges(BOOTS, TENTS), ["Boots"], ["boots"], Verdict.UNKNOWN),
     ],
 )
-def test_what_usages_tell_of_a_search(given: Charges, explained: int, verdict: Verdict) -> None:
-    """A charge that no known search explains is a launch that cannot be found; without one there was none."""
+def test_what_usages_tell_of_a_search(given: Charges, sure: list[str], perhaps: list[str], verdict: Verdict) -> None:
+    """One charge for each search that was taken; one more may be that of this one, which cannot be found."""
     entry = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
-    assert of_search(entry, given, explained).verdict is verdict
-    elsewhere = attrs.evolve(entry, facts={"workspace": "ws_2"})
-    assert of_search(elsewhere, given, 0).verdict is not Verdict.UNKNOWN or not given.explained
+    others = Others([other(each) for each in sure], [other(each) for each in perhaps])
+    assert of_search(entry, given, others).verdict is verdict
+
+
+def test_long_keywords_are_not_told_apart() -> None:
+    """Of two keywords that are known by digests only, one may be written as the other one."""
+    long = "tents " * 200
+    entry = attrs.evolve(ENTRY, kind="idea_search", target=name_of(long.upper()), facts={"workspace": "ws_1"})
+    given = charges(usage(9, keyword=long))
+    assert of_search(entry, given, Others((), (other(name_of(long)),))).verdict is Verdict.UNKNOWN
+    assert of_search(entry, given, Others((other(name_of(long)),), ())).verdict is Verdict.ABSENT
 
 
 @pytest.mark.parametrize(
@@ -167,11 +275,12 @@ def test_what_usages_tell_of_a_search(given: Charges, explained: int, verdict: V
     [
         (None, {"baseline": None}, None, Verdict.ABSENT, True),
         ("gen_1", {"baseline": "gen_1"}, None, Verdict.ABSENT, True),
-        ("gen_2", {"baseline": "gen_1"}, charges(9, usage(9)), Verdict.LAUNCHED, True),
-        ("gen_2", {"baseline": None}, charges(9, usage(9)), Verdict.LAUNCHED, True),
-        ("gen_2", {"baseline": "gen_1"}, charges(9, usage(9, user="usr_2")), Verdict.LAUNCHED, False),
-        ("gen_2", {"baseline": "gen_1"}, charges(8, usage(8), usage(9, user="usr_2")), Verdict.LAUNCHED, False),
+        ("gen_2", {"baseline": "gen_1"}, charges(usage(9)), Verdict.LAUNCHED, True),
+        ("gen_2", {"baseline": None}, charges(usage(9)), Verdict.LAUNCHED, True),
+        ("gen_2", {"baseline": "gen_1"}, charges(usage(9, user="usr_2")), Verdict.LAUNCHED, False),
+        ("gen_2", {"baseline": "gen_1"}, charges(usage(8), usage(9, user="usr_2")), Verdict.LAUNCHED, False),
         ("gen_2", {"baseline": "gen_1"}, None, Verdict.LAUNCHED, True),
+        ("gen_2", {"baseline": "gen_1"}, charges(proven=False), Verdict.LAUNCHED, False),
         ("gen_2", {}, None, Verdict.LAUNCHED, False),
     ],
 )
@@ -191,10 +300,8 @@ def test_an_article_without_a_baseline_is_no_proof() -> None:
     assert of_generation(ENTRY, over, None).verdict is Verdict.UNKNOWN
 
 
-def test_times_and_names() -> None:
-    """Without the service's clock nothing is compared; a keyword that is a whole text is named by a digest."""
-    assert since(attrs.evolve(ENTRY, served_at=None)) is None
-    assert since(ENTRY) == NOW - timedelta(seconds=2)
+def test_names() -> None:
+    """A keyword that is a whole text is named by a digest."""
     assert name_of("tents") == "tents"
     assert len(name_of("tents " * 500)) == 32
 
@@ -214,22 +321,28 @@ def test_each_finding_says_what_it_rests_on() -> None:
         of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
             verdict=launched, why="it was analysed at 2026-01-01T12:00:00+00:00", running=True
         ),
-        of_keyword(KEYWORD, charges(9, usage(9))): Finding(
+        of_keyword(KEYWORD, charges(usage(9)), NONE): Finding(
             verdict=launched, why="the credit of its analysis was charged (usage use_9)", running=True
         ),
-        of_keyword(KEYWORD, charges(8, usage(8), usage(9))): Finding(
+        of_keyword(KEYWORD, charges(usage(8), usage(9)), NONE): Finding(
             verdict=unknown, why="2 analyses of such a keyword were charged, and nothing tells them apart"
         ),
-        of_keyword(KEYWORD, charges(10)): Finding(
-            verdict=absent, why="nothing was charged for it, and the balance of 10 agrees with the usages"
+        of_keyword(KEYWORD, charges(usage(9, keyword="TENTS")), NONE): Finding(
+            verdict=unknown, why="an analysis of a keyword that may be this one was charged (usage use_9)"
         ),
-        of_keyword(KEYWORD, charges(8, before=usage(9, -60))): Finding(
-            verdict=unknown, why="no usage names it, but the balance of 8 does not agree with the usages"
+        of_keyword(KEYWORD, charges(), NONE): Finding(
+            verdict=absent, why="nothing was charged for it: known launches explain how the balance came to 9"
+        ),
+        of_keyword(KEYWORD, charges(proven=False), NONE): Finding(
+            verdict=unknown, why="the usages do not explain how the balance came to 9"
+        ),
+        of_keyword(KEYWORD, charges(usage(9, keyword="boots")), NONE): Finding(
+            verdict=unknown, why="no launch that is known here explains a charge by this user (usage use_9)"
         ),
         of_prompt(): Finding(
             verdict=unknown, why="the prompt shows no analysis since, and usages of credits do not name prompts"
         ),
-        of_search(search, charges(9, usage(9)), 0): Finding(
+        of_search(search, charges(usage(9)), NONE): Finding(
             verdict=unknown, why="its credit was charged (usage use_9), and no request lists searches by name"
         ),
         of_generation(generation, None, None): Finding(verdict=absent, why="the content has no generation"),
@@ -243,7 +356,7 @@ def test_each_finding_says_what_it_rests_on() -> None:
             job_id="gen_1",
             ours=False,
         ),
-        of_generation(generation, newer, charges(10)): Finding(
+        of_generation(generation, newer, charges()): Finding(
             verdict=launched, why="the content has a new generation, gen_2", job_id="gen_2"
         ),
         nothing_to_go_by("no trace"): Finding(verdict=unknown, why="no trace"),

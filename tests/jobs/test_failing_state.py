@@ -139,7 +139,7 @@ async def test_a_write_that_fails_is_made_up_for(what: str) -> None:
         await asyncio.sleep(12.0)
         failing_state.fails = ()
         for each in (other, client):
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(240):
                 await (await each.keywords.analyze(keyword_id))
     assert len(sandbox.ledger.launches()) == 2
     assert await open_entries(sandbox) == {}

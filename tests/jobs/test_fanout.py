@@ -150,6 +150,8 @@ async def test_leaving_keeps_a_job_that_is_being_sent_and_calls_back_what_waits_
     sandbox = box(30.0, latency=(1.0, 1.0))
     limits = cmsapi.RateLimits(per_second=1)
     async with client_of(sandbox, limits=limits) as client:
+        await client.me()
+        await asyncio.sleep(1.0)
         async with client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=5) as fanout:
             first = asyncio.ensure_future(anext(fanout))
             await asyncio.sleep(0.5)

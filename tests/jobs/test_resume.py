@@ -47,14 +47,17 @@ async def open_entries(sandbox: Sandbox) -> dict[str, Entry]:
 
 
 def sent(kind: str, target: str, sandbox: Sandbox, **facts: Any) -> Entry:
-    """Describe a launch that was about to be sent a moment ago."""
+    """Describe a launch that was about to be sent a moment ago, with the balance that was known then."""
+    credits_ = sandbox.credits
+    now: dict[str, Any] = {"mark": "another:1", "sent": 1}
+    balance = {"generation": credits_.ai_writing, "idea_search": credits_.content_ideas_searches}
     return Entry(
         kind=kind,
         target=target,
         asked_at=time.time(),
         status="sending",
         served_at=sandbox.now(),
-        facts={"sent_at": time.time(), "settle": 5.0} | facts,
+        facts={**now, "balance": balance.get(kind, credits_.analysis), "sent_at": time.time(), "settle": 5.0, **facts},
     )
 
 
@@ -62,6 +65,7 @@ async def test_a_journal_is_empty_when_all_is_over() -> None:
     """An entry is there from before the launch until its job was seen to end."""
     sandbox = box(30.0, latency=(1.0, 1.0))
     async with client_of(sandbox) as client:
+        await client.me()
         launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
         await asyncio.sleep(0.5)
         (entry,) = (await open_entries(sandbox)).values()
@@ -204,7 +208,7 @@ async def test_charges_that_nothing_explains_are_not_taken_for_proof() -> None:
         sandbox.set_credits(analysis=sandbox.credits.analysis + 5)
         with pytest.raises(cmsapi.LaunchUnknownError) as caught:
             await client.keywords.analyze(keyword_id)
-        assert "does not agree" in caught.value.evidence["found"]
+        assert "do not explain" in caught.value.evidence["found"]
         assert await open_entries(sandbox) == {}
     assert len(sandbox.ledger.launches(keyword_id)) == 0
 

@@ -177,7 +177,8 @@ async def test_settings_of_a_generation_arrive(sandbox: Sandbox) -> None:
     bodies: list[bytes | None] = []
 
     def note(request: cmsapi.Request, document: Any) -> Any:
-        bodies.append(request.body)
+        if request.method == "POST":
+            bodies.append(request.body)
         return document
 
     async with client_of(sandbox, transport=Changing(sandbox, note)) as client:

@@ -141,14 +141,14 @@ async def test_elsewhere_there_is_no_page() -> None:
 
 async def test_what_it_shows(box: Sandbox, browser: aiohttp.ClientSession, client: cmsapi.Client) -> None:
     """Requests in both windows, jobs with their states, the ledger from where the page is, and no key anywhere."""
-    await client.keywords.analyze(box.keyword_ids[0])
+    await client.prompts.analyze(box.prompt_ids[0])
     await client.me()
     shown = await state(browser)
     assert shown["keys"][0]["second"] == {"used": 2, "limit": 20}
     assert shown["keys"][0]["hour"] == {"used": 2, "limit": 1000}
     assert 2 == sum(every for every, _ in shown["by_second"]) == sum(every for every, _ in shown["by_minute"])
     (row,) = shown["jobs"]["rows"]
-    assert ("queued", box.keyword_ids[0], False) == (row["word"], row["target_id"], row["done"])
+    assert ("queued", box.prompt_ids[0], False) == (row["word"], row["target_id"], row["done"])
     assert row["duration"] == pytest.approx(600.0)
     assert [entry["charged"] for entry in shown["ledger"]["entries"]] == [True, False]
     assert box.api_key not in json.dumps(shown)

@@ -127,10 +127,10 @@ async def test_no_span_is_left_open(otel: Exported) -> None:
     """Spans end with the interest in a job, with its client, and with the task that made a call."""
     box = Sandbox(durations=Fixed(10_000), faults=[Fault(match="GET /v1/me", slow=1000.0)])
     async with client_of(box, otel) as client:
-        job = await client.keywords.analyze(box.keyword_ids[0])
+        job = await client.prompts.analyze(box.prompt_ids[0])
         with pytest.raises(cmsapi.JobWaitTimeoutError):
             await job.wait(timeout=60)
-        (first,) = otel.named("job keyword_analysis")
+        (first,) = otel.named("job prompt_analysis")
         assert (first.attributes or {})["cmsapi.job.over"] is False
         waiting = asyncio.create_task(job.wait())
         call = asyncio.create_task(client.me())
@@ -140,7 +140,7 @@ async def test_no_span_is_left_open(otel: Exported) -> None:
         assert (otel.named("GET /v1/me")[0].attributes or {})["error.type"] == "CancelledError"
     with pytest.raises(cmsapi.ClientClosedError):
         await waiting
-    assert len(otel.named("job keyword_analysis")) == 2
+    assert len(otel.named("job prompt_analysis")) == 2
     assert {point.value for point in otel.metrics()["cmsapi.jobs.watched"]} == {0}
 
 

@@ -86,7 +86,7 @@ def test_jitter_is_full() -> None:
 async def call(client: cmsapi.Client, replay: Replay) -> Any:
     """Make a call of a replay class."""
     if replay is Replay.COSTS_CREDIT:
-        return await client.keywords.analyze("kw_1")
+        return await client.prompts.analyze("prm_1")
     method, path = CALLS[replay]
     return await client.request(method, path)
 

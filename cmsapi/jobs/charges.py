@@ -1,0 +1,79 @@
+"""What was charged since a launch, as the balances prove it.
+
+The usages since are those that lead from the balance of now to the balance that was known before the launch, each to
+the one before it. Their times and their order in the list prove nothing. They only add doubt: a usage from that time
+that is not on the way means that credits were bought or given back, so that a charge may hide behind the balances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from cmsapi.models import CreditUsage, User
+
+# Seconds by which the clocks of a service may differ among each other. Where they differ by more, launches stay
+# unknown that could be told otherwise.
+CLOCKS = 600.0
+
+
+@attrs.frozen
+class Charges:
+    """Hold what was charged of one type of credit since a launch.
+
+    Args:
+        user: Who asks, with the balances as they were read before the usages.
+        balance: The balance of this type of credit among them, None where the service does not show it.
+        since: The usages since the launch, newest first; None when the balances do not prove which they are.
+    """
+
+    user: User
+    balance: int | None
+    since: Sequence[CreditUsage] | None
+
+    def by_us(self) -> list[CreditUsage]:
+        """Return the usages by the user of the key."""
+        return [usage for usage in self.since or () if usage.user.id == self.user.id]
+
+
+def between(then: int, now: int, usages: Iterable[CreditUsage], launched_at: float) -> list[CreditUsage] | None:
+    """Find the usages that lead from one balance to a later one.
+
+    Args:
+        then: The balance before.
+        now: The balance after.
+        usages: What the service lists, in any order.
+        launched_at: The earliest time at which a usage of a launch since then may be dated, but for clocks that differ.
+
+    Returns:
+        The usages, newest first, or None when they do not lead there, or are not all that there is.
+    """
+    costly = sorted({usage.id: usage for usage in usages if usage.amount}.values(), key=age)
+    since, at = _chain(costly, now, then)
+    if at != then:
+        return None
+    ids = {usage.id for usage in since}
+    # What lies before belongs to the same chain as long as no credits came in.
+    before, _ = _chain([usage for usage in costly if usage.id not in ids], then, None)
+    began = min([launched_at, *(usage.created_at.timestamp() for usage in before[:1])]) - CLOCKS
+    recent = {usage.id for usage in costly if usage.created_at.timestamp() >= began}
+    return since if ids <= recent <= ids | {usage.id for usage in before} else None
+
+
+def _chain(usages: Sequence[CreditUsage], balance: int, end: int | None) -> tuple[list[CreditUsage], int]:
+    """Follow usages back from a balance, each to the balance before it, until one is reached or none leads on."""
+    leading: dict[int, CreditUsage] = {}
+    for usage in reversed(usages):
+        leading[usage.remaining_credits] = usage
+    chain: list[CreditUsage] = []
+    while balance != end and balance in leading:
+        usage = leading.pop(balance)
+        chain.append(usage)
+        balance += abs(usage.amount)
+    return chain, balance
+
+
+def age(usage: CreditUsage) -> tuple[float, int]:
+    """Return what grows with the age of a usage, as far as times and balances tell it."""
+    return -usage.created_at.timestamp(), usage.remaining_credits
