@@ -170,13 +170,16 @@ class LaunchPolicy:
         dedupe: `"join"` returns the running job of the same kind and target instead of paying again, `"error"`
             refuses, `"allow"` launches regardless. Idea searches are joined only within an item of a named batch: two
             searches for one keyword are two wishes.
-        settle: Seconds after a launch was sent in which it may still arrive; not before is it looked up whether it
-            did. None for the request timeout and 5 s.
+        settle: Seconds after a launch was sent in which it may still take effect; not before is it looked up whether it
+            did. None assumes that the service does within 60 s what it was asked, or never: then it is 60 s after the
+            answer was lost, whatever `Timeouts.request` is.
         on_unknown: What follows when it cannot be found out whether a launch happened. `"raise"` raises
             `LaunchUnknownError`, `"repeat"` launches again, which may be paid twice, as often as
             `RetryPolicy.max_attempts` says; a function, sync or async, takes the error and returns one of the two.
-        baseline: `"read"` reads the generation of a content before another one is launched, which takes one request
-            and tells the two apart when the answer is lost; `"none"` does not.
+        baseline: What is read before a launch, so that it can be told afterwards whether it happened when its answer is
+            lost. `"read"` reads the generation of a content before another one is launched, and the balances before the
+            first launch and again after 100 launches or 10 minutes; one request each. `"none"` reads neither: a launch
+            that the service does not show stays unknown, unless something else has read the balances.
         max_credits: Launches, of one credit each, that this client and its twins may send in all; the next one is
             refused with `OutOfCreditsError`. Those that certainly cost nothing do not count. None for any number.
     """

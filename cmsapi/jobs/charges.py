@@ -33,8 +33,8 @@ class Charges:
     since: Sequence[CreditUsage] | None
 
     def by_us(self) -> list[CreditUsage]:
-        """Return the usages by the user of the key."""
-        return [usage for usage in self.since or () if usage.user.id == self.user.id]
+        """Return the usages by the user of the key, and those of which the service does not say whose they are."""
+        return [usage for usage in self.since or () if getattr(usage.user, "id", None) in (None, self.user.id)]
 
 
 def between(then: int, now: int, usages: Iterable[CreditUsage], launched_at: float) -> list[CreditUsage] | None:
@@ -72,6 +72,12 @@ def _chain(usages: Sequence[CreditUsage], balance: int, end: int | None) -> tupl
         chain.append(usage)
         balance += abs(usage.amount)
     return chain, balance
+
+
+def counts(usage: CreditUsage) -> bool:
+    """Tell whether a usage says what it took from which balance; one that does not leads nowhere."""
+    said = (usage.id, usage.created_at, usage.amount, usage.remaining_credits)
+    return None not in said
 
 
 def age(usage: CreditUsage) -> tuple[float, int]:

@@ -109,7 +109,7 @@ def of_keyword(keyword: Keyword, charges: Charges, others: Others) -> Finding:
     if charges.since is None:
         return _unproven(charges)
     ours = charges.by_us()
-    alike = [usage for usage in ours if may_be(usage.keyword.keyword, keyword.keyword)]
+    alike = [usage for usage in ours if may_be(_written(usage), keyword.keyword)]
     if alike and keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
         # An analysis of its own would show a later time, a running word, or that it failed.
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
@@ -186,6 +186,11 @@ def of_generation(entry: Entry, current: Generation | None, charges: Charges | N
     )
 
 
+def _written(usage: CreditUsage) -> str:
+    """Return the keyword of a usage; a usage that shows none may be of any."""
+    return getattr(usage.keyword, "keyword", None) or ""
+
+
 def may_be(written: str, keyword: str | None) -> bool:
     """Tell whether a service may have written a keyword so: in any case, without marks or spaces, or cut."""
     return keyword is None or _bare(keyword).startswith(_bare(written))
@@ -212,16 +217,15 @@ def _take(usages: list[CreditUsage], search: Entry) -> bool:
 
 
 def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
-    return name_of(usage.keyword.keyword) == search.target and usage.workspace.id == search.facts.get("workspace")
+    workspace = getattr(usage.workspace, "id", None)
+    return name_of(_written(usage)) == search.target and workspace == search.facts.get("workspace")
 
 
 def _is_about(usage: CreditUsage, keyword: Keyword) -> bool:
-    said, codes = usage.keyword, (keyword.country_code, keyword.language_code)
+    said = usage.keyword
+    codes = ((said.country_code, keyword.country_code), (said.language_code, keyword.language_code))
     # Codes mean the same in either case.
-    same_codes = all(
-        known is None or word.casefold() == known.casefold()
-        for word, known in zip((said.country_code, said.language_code), codes, strict=True)
-    )
+    same_codes = all(known is None or (word or "").casefold() == known.casefold() for word, known in codes)
     return said.keyword == keyword.keyword and same_codes
 
 

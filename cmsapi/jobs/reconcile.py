@@ -16,7 +16,7 @@ import attrs
 from cmsapi.core import LARGEST_PAGE, Core
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs import evidence
-from cmsapi.jobs.charges import CLOCKS, Charges, age, between
+from cmsapi.jobs.charges import CLOCKS, Charges, age, between, counts
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.evidence import Finding, Others
 from cmsapi.jobs.journaling import Journal
@@ -216,7 +216,8 @@ class Reconciler:
 
     async def _page(self, type_: str, number: int) -> Page[CreditUsage]:
         query = {"type": type_}
-        return await self.core.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
+        page = await self.core.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
+        return attrs.evolve(page, items=tuple(usage for usage in page if counts(usage)))
 
 
 def _same_balance(other: Entry, entry: Entry) -> bool:

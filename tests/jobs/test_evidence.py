@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from cmsapi.jobs.charges import CLOCKS, Charges, between
+from cmsapi.jobs.charges import CLOCKS, Charges, between, counts
 from cmsapi.jobs.evidence import (
     Finding,
     Others,
@@ -147,6 +147,18 @@ def test_a_keyword_without_a_text_may_be_any() -> None:
     nameless = attrs.evolve(KEYWORD, keyword=None)
     assert of_keyword(nameless, charges(usage(9)), ONE_SURE).verdict is Verdict.UNKNOWN
     assert of_keyword(nameless, charges(), ONE_SURE).verdict is Verdict.ABSENT
+
+
+def test_a_usage_that_says_little_may_be_any() -> None:
+    """Where the service does not show who has paid, or for what, it may be this launch."""
+    missing: dict[str, Any] = {"user": None, "keyword": None, "workspace": None}
+    bare = attrs.evolve(usage(9), **missing)
+    assert of_keyword(KEYWORD, charges(bare), ONE_SURE).verdict is Verdict.UNKNOWN
+    search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
+    assert of_search(search, charges(bare), NONE).verdict is Verdict.UNKNOWN
+    for name in ("id", "created_at", "amount", "remaining_credits"):
+        missing = {name: None}
+        assert not counts(attrs.evolve(usage(9), **missing))
 
 
 def test_an_unlisted_word_may_mean_that_it_runs() -> None:
