@@ -223,6 +223,8 @@ def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
 
 def _is_about(usage: CreditUsage, keyword: Keyword) -> bool:
     said = usage.keyword
+    if said is None:
+        return False
     codes = ((said.country_code, keyword.country_code), (said.language_code, keyword.language_code))
     # Codes mean the same in either case.
     same_codes = all(known is None or (word or "").casefold() == known.casefold() for word, known in codes)
