@@ -84,10 +84,10 @@ class Marks:
     def leaves(self, kind: str) -> dict[str, Fact]:
         """Return the mark of a launch that leaves now, as facts of its entry; empty when no balance is known."""
         self._left += 1
-        mark = self._newest
-        if mark is None:
+        mark, type_ = self._newest, TYPES.get(kind)
+        if mark is None or type_ is None:
             return {}
-        return {"mark": f"{self._process}:{mark.number}", "balance": balance_of(mark.user, TYPES[kind])}
+        return {"mark": f"{self._process}:{mark.number}", "balance": balance_of(mark.user, type_)}
 
     def launched(self, entry: Entry) -> None:
         """Remember a launch that is known to have happened, also when its entry is struck out."""
