@@ -65,7 +65,8 @@ class Fanout(Generic[I, R]):
     Args:
         launch: Launches the job of one item.
         items: The items; may be endless, since only as many are taken as can be in flight.
-        in_flight: Jobs that are launched and not over, at the most; None for as many as fit into the request limit.
+        in_flight: Jobs that are launched and not over, at the most; None for as many as fit into the request limit,
+            and at most a thousand.
         errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
         max_credits: Credits that may be spent, one a launch; None for as many as there are.
         desk: Looks at the jobs.

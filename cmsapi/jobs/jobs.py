@@ -64,7 +64,7 @@ class Jobs:
             launch: Launches the job of one item, such as `client.keywords.analyze`.
             items: The items, also from an async iterable.
             in_flight: Jobs that are launched and not over, at the most. `"auto"` launches a job when its whole life,
-                from its launch to its result, fits into what the limit leaves.
+                from its launch to its result, fits into what the limit leaves, and at most a thousand at a time.
             errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
             max_credits: Launches, of one credit each, after which the next item has an `OutOfCreditsError` and no
                 more are taken. The same happens when a launch is refused and the balance turns out to be empty,
