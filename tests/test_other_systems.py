@@ -28,7 +28,7 @@ for name in [name for name in dir(os) if name.startswith("O_") and name not in L
 for name in (
     "chown chroot ctermid fchdir fchown fork forkpty getegid geteuid getgid getgroups getloadavg getpgid getpgrp "
     "getpriority getresuid getsid getuid initgroups killpg lchown lockf mkfifo mknod nice openpty pathconf "
-    "posix_fallocate posix_spawn pread preadv pwrite pwritev register_at_fork sched_getaffinity sendfile setegid "
+    "posix_fallocate posix_spawn pread preadv pwrite pwritev register_at_fork sendfile setegid "
     "seteuid setgid setpgid setsid setuid statvfs sync sysconf tcgetpgrp ttyname uname wait wait3 wait4 waitid"
 ).split():
     if hasattr(os, name):

@@ -20,7 +20,7 @@ from cmsapi.state.sqlitefile import PATIENCE
 
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("turning_loop")]
 
 
 @asynccontextmanager

@@ -20,6 +20,8 @@ from cmsapi.state.turns import Ask, Terms
 
 from .test_processes import ended, workers
 
+pytestmark = pytest.mark.usefixtures("turning_loop")
+
 SCOPE = "scope"
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
 TERMS = Terms(per_second=20, per_hour=1000)

@@ -186,6 +186,23 @@ async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> 
     await holding
 
 
+async def test_a_loop_that_stands_still_holds_up_no_other(account: str) -> None:
+    """A program may block its loop until a loop in another thread is done, as notebooks do."""
+    (await limiter_of(account).acquire()).answered()
+    remaining: list[int | None] = []
+
+    async def use() -> None:
+        limiter = limiter_of(account)
+        (await limiter.acquire()).answered()
+        remaining.append(limiter.remaining)
+
+    thread = threading.Thread(target=lambda: asyncio.run(use()))
+    thread.start()
+    thread.join(10)
+    assert remaining == [998]
+    assert limiter_of(account).remaining == 998
+
+
 @pytest.mark.looptime
 async def test_a_loop_in_virtual_time_is_alone(account: str) -> None:
     """What a loop in virtual time uses does not count for loops in real time."""
