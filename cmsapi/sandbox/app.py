@@ -83,11 +83,11 @@ class _Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """Answer what cannot be read, or what went wrong here; the connection is closed."""
-        super().handle_error(request, status, exc, message)
         if status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            # The message of the parser may show a part of the key.
+            # Neither told nor logged is the message of the parser: it may show a part of the key.
             answer = self._exchange.unreadable(400, "the request line or a header is malformed or too long")
         else:
+            super().handle_error(request, status, exc, message)
             answer = self._exchange.unreadable(500, "the sandbox has failed; its log says why")
         response = _response(answer)
         response.force_close()

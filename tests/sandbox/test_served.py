@@ -87,13 +87,14 @@ async def test_a_body_that_is_too_large_is_a_bad_request() -> None:
     ],
     ids=["path", "header", "colon", "method"],
 )
-async def test_what_is_no_request_is_a_bad_request(head: str, header: str) -> None:
-    """An overlong or malformed line is a 400 that shows nothing of what was sent."""
+async def test_what_is_no_request_is_a_bad_request(head: str, header: str, caplog: pytest.LogCaptureFixture) -> None:
+    """An overlong or malformed line is a 400 that shows nothing of what was sent, and nor does a log."""
     async with Sandbox() as box:
         answer = await ask(box, head, b"", key(box), header)
         assert is_error(answer, 400, "bad_request")
         assert box.api_key not in json.dumps(answer.document)
         assert len(box.ledger) == 0
+        assert not caplog.records
 
 
 async def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_on() -> None:
