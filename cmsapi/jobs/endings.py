@@ -16,7 +16,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.failures import VANISHED_AFTER
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.kinds import JobKind, kind_of
 from cmsapi.jobs.record import UNKNOWN
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
@@ -35,15 +35,16 @@ def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
     return LONGEST_RIDDLE if unlisted_word else LONGEST_DOUBT
 
 
-def unknown_launch(kind: JobKind, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:
+def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:
     """Tell that a launch may have happened, or several if it was sent several times."""
     sent = evidence.get("sent")
     several = isinstance(sent, int) and sent > 1
     charged = f" It was sent {sent} times, so that up to {sent} credits may have been charged." if several else ""
     return LaunchUnknownError(
-        f"The {kind.value} for {target} may have been launched and charged, and there is no usable "
-        f"answer; it is not repeated, because that could be paid twice.{charged} {_HOW_TO_FIND_OUT[kind]}",
-        kind=kind.value,
+        f"The {kind} for {target} may have been launched and charged, and there is no usable "
+        f"answer; it is not repeated, because that could be paid twice.{charged} "
+        f"{_HOW_TO_FIND_OUT.get(kind, _LOOK_THERE)}",
+        kind=str(kind),
         target=target,
         evidence=evidence,
     )
@@ -58,9 +59,14 @@ def sent_times(entry: Entry) -> int:
 def without_result(entry: Entry) -> JobError | None:
     """Tell how an item of a batch ended in another run; None when it has a result."""
     if entry.status == Phase.SUCCEEDED:
-        return None
+        if kind_of(entry.kind) is not None:
+            return None
+        return JobError(
+            f"The {entry.kind} of {entry.target} has ended, but this version of cmsapi does not know such jobs and "
+            "cannot read its result; nothing was sent or forgotten. The version that launched it can."
+        )
     if entry.status == UNKNOWN:
-        return unknown_launch(JobKind(entry.kind), entry.target, entry.facts)
+        return unknown_launch(entry.kind, entry.target, entry.facts)
     failed = entry.status == Phase.FAILED
     how = "failed" if failed else f"ended as {entry.status!r}"
     return (JobFailedError if failed else JobError)(
@@ -69,7 +75,8 @@ def without_result(entry: Entry) -> JobError | None:
     )
 
 
-_HOW_TO_FIND_OUT: Mapping[JobKind, str] = {
+_LOOK_THERE = "Look in the application whether it runs, and at client.credit_usages whether it was charged."
+_HOW_TO_FIND_OUT: Mapping[str, str] = {
     JobKind.KEYWORD_ANALYSIS: "client.keywords.get shows whether it runs; client.jobs.watch waits for it.",
     JobKind.PROMPT_ANALYSIS: "client.prompts.get shows whether it runs; client.jobs.watch waits for it.",
     JobKind.IDEA_SEARCH: "client.credit_usages.list('content_idea_search') shows whether it was charged.",

@@ -15,7 +15,7 @@ from cmsapi.jobs.forecast import Forecast
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journalentry import JournalEntry, read_journal
-from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail
+from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail, kind_of
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.resume import Resumed, Resumption
 from cmsapi.jobs.review import GenerationReview
@@ -252,8 +252,7 @@ class Jobs:
 
 
 def _kind(word: str) -> JobKind:
-    try:
-        return JobKind(word)
-    except ValueError:
-        words = ", ".join(repr(kind.value) for kind in JobKind)
-        raise ArgumentError(f"kind is one of {words}, not {excerpt(word)}.", parameter="kind") from None
+    if isinstance(word, str) and (known := kind_of(word)) is not None:
+        return known
+    words = ", ".join(repr(kind.value) for kind in STRATEGIES)
+    raise ArgumentError(f"kind is one of {words}, not {excerpt(word)}.", parameter="kind")

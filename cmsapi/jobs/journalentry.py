@@ -53,8 +53,7 @@ async def read_journal(desk: Desk) -> list[JournalEntry]:
     """Read the open entries, the oldest first; nothing is taken up."""
     journal = desk.journal
     await desk.open_journal()
-    await journal.settled()
-    found = await journal.state.entries(journal.scope)
+    found = await journal.known_entries()
     return [_told(entry, desk.base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
 
 

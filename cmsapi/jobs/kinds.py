@@ -223,3 +223,8 @@ STRATEGIES: Mapping[JobKind, Strategy] = {
         "get_knowledge_document", "knowledgeDocumentId", KnowledgeDocument, _knowledge, median=30.0
     ),
 }
+
+
+def kind_of(word: str) -> JobKind | None:
+    """Return the kind of a word that was written down, or None when only another version of this package knows it."""
+    return next((kind for kind in STRATEGIES if kind.value == word), None)

@@ -99,8 +99,10 @@ class Reconciler:
                 return await self._judge(
                     entry, SEARCH, lambda charges, others: evidence.of_search(entry, charges, others)
                 )
-            case _:
+            case JobKind.GENERATION:
                 return await self._generation(entry)
+            case _:
+                return evidence.nothing_to_go_by(f"nothing tells of the launch of a {entry.kind}")
 
     async def _keyword(self, entry: Entry) -> Finding:
         keyword = await self.core.call(Keyword, "get_keyword", {"keywordId": entry.target})

@@ -64,8 +64,7 @@ class Resumption:
         """Take up everything that nobody alive works on."""
         journal = self.desk.journal
         await self.desk.open_journal()
-        await journal.settled()
-        found = await journal.state.entries(journal.scope)
+        found = await journal.known_entries()
         keys = sorted(found, key=lambda key: found[key].asked_at)
         with contextlib.ExitStack() as working:
             records = []
@@ -100,7 +99,7 @@ class Resumption:
                 return None
             if finding.verdict is Verdict.UNKNOWN:
                 known = await journal.give_up(record, finding.why)
-                raise unknown_launch(JobKind(known.kind), known.target, known.facts)
+                raise unknown_launch(known.kind, known.target, known.facts)
             return await adopt(self.desk, record, finding)
         return self.desk.kept.take_over(record)
 

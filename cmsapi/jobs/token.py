@@ -15,8 +15,9 @@ from typing import Any
 import attrs
 
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.jobs.kinds import STRATEGIES, JobKind
+from cmsapi.jobs.kinds import STRATEGIES, JobKind, kind_of
 from cmsapi.wire.jsontext import dumps, loads
+from cmsapi.wire.mismatch import excerpt
 
 PREFIX = "cmsjob1"
 # Of two identifiers of the greatest length, in four bytes a character.
@@ -79,6 +80,7 @@ class Token:
 
 
 def _read(payload: str) -> Token:
+    strange: str | None = None
     try:
         document: Any = loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         match document:
@@ -90,17 +92,21 @@ def _read(payload: str) -> Token:
                 "watched": bool(watched),
                 "at": str(base_url),
             }:
-                STRATEGIES[JobKind(kind)].check(target)
-                return Token(
-                    kind=JobKind(kind),
-                    target=target,
-                    job_id=job,
-                    launched_at=_moment(launched) if launched else None,
-                    watched=watched,
-                    base_url=base_url,
-                )
+                if (known := kind_of(kind)) is not None:
+                    STRATEGIES[known].check(target)
+                    return Token(
+                        kind=known,
+                        target=target,
+                        job_id=job,
+                        launched_at=_moment(launched) if launched else None,
+                        watched=watched,
+                        base_url=base_url,
+                    )
+                strange = kind
     except (DecodeError, ValueError, OverflowError, binascii.Error):
         pass
+    if strange is not None:
+        raise _bad(f"The token names a job of a kind that this version of cmsapi does not know: {excerpt(strange)}.")
     raise _bad("The job token cannot be read.")
 
 

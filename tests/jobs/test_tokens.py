@@ -139,6 +139,7 @@ async def test_wrong_tokens_are_refused(client: cmsapi.Client, sandbox: Sandbox)
         "of this version": [f"cmsjob0.{payload}.{check}", f"cmsjob2.{payload}.{check}"],
         "changed or cut": [good[:-1], f"{prefix}.{payload[:-4]}.{check}", f"{prefix}.{payload[::-1]}.{check}"],
         "runs at": [forged(other)],
+        "does not know: 'analysis'": [forged(sandbox, kind="analysis")],
         "cannot be read": [
             sealed(b"{}"),
             sealed(b"[]"),
@@ -146,7 +147,6 @@ async def test_wrong_tokens_are_refused(client: cmsapi.Client, sandbox: Sandbox)
             sealed(b"\xff"),
             sealed(b"[" * 2000),
             "cmsjob1..{}".format(hashlib.blake2b(b"", digest_size=6, person=b"cmsapi-token").hexdigest()),
-            forged(sandbox, kind="analysis"),
             forged(sandbox, kind=None),
             forged(sandbox, target=""),
             forged(sandbox, target=".."),
