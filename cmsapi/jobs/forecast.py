@@ -9,6 +9,7 @@ import attrs
 from cmsapi import markup
 from cmsapi.jobs.durations import step_before
 from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.marks import TYPES
 from cmsapi.jobs.pacing import Load, Pace, Supply
 
 _HOUR = 3600.0
@@ -23,7 +24,7 @@ class Forecast:
         kind: Kind of job.
         count: How many.
         credits: Credits that the launches cost, one each; 0 for knowledge documents.
-        balance: Credits of that kind that are left, or None where launches cost none.
+        balance: Credits of that kind that are left, or None where launches cost none or the service does not show it.
         requests: Requests that launches, looks and results take.
         polls_per_job: Looks at each of them, on average.
         lateness: Seconds between an end and the look that sees it, on average.
@@ -45,7 +46,7 @@ class Forecast:
 
     @property
     def affordable(self) -> bool:
-        """Whether the balance pays for all launches."""
+        """Whether the balance pays for all launches, as far as it is known."""
         return self.balance is None or self.credits <= self.balance
 
     def _repr_html_(self) -> str:
@@ -69,7 +70,7 @@ def forecast(
         load: How long they take, and how many are queued.
         pace: How they will be looked at.
         supply: Requests that the jobs that run leave.
-        balance: Credits that are left for them, or None when they cost none.
+        balance: Credits that are left for them, or None when that is not known.
         per_second: Requests that one second admits.
         learned_from: Jobs that were seen to end before.
     """
@@ -84,7 +85,7 @@ def forecast(
     return Forecast(
         kind=kind,
         count=count,
-        credits=0 if balance is None else count,
+        credits=count if kind in TYPES else 0,
         balance=balance,
         requests=requests,
         polls_per_job=pace.life - 1.0 - load.result,

@@ -16,6 +16,7 @@ from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journalentry import JournalEntry, read_journal
 from cmsapi.jobs.kinds import STRATEGIES, JobKind, Trail, kind_of
+from cmsapi.jobs.marks import TYPES, balance_of
 from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.resume import Resumed, Resumption
 from cmsapi.jobs.review import GenerationReview
@@ -225,8 +226,8 @@ class Jobs:
         within("count", count, 0, _MOST)
         if desk.pacer.remembering is not None:
             await desk.pacer.remembering.known()
-        balances, name = await desk.read_credits(), STRATEGIES[known].balance
-        balance = None if name is None else int(getattr(balances, name))
+        user = await desk.poll_settings.read_user()
+        balance = balance_of(user, TYPES[known]) if known in TYPES else None
         return desk.pacer.workload.forecast(known, desk.policy, count, balance)
 
     def show(self) -> JobTable:

@@ -180,7 +180,6 @@ class Strategy:
         parameter: Its path parameter, which takes the job's target.
         model: What it answers with.
         weigh: Says what the document means.
-        balance: The balance of which a launch takes one credit, by its name in `Credits`; None when it takes none.
         median: Seconds that such a job is expected to take before one was seen.
     """
 
@@ -188,7 +187,6 @@ class Strategy:
     parameter: str
     model: type[Model]
     weigh: Callable[[Any, Trail, float], Judgement]
-    balance: str | None = None
     median: float = 60.0
 
     def check(self, target: str) -> None:
@@ -213,12 +211,10 @@ class Strategy:
 
 
 STRATEGIES: Mapping[JobKind, Strategy] = {
-    JobKind.KEYWORD_ANALYSIS: Strategy("get_keyword", "keywordId", Keyword, _analysis, "analysis"),
-    JobKind.PROMPT_ANALYSIS: Strategy("get_prompt", "promptId", Prompt, _analysis, "analysis"),
-    JobKind.IDEA_SEARCH: Strategy(
-        "get_content_idea_search", "contentIdeaSearchId", ContentIdeaSearch, _search, "content_ideas_searches"
-    ),
-    JobKind.GENERATION: Strategy("get_generation", "contentId", Generation, _generation, "ai_writing", 120.0),
+    JobKind.KEYWORD_ANALYSIS: Strategy("get_keyword", "keywordId", Keyword, _analysis),
+    JobKind.PROMPT_ANALYSIS: Strategy("get_prompt", "promptId", Prompt, _analysis),
+    JobKind.IDEA_SEARCH: Strategy("get_content_idea_search", "contentIdeaSearchId", ContentIdeaSearch, _search),
+    JobKind.GENERATION: Strategy("get_generation", "contentId", Generation, _generation, median=120.0),
     JobKind.KNOWLEDGE_DOCUMENT: Strategy(
         "get_knowledge_document", "knowledgeDocumentId", KnowledgeDocument, _knowledge, median=30.0
     ),
