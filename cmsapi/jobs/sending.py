@@ -126,10 +126,12 @@ class Sender:
     def _watched(self, sending: Sending, record: Record, baseline: Mapping[str, Any]) -> Core:
         """Have it written down before each request that it is about to be sent, and afterwards that it was not."""
         departure, clock = sending.departure, self.core.pipeline.clock
-        settle = self.policy.settle
+        settle, leaves = self.policy.settle, self.core.pipeline.timeouts.request
         if settle is None:
-            settle = self.core.pipeline.timeouts.request + COMMITS
+            settle = leaves + COMMITS
             departure.commits = COMMITS
+        else:
+            leaves = settle
 
         async def before() -> None:
             now = self.desk.time()
@@ -145,7 +147,7 @@ class Sender:
                 facts=facts,
             )
             departure.settles_at = now + settle
-            departure.until = now + max(settle, _LAST_BYTES)
+            departure.until = now + max(leaves, _LAST_BYTES)
             if departure.left_at is None:
                 departure.left_at = now
 

@@ -40,6 +40,8 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/schedule": ("jobs/test_schedule",),
     "jobs/durations": ("jobs/test_durations",),
     "jobs/evidence": _LAUNCHES,
+    "jobs/charges": (*_LAUNCHES, "jobs/test_reconcile", "jobs/test_proof"),
+    "jobs/marks": (*_LAUNCHES, "jobs/test_marks", "jobs/test_proof"),
     "jobs/reconcile": (*_LAUNCHES, "jobs/test_reconcile", "jobs/test_reconciling"),
     "jobs/launch": (*_LAUNCHES, "jobs/test_spending", "jobs/test_fanout"),
     "jobs/intent": (*_LAUNCHES, "jobs/test_intent", "jobs/test_batch", "jobs/test_doubt"),
