@@ -273,6 +273,10 @@ class Desk:
         except CMSError as error:
             job._wake(error)
             self.unwant(job)
+        except Exception:
+            # A mistake, of a state or of this package: nobody awaits this task, and the waiters would wait for ever.
+            logger.exception("the journal cannot be read, and %r is polled all the same", job)
+            record.free = True
         finally:
             self._taking.discard(job)
         if record.held or record.free:
@@ -374,6 +378,8 @@ class Desk:
             self.pacer.page_failed(listing)
             if isinstance(error, CMSError):
                 return
+            if isinstance(error, Exception):
+                logger.exception("a page of keywords could not be read; its jobs are polled one by one")
             raise
         # What it shows was shown to the jobs when it was decoded.
         self.pacer.page_read(listing)

@@ -43,8 +43,11 @@ class Writes:
                 await write()
             except LeaseLostError as error:
                 logger.info("%s", error)
-            except StateError as error:
-                logger.log(level, "the journal of launches could not be written, and that is tried again: %s", error)
+            except Exception as error:
+                # Whatever went wrong: nobody awaits this task, and the entry must not stay held for ever.
+                strange = None if isinstance(error, StateError) else error
+                message = "the journal of launches could not be written, and that is tried again: %s"
+                logger.log(level, message, error, exc_info=strange)
                 self._failed.setdefault(key, []).append(write)
                 if self._timer is None and not self._closed:
                     self._timer = asyncio.get_running_loop().call_later(AGAIN, self._ring)

@@ -213,3 +213,24 @@ async def test_an_end_of_long_ago_strikes_out_nothing() -> None:
 
 async def _all(outcomes: Any) -> list[cmsapi.Outcome[Any, Any]]:
     return [outcome async for outcome in outcomes]
+
+
+class SpoiledState(FailingState):
+    """A state that holds what no version has written."""
+
+    async def claim(self, lease: Lease) -> Entry | None:
+        """Fail as a state does that does not know its own rows."""
+        raise ValueError("a word where a number belongs")
+
+
+async def test_a_job_is_polled_although_the_journal_fails_in_an_unknown_way(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a state raises, a job that another client has launched is waited for, and the log says what happened."""
+    sandbox = box(30.0)
+    place_of("memory:").state = SpoiledState()
+    async with client_of(sandbox) as client:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+    async with client_of(sandbox) as client:
+        async with asyncio.timeout(100):
+            await client.jobs.attach(token)
+        assert "is polled all the same" in caplog.text
+        assert "a word where a number belongs" in caplog.text
