@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections import Counter
@@ -17,6 +18,8 @@ from cmsapi.jobs.journaling import scope_of
 from cmsapi.sandbox import Behaviour, Fault, Faults, Limits, Sandbox
 from cmsapi.state.opening import open_state
 
+# Most kills leave no time; the others are how a service manager and a person end a program.
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KINDS = ("keyword_analysis", "idea_search", "generation")
 LONGEST_RUN = 60.0
 # Seconds by which work may come late; the program waits longer before it looks whether it was done.
@@ -105,7 +108,7 @@ async def judge(
         kills, said = 0, dict[str, Any]()
         while True:
             patience = rng.uniform(0.0, 0.8) if kills < most_kills else LONGEST_RUN
-            heard, through = await _run(words, patience)
+            heard, through = await _run(words, patience, rng.choice(SIGNALS))
             said |= {each["item"]: each for each in heard if "item" in each}
             if through:
                 break
@@ -123,7 +126,7 @@ def _habits(rng: random.Random, kind: str) -> Behaviour:
     )
 
 
-async def _run(words: list[str], patience: float) -> tuple[list[dict[str, Any]], bool]:
+async def _run(words: list[str], patience: float, how: signal.Signals) -> tuple[list[dict[str, Any]], bool]:
     """Run the program, and kill it after so many seconds; say what it said, and whether it came to its end."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.crash.program", *words, stdout=PIPE)
     assert process.stdout is not None
@@ -145,7 +148,7 @@ async def _run(words: list[str], patience: float) -> tuple[list[dict[str, Any]],
     except TimeoutError:
         pass
     if process.returncode is None and not listening.done():
-        process.kill()
+        process.send_signal(how)
     await listening
     await process.wait()
     return heard, bool(heard) and heard[-1].get("through") is True
