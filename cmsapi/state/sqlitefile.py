@@ -82,6 +82,8 @@ class SqliteFile:
         #: Whether the last use has written something.
         self.wrote: bool = False
         self._path = path
+        self._paths = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")]
+        self._waits = -1
         _make(path)
         _check(path, until)
         self.db: sqlite3.Connection = sqlite3.connect(path, timeout=_left(until), isolation_level=None)
@@ -109,10 +111,12 @@ class SqliteFile:
         """
         self.wrote = False
         self._wait_until(until)
-        result = work(self)
-        if self._look() != self._places:
-            raise _replaced(self._path)
-        return result
+        try:
+            return work(self)
+        finally:
+            # Also when it failed: that may be why.
+            if self._look() != self._places:
+                raise _replaced(self._path)
 
     def _check_epoch(self) -> None:
         # A file may also be overwritten where it is.
@@ -120,10 +124,13 @@ class SqliteFile:
             raise _replaced(self._path)
 
     def _wait_until(self, until: float) -> None:
-        self.db.execute(f"PRAGMA busy_timeout = {math.ceil(_left(until) * 1000)}")
+        milliseconds = math.ceil(_left(until) * 1000)
+        if milliseconds != self._waits:
+            self.db.execute(f"PRAGMA busy_timeout = {milliseconds}")
+            self._waits = milliseconds
 
     def _look(self) -> list[tuple[int, int] | None]:
-        return [_place(Path(f"{self._path}{suffix}")) for suffix in ("", "-wal", "-shm")]
+        return [_place(path) for path in self._paths]
 
     def transact(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool) -> T:
         """Do all of it or nothing, alone; when it must be `flushed`, it is on the disk before this returns."""
