@@ -111,10 +111,11 @@ class Windows:
             self._probe = token
         token.stage = "taken"
         token.taken_at = now
-        token.settled = self._settled.total
-        token.left = self._settled.left_hour
+        settled = self._settled
+        token.settled = settled.total
+        token.left = settled.left_hour
         self.unsettled += 1
-        if self._remaining(sparing=False) <= 0:
+        if self.unsettled + settled.total - settled.left_hour + self._others.count >= self.per_hour:
             # This one tries; another one only after it has settled.
             self._tries_at = math.inf
         return True
@@ -212,7 +213,10 @@ class Windows:
             lost.vouch(token.taken_at, now)
         if quota is not None and self.per_hour != math.inf:
             self._observe(token, now, quota)
-        self._settle(now)
+        elif self._tries_at == math.inf:
+            self._tries_at = now + self._tries_every
+        self.unsettled -= 1
+        self._settled.add(now)
 
     def lost(self, token: Token, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
@@ -261,12 +265,6 @@ class Windows:
             room += overdue
         return room > spare
 
-    def _settle(self, at: float) -> None:
-        self.unsettled -= 1
-        self._settled.add(at)
-        if self._tries_at == math.inf:
-            self._tries_at = at + self._tries_every
-
     def _full_by_hearsay(self) -> bool:
         own = self.unsettled + self._settled.total - self._settled.left_hour
         lowered = max(own, self.per_hour) < self._own_limit
@@ -298,7 +296,10 @@ class Windows:
     def _advance(self, now: float) -> None:
         if self._lost.unvouched or self._lost.vouched:
             for at in self._lost.settle(now):
-                self._settle(at)
+                self.unsettled -= 1
+                self._settled.add(at)
+                if self._tries_at == math.inf:
+                    self._tries_at = at + self._tries_every
         self._settled.age(now)
         if self._others.count:
             self._others.age(now)
