@@ -147,9 +147,9 @@ class Book:
         if ask.rest > 0:
             self._rest(now + ask.rest)
         absence = max(ABSENCE * terms.life, LONGEST_REST + GRACE)
-        if now - before > absence and self._others_are_busy(ask):
+        if terms.limited and now - before > absence and self._others_are_busy(ask):
             self._rest(now + REST)
-        if strange or reset:
+        if terms.limited and (strange or reset):
             self._rest(self.epoch / 1000 + terms.life)
         holder = self.holders.setdefault(ask.holder, Holder())
         if ask.number > holder.number:
@@ -317,7 +317,7 @@ class Book:
         if of_hour is not None:
             tries = now >= self.tries_at and self._full_by_hearsay(terms)
             free = min(free, 1 if tries else of_hour)
-        if not self.known and (per_second is not None or of_hour is not None):
+        if not self.known and terms.limited:
             free = min(free, 1 - out)
         return free
 

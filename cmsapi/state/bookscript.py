@@ -141,13 +141,13 @@ end
 
 -- Who rests
 local function rest_until(at) book.rests_until = math.max(book.rests_until, at) end
-local busy = false
+local busy, limited = false, per_second >= 0 or per_hour >= 0
 for each, holder in pairs(holders) do
     if each ~= name and (holder.out > 0 or holder.want > 0) then busy = true end
 end
 if rest > 0 then rest_until(now + rest) end
-if now - before > math.max(ABSENCE * life, LONGEST_REST + GRACE) and busy then rest_until(now + REST) end
-if strange or reset == 1 then rest_until(book.epoch / 1000 + life) end
+if limited and now - before > math.max(ABSENCE * life, LONGEST_REST + GRACE) and busy then rest_until(now + REST) end
+if limited and (strange or reset == 1) then rest_until(book.epoch / 1000 + life) end
 
 -- What the holder reports
 local mine = holders[name]
@@ -206,7 +206,7 @@ local function free()
         while inside < room and newest(inside) + second > now do inside = inside + 1 end
         least = math.min(least, room - inside)
     end
-    if book.known == 0 and (per_second >= 0 or per_hour >= 0) then least = math.min(least, 1 - out()) end
+    if book.known == 0 and limited then least = math.min(least, 1 - out()) end
     return least
 end
 local function own(count)

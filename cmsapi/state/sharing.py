@@ -227,13 +227,17 @@ class SharedWindows:
             self._holding.begin_anew()
         if self.outage is not None:
             # As long as requests go alone, no turn can tell of all of them.
-            self._holding.rest(now + REST)
+            self._rest_all(now)
             return self._terms, self._holding.ask(now, 0, 0)
         *lanes, last = self._waiting() or (0,)
         if sum(lanes):
             lane = next(lane for lane, calls in enumerate(lanes) if calls)
             return self._terms, self._holding.ask(now, sum(lanes), lane)
         return self._sparing(), self._holding.ask(now, last, len(lanes))
+
+    def _rest_all(self, now: float) -> None:
+        if self._terms.limited:
+            self._holding.rest(now + REST)
 
     def _sparing(self) -> Terms:
         """Return what the last lane may take, so that a part of both windows stays for the others."""
@@ -260,7 +264,7 @@ class SharedWindows:
             self.outage = self._alone = None
             # They were given before it was known what this process did alone.
             self._holding.at_hand = 0
-            self._holding.rest(now + REST)
+            self._rest_all(now)
         self._grant = grant
         self._turned_at, self._lives_until = sent, sent + self._terms.life
         scarce = grant.granted < ask.want

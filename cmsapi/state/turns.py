@@ -35,6 +35,11 @@ class Terms:
     cap: float = IN_FLIGHT_CAP
     life: float = 5.0
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.per_second is not None or self.per_hour is not None
+
 
 @attrs.frozen(kw_only=True)
 class Seen:

@@ -14,7 +14,7 @@ import random
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,17 @@ from tests.chaos.acts import ACTS, Act
 from tests.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
 from tests.chaos.invariants import disclosures, violations
 from tests.chaos.record import Record
+from tests.state.spoil import FLUSHED, KEYS, ROWS, spoil_file, spoil_server
 from tests.support.loops import chosen, run_on
 
 Carrier = Callable[[Any], Any]
+Spoiler = Callable[[random.Random], Awaitable[object]]
 Run = Coroutine[Any, Any, "Report"]
 
 CALLERS = 10
 CLOSED_EARLY = 0.15
+# Of the runs whose state is outside, in so many something spoils the book of the limits, up to three times.
+SPOILT = 0.4
 # The in-flight cap and the service's second are over by then; in real time nothing is limited and looks are quick.
 REST, SHORT_REST = 3.0, 0.5
 
@@ -53,6 +57,7 @@ class Report:
         calls: Calls by operation.
         ends: Calls by how they ended.
         requests: Requests that reached the service, or a fault before it.
+        spoilt: How often something spoilt the book of the limits in the state.
         refused: Requests that the service itself refused for their rate.
         seconds: Seconds on the loop's clock.
     """
@@ -65,6 +70,7 @@ class Report:
     calls: Mapping[str, int]
     ends: Mapping[str, int]
     requests: int
+    spoilt: int
     refused: int
     seconds: float
 
@@ -129,6 +135,7 @@ async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Repo
         Record(box, client, rng, deadline, box, settle=attempts * (request + COMMITS), odd_clocks=has_odd_clocks(seed)),
         beginning=120.0,
         lasts=300.0,
+        spoil=None if file is None else functools.partial(_spoil_rows, file),
     )
 
 
@@ -154,7 +161,8 @@ async def _on_loopback(seed: object, state: str) -> Report:
         record = Record(
             box, client, rng, 1.5, proxy, settle=0.2, slack=0.5, hurry=100.0, odd_clocks=has_odd_clocks(seed)
         )
-        return await _perform(seed, record, beginning=0.7, lasts=1.0, rest=SHORT_REST)
+        spoil = functools.partial(_spoil_keys, state) if state != "memory:" else None
+        return await _perform(seed, record, beginning=0.7, lasts=1.0, rest=SHORT_REST, spoil=spoil)
 
 
 def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | None = None) -> Sandbox:
@@ -191,15 +199,39 @@ def habits(seed: object) -> Behaviour:
     )
 
 
-async def _perform(seed: object, record: Record, *, beginning: float, lasts: float, rest: float = REST) -> Report:
+async def _spoil_rows(file: Path, rng: random.Random) -> None:
+    if file.exists():
+        spoil_file(file, rng.choice(list(ROWS)))
+
+
+async def _spoil_keys(url: str, rng: random.Random) -> None:
+    # What is known of jobs has to be there: a server that forgets it is another matter.
+    await spoil_server(url, rng.choice([how for how in KEYS if how != FLUSHED]))
+
+
+async def _perform(
+    seed: object,
+    record: Record,
+    *,
+    beginning: float,
+    lasts: float,
+    rest: float = REST,
+    spoil: Spoiler | None = None,
+) -> Report:
     """Let callers come within some seconds, and close the client, sometimes in their midst; then look what is left."""
     loop, rng, client = asyncio.get_running_loop(), record.rng, record.client
     began = loop.time()
     held: list[str] = []
+    spoiling = random.Random(f"{seed}:spoiling")
+    spoilt = spoiling.randint(1, 3) if spoil is not None and spoiling.random() < SPOILT else 0
     async with client:
         async with asyncio.TaskGroup() as callers:
             for _ in range(CALLERS):
-                callers.create_task(_caller(record, rng.choice(ACTS), rng.uniform(0, beginning)))
+                act: Act = rng.choice(ACTS)
+                callers.create_task(_later(rng.uniform(0, beginning), functools.partial(act, record)))
+            for _ in range(spoilt):
+                assert spoil is not None
+                callers.create_task(_later(spoiling.uniform(0, beginning), functools.partial(spoil, spoiling)))
             if closed_early := rng.random() < CLOSED_EARLY:
                 await asyncio.sleep(rng.uniform(0, beginning))
                 await client.aclose()
@@ -216,14 +248,15 @@ async def _perform(seed: object, record: Record, *, beginning: float, lasts: flo
         calls=Counter(call.operation for call in record.calls),
         ends=Counter(type(call.error).__name__ if call.error else "result" for call in record.calls),
         requests=len(record.box.ledger),
+        spoilt=spoilt,
         refused=record.box.statistics.rate_limited,
         seconds=loop.time() - began,
     )
 
 
-async def _caller(record: Record, act: Act, after: float) -> None:
+async def _later(after: float, act: Callable[[], Awaitable[object]]) -> None:
     await asyncio.sleep(after)
-    await act(record)
+    await act()
 
 
 async def _held(client: cmsapi.Client, rest: float) -> list[str]:

@@ -69,13 +69,16 @@ def locked(path: Path) -> Iterator[None]:
 
 Spoiling = Callable[[Any, Callable[[str], str]], Awaitable[object]]
 
+#: The loss of all that a server holds, what is known of jobs with it.
+FLUSHED = "everything is flushed"
+
 #: What may become of the keys of the book of the limits: each is told the client and how a key is spelt.
 KEYS: Mapping[str, Spoiling] = {
     "the ring is evicted": lambda client, key: client.delete(key("ring")),
     "the book is evicted": lambda client, key: client.delete(key("book")),
     "the holders are evicted": lambda client, key: client.delete(key("holders")),
     "all of it is evicted": lambda client, key: client.delete(key("book"), key("ring"), key("holders")),
-    "everything is flushed": lambda client, key: client.flushall(),
+    FLUSHED: lambda client, key: client.flushall(),
     "a time is missing": lambda client, key: client.lpop(key("ring")),
     "a time is a word": lambda client, key: client.lset(key("ring"), -1, "noon"),
     "a time lies ahead": lambda client, key: client.lset(key("ring"), -1, "4e9"),

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,6 +20,8 @@ from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.journal import Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State, bury_the_dead
+from tests.state.servers import running_server
+from tests.state.spoil import locked, stopped
 
 from .conftest import emptied
 
@@ -135,6 +138,45 @@ async def test_four_processes_keep_the_second_together(url: str) -> None:
         assert len(arrivals) >= 0.8 * 20 * (arrivals[-1] - arrivals[0])
         assert min(each["answered"] for each in said) >= 5
         assert sum(each["turns"] for each in said) <= 2 * len(arrivals)
+
+
+async def lock(path: Path, seconds: float) -> None:
+    """Hold a file for some seconds, on another thread."""
+
+    def hold() -> None:
+        with locked(path):
+            time.sleep(seconds)
+
+    await asyncio.to_thread(hold)
+
+
+@pytest.mark.parametrize("outage", ["a locked file", "a server that stands still", "a server that starts anew"])
+async def test_nothing_is_refused_when_the_state_comes_back(outage: str, tmp_path: Path) -> None:
+    """Three saturated processes draw no refusal when their state goes for four seconds, nor when it comes back."""
+    async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox, AsyncExitStack() as stack:
+        url, away, server = f"sqlite:///{tmp_path / 'state.db'}", 4.0, None
+        if outage != "a locked file":
+            server = stack.enter_context(running_server(tmp_path, "--save", ""))
+            url = server.url
+        what = ("saturate", url, sandbox.base_url, sandbox.api_key, 15.0, 30, 100_000, 5.0)
+        async with workers(3, *what) as fleet:
+            await until(lambda: len(sandbox.ledger) >= 40)
+            if server is None:
+                await lock(tmp_path / "state.db", away)
+            elif outage == "a server that stands still":
+                async with stopped(server):
+                    await asyncio.sleep(away)
+            else:
+                port = int(server.url.rpartition(":")[2].partition("/")[0])
+                server.process.kill()
+                server.process.wait()
+                await asyncio.sleep(away)
+                stack.enter_context(running_server(tmp_path, "--save", "", port=port))
+            back = len(sandbox.ledger)
+            said = [await worker.said() for worker in fleet]
+    assert sandbox.statistics.rate_limited == 0
+    assert len(sandbox.ledger) - back >= 40
+    assert min(each["answered"] for each in said) >= 15
 
 
 async def until(true: Callable[[], bool]) -> None:

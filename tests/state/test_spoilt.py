@@ -28,13 +28,13 @@ from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.ratelimit import Priority, RateLimiter
 from tests.chaos.inline import WALL, in_virtual_time_with_threads
 from tests.state.servers import Server
-from tests.state.spoil import KEYS, ROWS, spoil_file, spoil_server
+from tests.state.spoil import FLUSHED, KEYS, ROWS, spoil_file, spoil_server
 
 from .conftest import emptied
 
 ACCOUNT = "0123456789abcdef"
 # What is left contradicts nothing: there is nothing left.
-LOST = ("all of it is evicted", "everything is flushed")
+LOST = ("all of it is evicted", FLUSHED)
 # The next answer puts it right.
 HEALS = ("limit is 'few'",)
 
@@ -173,9 +173,7 @@ async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.enable_socket
-@pytest.mark.parametrize(
-    "how", ["the ring is evicted", "the book is evicted", "the holders are evicted", "everything is flushed"]
-)
+@pytest.mark.parametrize("how", ["the ring is evicted", "the book is evicted", "the holders are evicted", FLUSHED])
 async def test_keys_that_are_lost_in_full_swing(how: str, server: Server, caplog: pytest.LogCaptureFixture) -> None:
     """Two processes go on after a rest when keys are evicted or flushed, and the hour is spent exactly once."""
     url = await emptied(server)
@@ -191,7 +189,7 @@ async def test_a_process_remembers_what_the_server_forgot(server: Server) -> Non
     url = await emptied(server)
 
     async def flush() -> int:
-        return await spoil_server(url, "everything is flushed")
+        return await spoil_server(url, FLUSHED)
 
     sandbox = await spoilt_in_full_swing(lambda: RedisState(url), flush, life=1.0, mute=True, count=1)
     assert (len(sandbox.ledger), sandbox.statistics.rate_limited) == (80, 0)

@@ -30,7 +30,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     loop = asyncio.get_running_loop()
     state = open_state(url)
     account = Account(key, base_url)
-    windows = SharedWindows(state, account.digest, 20, per_hour, life=life)
+    windows = SharedWindows(state, account.digest, 20, per_hour, alone=5, life=life)
     limiter = RateLimiter(cast("Windows", windows))
     windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     transport = AiohttpTransport(cmsapi.Timeouts())
