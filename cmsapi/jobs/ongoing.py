@@ -60,7 +60,7 @@ class Ongoing:
     def __init__(self) -> None:
         self.sending: dict[Key, Sending] = {}
         #: Launches that were sent and not certainly free.
-        self.paid = 0
+        self.paid: int = 0
         self._jobs: OrderedDict[Key, Job[Any]] = OrderedDict()
 
     def job(self, key: Key) -> Job[Any] | None:

@@ -21,7 +21,7 @@ import attrs
 
 from cmsapi import markup
 from cmsapi.errors import RateLimitWaitError
-from cmsapi.state.tokens import Quota, Token
+from cmsapi.state.tokens import Quota, Stage, Token
 from cmsapi.state.windows import Windows
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ class Unlimited(Permit):
     """Allow one request that no window counts (specification 8, rule 3)."""
 
     __slots__ = ()
+
+    stage: Stage
 
     def __init__(self) -> None:
         self.stage = "taken"
