@@ -69,6 +69,15 @@ async def test_a_server_that_evicts_is_warned_of(tmp_path: Path, policy: str, ca
         assert f"may evict what is kept {hit} (maxmemory-policy {policy})" in caplog.text
 
 
+async def test_a_server_that_does_not_show_its_settings(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One that refuses `CONFIG`, as many services do, still tells by `INFO` that it evicts."""
+    with running_server(tmp_path, "--maxmemory-policy", "volatile-lfu", "--rename-command", "CONFIG", "") as server:
+        state = RedisState(server.url)
+        await state.beat(SCOPE)
+        await state.aclose()
+    assert "may evict what is kept about the limits (maxmemory-policy volatile-lfu)" in caplog.text
+
+
 async def test_a_server_that_persists_is_not_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What lies in an append-only file survives a restart of the server, without a warning."""
     with running_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
