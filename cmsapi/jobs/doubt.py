@@ -11,11 +11,16 @@ from cmsapi.errors import LaunchUnknownError, LeaseLostError, StateError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.endings import sent_times, unknown_launch
 from cmsapi.jobs.evidence import Finding
+from cmsapi.jobs.journaling import LONGEST_REASON
 from cmsapi.jobs.record import Record
 from cmsapi.jobs.work import Launch
 from cmsapi.state.journal import Entry
 
 STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
+# A launch that joins none has an entry of its own.
+STAYS_APART = (
+    "it stays in the journal: jobs.resume looks it up again; another launch of the same is paid for on its own"
+)
 
 
 @attrs.frozen
@@ -60,13 +65,20 @@ class Doubts:
             if inspect.isawaitable(wish):
                 wish = await wish
         if wish == "repeat":
+            # Whatever becomes of the repetition, this attempt stays in doubt.
+            await self.desk.journal.write(record, facts={**record.entry.facts, "doubt": finding.why[:LONGEST_REASON]})
             return
         try:
             await self.desk.journal.give_up(record, finding.why)
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
-            unknown = self.unknown(launch, said, record.entry, found=finding.why, open=STAYS_OPEN)
+            unknown = self.unknown(launch, said, record.entry, found=finding.why, open=self.stays(launch, record.entry))
         raise unknown from cause
+
+    def stays(self, launch: Launch, entry: Entry) -> str:
+        """Say who looks up a launch that stays in the journal."""
+        found_again = entry.item is not None or (launch.joins and self.policy.dedupe != "allow")
+        return STAYS_OPEN if found_again else STAYS_APART
 
     def unknown(self, launch: Launch, said: str, entry: Entry, **found: str) -> LaunchUnknownError:
         """Make the error of a launch that may have happened, with what is known of it."""

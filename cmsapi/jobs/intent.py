@@ -16,7 +16,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import JobError
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
-from cmsapi.jobs.endings import without_result
+from cmsapi.jobs.endings import sent_times, without_result
 from cmsapi.jobs.evidence import Verdict, name_of, nothing_to_go_by
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import Journal
@@ -127,7 +127,10 @@ class Intents:
                     launch, record, finding, "the process that sent it ended before its answer", None
                 )
         # It was not sent: this launch takes its place.
-        await self.journal.write(record, **attrs.asdict(wanted, recurse=False))
+        facts = dict(wanted.facts)
+        if (doubt := record.entry.facts.get("doubt")) is not None:
+            facts.update(doubt=doubt, sent=sent_times(record.entry))
+        await self.journal.write(record, **{**attrs.asdict(wanted, recurse=False), "facts": facts})
         return record
 
     def _check_entry(self, launch: Launch, entry: Entry, wanted: Entry) -> None:

@@ -35,7 +35,7 @@ from cmsapi.transport.accounts import Place
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 # An entry of the journal is small.
-_LONGEST_REASON = 500
+LONGEST_REASON = 500
 
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
@@ -216,7 +216,7 @@ class Journal:
 
     async def give_up(self, record: Record, why: str) -> Entry:
         """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
-        entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:_LONGEST_REASON]})
+        entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         self.marks.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
             name = _unknown(record.lease.key)

@@ -18,7 +18,7 @@ from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs import evidence
 from cmsapi.jobs.charges import CLOCKS, Charges, age, between, counts
 from cmsapi.jobs.departure import Departure
-from cmsapi.jobs.evidence import Finding, Others
+from cmsapi.jobs.evidence import Finding, Others, Verdict
 from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.marks import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
@@ -68,9 +68,13 @@ class Reconciler:
             if (served := self.core.pipeline.clock.at(left_at)) is not None:
                 entry = attrs.evolve(entry, served_at=served.timestamp())
         try:
-            return attrs.evolve(await self._read(entry), served_at=entry.served_at)
+            finding = await self._read(entry)
         except (ForbiddenError, NotFoundError) as refusal:
             return evidence.nothing_to_go_by(f"what would tell cannot be read ({refusal.status})")
+        if finding.verdict is Verdict.ABSENT and (doubt := entry.facts.get("doubt")) is not None:
+            # That holds for the last attempt only.
+            return evidence.nothing_to_go_by(str(doubt))
+        return attrs.evolve(finding, served_at=entry.served_at)
 
     def _settles_in(self, entry: Entry, departure: Departure | None) -> float:
         """Return seconds until a launch can no longer arrive."""

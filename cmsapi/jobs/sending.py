@@ -25,9 +25,9 @@ from cmsapi.errors import (
     OutcomeUnknownError,
 )
 from cmsapi.jobs.desk import Desk
-from cmsapi.jobs.doubt import STAYS_OPEN, Doubts
+from cmsapi.jobs.doubt import Doubts
 from cmsapi.jobs.endings import sent_times
-from cmsapi.jobs.evidence import Verdict
+from cmsapi.jobs.evidence import Verdict, nothing_to_go_by
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind, Trail, by_own_clock
@@ -97,6 +97,11 @@ class Sender:
                 # A conflict may be the echo of an earlier attempt.
                 if tries > 1 and isinstance(refusal, ConflictError):
                     cause, said = refusal, str(refusal)
+                elif (earlier := record.entry.facts.get("doubt")) is not None:
+                    # This attempt was refused, and the one before it may have been charged.
+                    finding = nothing_to_go_by(str(earlier))
+                    await self.doubts.give_up(launch, record, finding, str(refusal), refusal, last=True)
+                    raise
                 else:
                     if record.held and sending.departure.departed:
                         self.journal.withdraw(record)
@@ -104,8 +109,8 @@ class Sender:
             try:
                 finding = await self.reconciler.find_out(record.entry, sending.departure)
             except (Exception, asyncio.CancelledError) as error:
-                found = f"looking it up failed: {error}"
-                unknown = self.doubts.unknown(launch, said, record.entry, found=found, open=STAYS_OPEN)
+                found, stays = f"looking it up failed: {error}", self.doubts.stays(launch, record.entry)
+                unknown = self.doubts.unknown(launch, said, record.entry, found=found, open=stays)
                 self._log(unknown, sending)
                 raise unknown from cause
             if finding.verdict is Verdict.LAUNCHED:
@@ -154,7 +159,12 @@ class Sender:
         async def undone() -> None:
             if record.held:
                 facts = {**record.entry.facts, "sent": sent_times(record.entry) - 1}
-                await self.journal.write(record, status=INTENT, served_at=None, facts=facts)
+                if "doubt" in facts:
+                    await self.journal.write(record, facts=facts)
+                else:
+                    await self.journal.write(record, status=INTENT, served_at=None, facts=facts)
+            # An earlier attempt that is in doubt cannot be called back.
+            departure.departed = "doubt" in record.entry.facts
             departure.left_at = None
 
         departure.before, departure.undone = before, undone
@@ -185,7 +195,8 @@ class Sender:
         except asyncio.CancelledError as error:
             # Only the end of the client cancels what has departed; the next one that asks finds out.
             if sending.departure.departed:
-                unknown = self.doubts.unknown(launch, type(error).__name__, record.entry, open=STAYS_OPEN)
+                said, stays = type(error).__name__, self.doubts.stays(launch, record.entry)
+                unknown = self.doubts.unknown(launch, said, record.entry, open=stays)
                 self._log(unknown, sending)
                 raise unknown from error
             self.core.ensure_open()
