@@ -82,6 +82,7 @@ class Hooks:
         self.listening: bool = bool(hooks)
 
     def __call__(self, event: Event) -> None:
+        """Call each hook with an event; what a hook raises is logged."""
         for hook in self._hooks:
             try:
                 hook(event)

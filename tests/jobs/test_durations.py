@@ -155,8 +155,7 @@ def test_quantiles_undo_the_curve(
 def test_lateness_and_remaining_time_are_times(
     seen: list[tuple[int, int, bool, int]], step: int, first: float, second: float
 ) -> None:
-    """A job is late by no more than the time since it ran, and goes on for no more than the time that is asked about;
-    both grow with that time."""
+    """A job is late by no more than the time since it ran, and goes on for no more than was asked about; both grow."""
     curve = learned(seen).curve()
     shorter, longer = sorted((first, second))
     late = [curve.lateness(step, AGES[step] + span) for span in (0.0, shorter, longer)]

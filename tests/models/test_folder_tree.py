@@ -16,10 +16,12 @@ identifiers = st.sampled_from("abcdefgh")
 
 
 def folder(id_: str, parent: str | None = None) -> Folder:
+    """Make a folder."""
     return Folder(id=id_, name=id_.upper(), depth=0, nb_associated_contents=0, parent_folder_id=parent)
 
 
 def ids(folders: tuple[Folder, ...]) -> str:
+    """Return the identifiers of folders as one word."""
     return "".join(each.id for each in folders)
 
 
