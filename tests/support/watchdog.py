@@ -34,7 +34,10 @@ def turning(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         asked_at = -1.0
         while not over.wait(_GLANCE):
             used = time.clock_gettime(main)
-            if asked_at < 0 or turned.is_set():
+            if not loop.is_running():
+                # A plain function runs, which no loop has to end.
+                asked_at = -1.0
+            elif asked_at < 0 or turned.is_set():
                 turned.clear()
                 asked_at = used
                 with contextlib.suppress(RuntimeError):
