@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from cmsapi.models import CreditUsage, User
+from cmsapi.models import CreditUsage, User, UserRef
 
 # Seconds by which the clocks of a service may differ among each other. Where they differ by more, launches stay
 # unknown that could be told otherwise.
@@ -33,8 +33,14 @@ class Charges:
     since: Sequence[CreditUsage] | None
 
     def by_us(self) -> list[CreditUsage]:
-        """Return the usages by the user of the key, and those of which the service does not say whose they are."""
-        return [usage for usage in self.since or () if getattr(usage.user, "id", None) in (None, self.user.id)]
+        """Return the usages by the user of the key, and those that may be by that user."""
+        return [usage for usage in self.since or () if self._may_be_ours(usage.user)]
+
+    def _may_be_ours(self, user: UserRef | None) -> bool:
+        if user is None or user.id in (None, self.user.id):
+            return True
+        # A service may know its users by other identifiers there.
+        return (user.first_name, user.last_name) == (self.user.first_name, self.user.last_name)
 
 
 def between(then: int, now: int, usages: Iterable[CreditUsage], launched_at: float) -> list[CreditUsage] | None:

@@ -72,6 +72,9 @@ class Others:
     perhaps: Sequence[Entry]
 
 
+NOTHING_ELSE = Others((), ())
+
+
 def name_of(target: str) -> str:
     """Name what a launch works on in the journal: itself, or a digest of a keyword that is a whole text."""
     return target if len(target) <= _LONGEST else hashlib.blake2b(target.encode(), digest_size=16).hexdigest()
@@ -153,7 +156,13 @@ def of_search(entry: Entry, charges: Charges, others: Others) -> Finding:
     for other in others.perhaps:
         if not any(_may_be_named(other, each) for each in (entry, *unseen)):
             _take(left, other)
-    if len(left) <= len(unseen):
+    if len(left) < len(unseen):
+        return _unknown(
+            f"the service shows no charge yet for {len(unseen) - len(left)} searches that it has taken since"
+        )
+    alike = [usage for usage in left if _may_be_charge_of(usage, entry)]
+    others_alike = sum(any(_may_be_charge_of(usage, other) for usage in alike) for other in unseen)
+    if len(alike) <= others_alike and sum(abs(usage.amount) for usage in left) <= len(unseen):
         return _absent(charges)
     own = next((usage for usage in left if _is_charge_of(usage, entry)), None)
     if own is not None:
@@ -161,29 +170,44 @@ def of_search(entry: Entry, charges: Charges, others: Others) -> Finding:
     return _unexplained(left[0])
 
 
-def of_generation(entry: Entry, current: Generation | None, charges: Charges | None) -> Finding:
-    """Say what the current generation of a content tells, and the usages if they can be read."""
+def of_generation(
+    entry: Entry, current: Generation | None, charges: Charges | None, others: Others = NOTHING_ELSE
+) -> Finding:
+    """Say what the current generation of a content tells, and the usages if they can be read.
+
+    A service may show a generation that has failed no more. So usages that do not bear it out leave it unknown.
+    """
     if current is None:
-        return Finding(verdict=Verdict.ABSENT, why="the content has no generation")
+        return _no_generation("the content has no generation", entry, charges, others)
     if "baseline" not in entry.facts:
         if current.status in _OVER or current.status == GenerationStatus.REVIEW:
             return _unknown(f"the content has generation {current.id}, and nobody read which one it had before")
         why = f"generation {current.id} runs, and nobody read which one there was before"
         return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=current.id, ours=False)
     if current.id == entry.facts["baseline"]:
-        return Finding(verdict=Verdict.ABSENT, why=f"the content still has generation {current.id}")
+        return _no_generation(f"the content still has generation {current.id}", entry, charges, others)
     if charges is None:
         # Nobody else is seen.
-        others, unseen = False, True
+        shared, unseen = False, True
     else:
-        others = charges.since is None or len(charges.by_us()) < len(charges.since)
+        shared = charges.since is None or len(charges.by_us()) < len(charges.since)
         unseen = bool(charges.by_us()) or not charges.since
     return Finding(
         verdict=Verdict.LAUNCHED,
         why=f"the content has a new generation, {current.id}",
         job_id=current.id,
-        ours=unseen and not others,
+        ours=unseen and not shared,
     )
+
+
+def _no_generation(why: str, entry: Entry, charges: Charges | None, others: Others) -> Finding:
+    if charges is not None and charges.balance is not None and isinstance(entry.facts.get("balance"), int):
+        if charges.since is None:
+            return _unproven(charges)
+        ours = charges.by_us()
+        if len(ours) > len(others.sure) + len(others.perhaps):
+            return _unexplained(ours[0])
+    return Finding(verdict=Verdict.ABSENT, why=why)
 
 
 def _written(usage: CreditUsage) -> str:
@@ -210,7 +234,7 @@ def _bare(text: str) -> str:
 
 def _take(usages: list[CreditUsage], search: Entry) -> bool:
     """Take the charge that names a search off a list, and tell whether there was one."""
-    found = next((usage for usage in usages if _is_charge_of(usage, search)), None)
+    found = next((usage for usage in usages if _is_charge_of(usage, search) and abs(usage.amount) == 1), None)
     if found is not None:
         usages.remove(found)
     return found is not None
@@ -219,6 +243,10 @@ def _take(usages: list[CreditUsage], search: Entry) -> bool:
 def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
     workspace = getattr(usage.workspace, "id", None)
     return name_of(_written(usage)) == search.target and workspace == search.facts.get("workspace")
+
+
+def _may_be_charge_of(usage: CreditUsage, search: Entry) -> bool:
+    return _DIGEST.fullmatch(search.target) is not None or may_be(_written(usage), search.target)
 
 
 def _is_about(usage: CreditUsage, keyword: Keyword) -> bool:

@@ -116,15 +116,14 @@ class Reconciler:
 
     async def _generation(self, entry: Entry) -> Finding:
         current = await self.baseline(entry.target)
-        unchanged = "baseline" in entry.facts and current is not None and current.id == entry.facts["baseline"]
-        charges = None
-        if current is not None and not unchanged:
-            try:
-                charges = await self._charges(entry, WRITING)
-            except APIError as refusal:
-                if isinstance(refusal, ServerError):
-                    raise
-        return evidence.of_generation(entry, current, charges)
+        try:
+            return await self._judge(
+                entry, WRITING, lambda charges, others: evidence.of_generation(entry, current, charges, others)
+            )
+        except APIError as refusal:
+            if isinstance(refusal, ServerError):
+                raise
+        return evidence.of_generation(entry, current, None)
 
     async def read_balances(self) -> None:
         """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
@@ -173,7 +172,7 @@ class Reconciler:
 
     async def _judge(self, entry: Entry, type_: str, judge: Callable[[Charges, Others], Finding]) -> Finding:
         """Read the charges between two readings of what else was launched, and judge both."""
-        if "mark" not in entry.facts:
+        if "mark" not in entry.facts and entry.kind != JobKind.GENERATION:
             return evidence.nothing_to_go_by("no balance was read before the launch")
         earlier = await self._others(entry)
         charges = await self._charges(entry, type_)

@@ -61,9 +61,16 @@ US = User(
 
 
 def usage(
-    left: int, after: float = 1.0, *, keyword: str = "tents", user: str = "usr_1", amount: int = 1
+    left: int,
+    after: float = 1.0,
+    *,
+    keyword: str = "tents",
+    user: str = "usr_1",
+    name: str = "Grace Hopper",
+    amount: int = 1,
 ) -> CreditUsage:
     """Make a usage that leaves a balance, some seconds after the launch."""
+    first_name, last_name = name.split()
     return CreditUsage(
         id=f"use_{left}",
         created_at=NOW + timedelta(seconds=after),
@@ -71,7 +78,7 @@ def usage(
         remaining_credits=left,
         type=CreditType.ANALYSIS,
         keyword=UsageKeyword(keyword=keyword, country_code="US", language_code="en"),
-        user=UserRef(id=user, first_name="", last_name=""),
+        user=UserRef(id=user, first_name=first_name, last_name=last_name),
         workspace=WorkspaceRef(id="ws_1", name=""),
     )
 
@@ -262,6 +269,16 @@ TENTS, BOOTS, LOWER = usage(9), usage(8, keyword="boots"), usage(7, keyword="cos
         # Written in another way: as many charges as searches that were taken leave nothing for this one.
         (charges(LOWER), ["Cosy Tents"], [], Verdict.ABSENT),
         (charges(LOWER, TENTS), ["Cosy Tents"], [], Verdict.UNKNOWN),
+        # A search costs one credit at its launch: two credits are two searches, and less is not all of it.
+        (charges(usage(9, keyword="Boots", amount=2)), ["boots"], [], Verdict.UNKNOWN),
+        (charges(usage(9, keyword="boots", amount=2)), ["boots"], [], Verdict.UNKNOWN),
+        # The charge of the other one may be gone from the list, because it was given back.
+        (charges(TENTS), ["boots"], [], Verdict.UNKNOWN),
+        (charges(TENTS), ["Tents"], [], Verdict.ABSENT),
+        (charges(), ["boots"], [], Verdict.UNKNOWN),
+        # The same person by another identifier.
+        (charges(usage(9, user="mem_1", name="Ada Lovelace")), [], [], Verdict.UNKNOWN),
+        (charges(usage(9, user="usr_2", name="Ada Byron")), [], [], Verdict.ABSENT),
         # The charge of one that was taken is not left to one in doubt that is written alike.
         (charges(BOOTS, TENTS), ["Boots"], ["boots"], Verdict.UNKNOWN),
     ],
@@ -287,6 +304,12 @@ def test_long_keywords_are_not_told_apart() -> None:
     [
         (None, {"baseline": None}, None, Verdict.ABSENT, True),
         ("gen_1", {"baseline": "gen_1"}, None, Verdict.ABSENT, True),
+        (None, {"baseline": None, "balance": 9}, charges(), Verdict.ABSENT, True),
+        ("gen_1", {"baseline": "gen_1", "balance": 10}, charges(usage(9)), Verdict.UNKNOWN, True),
+        (None, {"baseline": None, "balance": 10}, charges(usage(9)), Verdict.UNKNOWN, True),
+        (None, {"baseline": None, "balance": 10}, charges(usage(9, user="usr_2")), Verdict.ABSENT, True),
+        (None, {"baseline": None, "balance": 10}, charges(proven=False), Verdict.UNKNOWN, True),
+        (None, {"baseline": None, "balance": None}, charges(proven=False), Verdict.ABSENT, True),
         ("gen_2", {"baseline": "gen_1"}, charges(usage(9)), Verdict.LAUNCHED, True),
         ("gen_2", {"baseline": None}, charges(usage(9)), Verdict.LAUNCHED, True),
         ("gen_2", {"baseline": "gen_1"}, charges(usage(9, user="usr_2")), Verdict.LAUNCHED, False),
@@ -299,7 +322,10 @@ def test_long_keywords_are_not_told_apart() -> None:
 def test_what_a_generation_shows(
     current: str | None, facts: dict[str, Any], given: Charges | None, verdict: Verdict, ours: bool
 ) -> None:
-    """Another identifier than before is a launch, and a colleague's if a colleague has paid since."""
+    """Another identifier than before is a launch, and a colleague's if a colleague has paid since.
+
+    Without another one there was none, unless a credit was charged that nothing explains.
+    """
     shown = Generation(id=current, status=GenerationStatus.QUEUED) if current else None
     found = of_generation(attrs.evolve(ENTRY, kind="generation", facts=facts), shown, given)
     assert (found.verdict, found.ours) == (verdict, ours)

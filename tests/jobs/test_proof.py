@@ -200,6 +200,26 @@ async def test_credits_that_were_bought_meanwhile_leave_it_unknown() -> None:
         assert await paid_once_or_reported(sandbox, searching) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [(404, {"error": {"code": "not_found", "message": "none"}}), (200, {"id": "gen_before", "status": "applied"})],
+    ids=["none", "the one before"],
+)
+async def test_a_generation_that_is_shown_no_more_is_paid_once(status: int, shown: dict[str, Any]) -> None:
+    """A service that does not show a generation once it has failed was paid for it all the same."""
+    sandbox = box(5.0, rules=[lost("POST */atomic")])
+
+    def as_before(request: Request, response: Response) -> Response:
+        if request.method != "GET" or not request.url.endswith("/generation"):
+            return response
+        return attrs.evolve(response, status=status, body=json.dumps(shown).encode())
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, as_before)) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.contents.generate(sandbox.content_ids[0])
+    assert len(sandbox.ledger.launches()) == 1
+
+
 async def test_a_list_without_end_is_read_for_a_while() -> None:
     """Usages that never end are given up after some pages, and the launch is unknown."""
     sandbox = box(rules=[lost(SEARCH)])
