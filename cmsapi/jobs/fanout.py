@@ -191,7 +191,7 @@ class Fanout(Generic[I, R]):
         traces: list[Sending] = []
         TRACES.set(traces)
         try:
-            job = await self._launch_one(item)
+            job = await self._launch_one(item, traces)
             self._launched[job] = None
             outcome = Outcome(item, job, await job, None)
             self._launched.pop(job, None)
@@ -213,7 +213,7 @@ class Fanout(Generic[I, R]):
                 self._free.release()
         self._ended.put_nowait(outcome)
 
-    async def _launch_one(self, item: I) -> Job[R]:
+    async def _launch_one(self, item: I, traces: list[Sending]) -> Job[R]:
         key: LoadKey | None = None
         failure: BaseException | None = None
         try:
@@ -227,7 +227,7 @@ class Fanout(Generic[I, R]):
         finally:
             self._launching.release()
             self._desk.pacer.admission.launched(self._backlog, key)
-            await self._spending.end(failure)
+            await self._spending.end(failure, sent=any(sending.counted for sending in traces))
 
 
 def _launched(job: Job[R]) -> Job[R]:

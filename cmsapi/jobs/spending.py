@@ -64,13 +64,14 @@ class Spending:
         self._under_way += 1
         return True
 
-    async def end(self, error: BaseException | None) -> None:
+    async def end(self, error: BaseException | None, *, sent: bool) -> None:
         """Note how a launch ended; after a conflict it finds out whether credits are left.
 
         Args:
             error: Why there is no job, or None if there is one.
+            sent: Whether a launch was sent for the job; one that was joined costs nothing.
         """
-        if error is not None and is_free(error):
+        if is_free(error) if error is not None else not sent:
             self._left += 1
             self._covered += 1
         try:

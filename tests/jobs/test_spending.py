@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +51,28 @@ async def test_a_launch_that_cost_nothing_gives_its_credit_back() -> None:
         outcomes = [outcome async for outcome in client.jobs.map(client.keywords.analyze, items, max_credits=4)]
     assert sum(outcome.error is None for outcome in outcomes) == 4
     assert {type(outcome.error) for outcome in outcomes if outcome.error} == {cmsapi.NotFoundError}
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["in the client", "from another client"])
+async def test_a_job_that_is_joined_costs_nothing(shared: bool, tmp_path: Path) -> None:
+    """Items whose jobs run already do not count towards `max_credits`: the bound is for what is launched now."""
+    sandbox = box(600.0)
+    state = f"sqlite:///{tmp_path / 'state.db'}" if shared else "memory:"
+    async with contextlib.AsyncExitStack() as clients:
+        client = await clients.enter_async_context(client_of(sandbox, state=state))
+        async with client.jobs.batch("nightly") as batch:
+            running = batch.map(client.keywords.analyze, sandbox.keyword_ids[:8])
+            waiting = asyncio.ensure_future(anext(running))
+            await asyncio.sleep(10.0)
+            assert len(sandbox.ledger.launches()) == 8
+            waiting.cancel()
+        if shared:
+            await client.aclose()
+            client = await clients.enter_async_context(client_of(sandbox, state=state))
+        async with client.jobs.batch("nightly") as batch:
+            outcomes = batch.map(client.keywords.analyze, sandbox.keyword_ids[:16], max_credits=8)
+            assert [outcome.error async for outcome in outcomes] == [None] * 16
+    assert len(sandbox.ledger.launches()) == 16
 
 
 async def test_a_launch_that_may_have_happened_counts_as_paid() -> None:
