@@ -25,7 +25,7 @@ ROWS: Mapping[str, str] = {
     "the book is of another shape": "UPDATE books SET book = '[]'",
     "the book is bytes": "UPDATE books SET book = x'00ff'",
     **{
-        f"{field} is {value}": f"UPDATE books SET book = json_set(book, '$.{field}', {value})"  # noqa: S608
+        f"{field} is {value}": f"UPDATE books SET book = json_set(book, '$.{field}', {value}) WHERE json_valid(book)"  # noqa: S608
         for field, value in (
             ("settled", "'many'"),
             ("settled", "7000000"),
