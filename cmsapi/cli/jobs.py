@@ -10,7 +10,7 @@ import cmsapi
 from cmsapi.cli.asking import Yes, ensure
 from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit, code_of_all, told
-from cmsapi.cli.fanning import Again, outcome_document, wait_for
+from cmsapi.cli.fanning import Again, Harvest, outcome_document, wait_for
 from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, say, show
 from cmsapi.cli.reading import AllowEmpty, Tokens, Words
 from cmsapi.cli.reviewing import Choice, Discard, Flag, decide_on_all
@@ -71,8 +71,7 @@ async def watch(
     tokens.ensure_some(allow_empty)
     async with connect_with_journal(state) as client:
         harvest = await wait_for(client, [client.jobs.attach(token) for token in tokens])
-        show(harvest.outcomes, _ENDED, output, _document)
-        await harvest.tell(Again(["jobs", "watch"]))
+        await _tell(client, harvest, output)
     return harvest.code
 
 
@@ -87,8 +86,7 @@ async def resume(*, state: State = None, output: Output = TABLE) -> int:
         if not (resumed.jobs or resumed.unknown):
             say(f"Nothing is left to take up{_ELSEWHERE}")
         harvest = await wait_for(client, resumed.jobs)
-        show(harvest.outcomes, _ENDED, output, _document)
-        await harvest.tell(Again(["jobs", "watch"]))
+        await _tell(client, harvest, output)
         for unknown in resumed.unknown:
             say(f"{clean(unknown.target)}: {told(unknown)}", style="red")
     if harvest.interrupted:
@@ -144,6 +142,15 @@ async def reviews(
     return code
 
 
+async def _tell(client: cmsapi.Client, harvest: Harvest[Any], output: Output) -> None:
+    """Show what has ended, and say how to wait for the rest and how to decide on articles."""
+    if harvest.outcomes or output or not harvest.interrupted:
+        show(harvest.outcomes, _ENDED, output, _document)
+    await harvest.tell(Again(["jobs", "watch"]))
+    reviews = [outcome.value for outcome in harvest.outcomes if isinstance(outcome.value, cmsapi.GenerationReview)]
+    await decide_on_all(client, reviews, {}, Choice.LEAVE)
+
+
 def _entry_document(entry: cmsapi.JournalEntry) -> dict[str, Any]:
     return {
         "kind": entry.kind.value,
@@ -172,7 +179,7 @@ def _result(outcome: cmsapi.Outcome[str, Any]) -> str:
         case cmsapi.ContentIdeas() as ideas:
             return f"{len(ideas)} ideas"
         case cmsapi.GenerationReview() as review:
-            return f"{review.generation.status}: cmsapi contents review {review.content_id}"
+            return str(review.generation.status)
         case cmsapi.KnowledgeDocument() as document:
             return str(document.status)
         case _:

@@ -115,12 +115,14 @@ def show_facts(facts: Mapping[str, object]) -> None:
 
 
 def say(text: str, style: str | None = None) -> None:
-    """Print something that is not a result, on standard error; a line that is indented is a command, and not broken."""
+    """Print something that is not a result, on standard error; a line with a command to paste is not broken."""
     console = progress_console()
-    whole = not console.is_terminal or text.startswith("  ")
     # Where it cannot be written, for example on a full disk, the command goes on without a word.
     with contextlib.suppress(OSError):
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=whole)
+        for line in text.split("\n"):
+            # The terminal breaks a long line so that it is copied as one; line feeds would be copied.
+            whole = not console.is_terminal or line.startswith("  ") or "cmsapi " in line
+            console.print(line, style=style, markup=False, highlight=False, soft_wrap=whole)
 
 
 def counted(count: int, what: str) -> str:

@@ -169,7 +169,7 @@ async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixtur
 
     (token,) = re.findall(r"cmsapi jobs watch (cmsjob\S+)", capsys.readouterr().err)
     assert await command("jobs", "watch", token) == Exit.DONE
-    assert f"contents review {box.content_ids[0]}" in capsys.readouterr().out
+    assert f"Decide with: cmsapi contents review {box.content_ids[0]}" in capsys.readouterr().err
 
 
 async def test_ideas_of_several_seeds(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,3 +110,14 @@ async def test_one_refused_decision_stops_none_of_the_others(
         await command("jobs", "reviews", "--csv")
         (left,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert f"\n{left['id']}: " in shown
+
+
+async def test_ctrl_c_in_resume_shows_no_empty_list(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Interrupted before anything has ended, it prints only how to wait for the jobs."""
+    await interrupted("analyze", box.keyword_ids[0])
+    capsys.readouterr()
+
+    await interrupted("jobs", "resume")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "  cmsapi jobs watch cmsjob1." in shown.err

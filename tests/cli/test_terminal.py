@@ -66,7 +66,10 @@ async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
 
 
 async def test_ctrl_c_in_a_review_says_what_holds_and_how_to_go_back(box: Sandbox, tmp_path: Path) -> None:
-    """Before it is applied nothing is decided; after it, a file has the old text, and a command puts it back."""
+    """Before it is applied nothing is decided; after it, a file has the old text, and a command puts it back.
+
+    The terminal is narrower than the command, which can be pasted all the same.
+    """
     content_id = box.content_ids[0]
     async with cmsapi.Client(box.api_key, base_url=box.base_url) as client:
         old = await client.contents.edit(
@@ -79,7 +82,7 @@ async def test_ctrl_c_in_a_review_says_what_holds_and_how_to_go_back(box: Sandbo
             shell.type("\x03")
             assert await shell.end() == Exit.INTERRUPTED
             await shell.until("Nothing was decided.")
-        async with terminal(box, "contents", "review", content_id, columns=200) as shell:
+        async with terminal(box, "contents", "review", content_id, columns=60) as shell:
             await shell.until("[a/d/L]")
             shell.type("a\n")
             await shell.until("[p/K]")
