@@ -26,15 +26,22 @@ class Charges:
         user: Who asks, with the balances as they were read before the usages.
         balance: The balance of this type of credit among them, None where the service does not show it.
         since: The usages since the launch, newest first; None when the balances do not prove which they are.
+        before: Usages of about the same time that lead to the balance before the launch. One of them may come from
+            after it all the same, if credits were bought or given back just before it.
     """
 
     user: User
     balance: int | None
     since: Sequence[CreditUsage] | None
+    before: Sequence[CreditUsage] = ()
 
     def by_us(self) -> list[CreditUsage]:
-        """Return the usages by the user of the key, and those that may be by that user."""
+        """Return the usages since by the user of the key, and those that may be by that user."""
         return [usage for usage in self.since or () if self._may_be_ours(usage.user)]
+
+    def before_by_us(self) -> list[CreditUsage]:
+        """Return the same of the usages before."""
+        return [usage for usage in self.before if self._may_be_ours(usage.user)]
 
     def _may_be_ours(self, user: UserRef | None) -> bool:
         if user is None or user.id in (None, self.user.id):
@@ -43,7 +50,9 @@ class Charges:
         return (user.first_name, user.last_name) == (self.user.first_name, self.user.last_name)
 
 
-def between(then: int, now: int, usages: Iterable[CreditUsage], launched_at: float) -> list[CreditUsage] | None:
+def between(
+    then: int, now: int, usages: Iterable[CreditUsage], launched_at: float
+) -> tuple[list[CreditUsage], list[CreditUsage]] | None:
     """Find the usages that lead from one balance to a later one.
 
     Args:
@@ -53,9 +62,18 @@ def between(then: int, now: int, usages: Iterable[CreditUsage], launched_at: flo
         launched_at: The earliest time at which a usage of a launch since then may be dated, but for clocks that differ.
 
     Returns:
-        The usages, newest first, or None when they do not lead there, or are not all that there is.
+        The usages, newest first, and those before that may be dated as they are; or None when they do not lead there,
+        or are not all that there is.
     """
     costly = sorted({usage.id: usage for usage in usages if usage.amount}.values(), key=age)
+    # What was charged after the balance was read, and before the usages were, is listed, too.
+    newer = {
+        usage.remaining_credits + abs(usage.amount): usage.remaining_credits
+        for usage in costly
+        if usage.created_at.timestamp() >= launched_at - CLOCKS
+    }
+    while now in newer:
+        now = newer.pop(now)
     since, at = _chain(costly, now, then)
     if at != then:
         return None
@@ -64,7 +82,9 @@ def between(then: int, now: int, usages: Iterable[CreditUsage], launched_at: flo
     before, _ = _chain([usage for usage in costly if usage.id not in ids], then, None)
     began = min([launched_at, *(usage.created_at.timestamp() for usage in before[:1])]) - CLOCKS
     recent = {usage.id for usage in costly if usage.created_at.timestamp() >= began}
-    return since if ids <= recent <= ids | {usage.id for usage in before} else None
+    if not ids <= recent <= ids | {usage.id for usage in before}:
+        return None
+    return since, [usage for usage in before if usage.created_at.timestamp() >= launched_at - CLOCKS]
 
 
 def _chain(usages: Sequence[CreditUsage], balance: int, end: int | None) -> tuple[list[CreditUsage], int]:

@@ -126,6 +126,9 @@ def of_keyword(keyword: Keyword, charges: Charges, others: Others) -> Finding:
         return _unknown(f"{len(alike)} analyses of such a keyword were charged, and nothing tells them apart")
     if len(ours) > len(others.sure) + len(others.perhaps):
         return _unexplained(ours[0])
+    for usage in charges.before_by_us():
+        if may_be(_written(usage), keyword.keyword):
+            return _from_before(usage)
     if keyword.analysis_status is not None and keyword.analysis_status not in _LISTED:
         return _unknown(
             f"the keyword shows the word {keyword.analysis_status!s}, which may mean that its analysis runs"
@@ -151,6 +154,9 @@ def of_search(entry: Entry, charges: Charges, others: Others) -> Finding:
     """
     if charges.since is None:
         return _unproven(charges)
+    for usage in charges.before_by_us():
+        if _may_be_charge_of(usage, entry):
+            return _from_before(usage)
     left = charges.by_us()
     unseen = [other for other in others.sure if not _take(left, other)]
     for other in others.perhaps:
@@ -268,6 +274,11 @@ def _unproven(charges: Charges) -> Finding:
     if charges.balance is None:
         return _unknown("the service shows no balance")
     return _unknown(f"the usages do not explain how the balance came to {charges.balance}")
+
+
+def _from_before(usage: CreditUsage) -> Finding:
+    why = f"such a launch was charged lately (usage {usage.id}), and credits may have been given back before this one"
+    return _unknown(why)
 
 
 def _unexplained(usage: CreditUsage) -> Finding:

@@ -71,7 +71,7 @@ class Reconciler:
             finding = await self._read(entry)
         except (ForbiddenError, NotFoundError) as refusal:
             return evidence.nothing_to_go_by(f"what would tell cannot be read ({refusal.status})")
-        if finding.verdict is Verdict.ABSENT and (doubt := entry.facts.get("doubt")) is not None:
+        if finding.verdict is not Verdict.LAUNCHED and (doubt := entry.facts.get("doubt")) is not None:
             # That holds for the last attempt only.
             return evidence.nothing_to_go_by(str(doubt))
         return attrs.evolve(finding, served_at=entry.served_at)
@@ -199,7 +199,8 @@ class Reconciler:
             return Charges(user, balance, None)
         launched_at = entry.asked_at if entry.served_at is None else entry.served_at
         usages = [usage async for usage in self._newest(type_, launched_at - CLOCKS)]
-        return Charges(user, balance, between(then, balance, usages, launched_at))
+        since, before = between(then, balance, usages, launched_at) or (None, ())
+        return Charges(user, balance, since, before)
 
     async def _newest(self, type_: str, until: float) -> AsyncIterator[CreditUsage]:
         """Read the newest usages, page by page until one is dated before a time, but not more than some pages."""

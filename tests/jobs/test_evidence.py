@@ -93,6 +93,7 @@ def other(target: str = "boots", **changes: Any) -> Entry:
     return Entry(kind="idea_search", target=target, asked_at=1.0, facts={"workspace": "ws_1"}, **changes)
 
 
+TENTS, BOOTS, LOWER = usage(9), usage(8, keyword="boots"), usage(7, keyword="cosy tents")
 NONE = Others((), ())
 ONE_SURE = Others((other(),), ())
 ONE_PERHAPS = Others((), (other(),))
@@ -209,9 +210,12 @@ def test_ways_to_write_a_keyword(written: str, keyword: str | None, may: bool) -
         (10, 9, [], None),
         (10, 8, [usage(8)], None),
         (10, 9, [usage(9), usage(9, 2, amount=0)], [9]),
+        # Charged after the balance was read, and before the usages were.
+        (10, 9, [usage(9), usage(8), usage(7)], [7, 8, 9]),
+        (10, 10, [usage(9), usage(10, -60)], [9]),
+        (10, 9, [usage(9), usage(7)], None),
         # Credits came in since.
         (10, 11, [usage(9)], None),
-        (10, 10, [usage(9), usage(10, -60)], None),
         (10, 9, [usage(9, 5), usage(10, 4), usage(11, 3), usage(8, 2), attrs.evolve(usage(9), id="first")], None),
         # Credits came in before, long ago or lately.
         (10, 10, [usage(3, -CLOCKS - 60)], []),
@@ -225,8 +229,31 @@ def test_what_leads_from_one_balance_to_the_next(
     then: int, now: int, usages: list[CreditUsage], found: list[int] | None
 ) -> None:
     """Usages are since a balance when they lead there one by one, and nothing that is listed lies beside."""
-    since = between(then, now, usages, NOW.timestamp())
-    assert (since if since is None else [usage.remaining_credits for usage in since]) == found
+    told = between(then, now, usages, NOW.timestamp())
+    assert (told if told is None else [usage.remaining_credits for usage in told[0]]) == found
+
+
+def test_what_may_not_be_from_before() -> None:
+    """Of the usages before, those of the last minutes are told, because clocks may differ by as much."""
+    before = [usage(10, -CLOCKS + 60), usage(11, -CLOCKS - 60)]
+    assert between(10, 9, [usage(9), *before], NOW.timestamp()) == ([usage(9)], before[:1])
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        (TENTS, Verdict.UNKNOWN),
+        (usage(9, keyword="TENTS"), Verdict.UNKNOWN),
+        (usage(9, user="usr_2"), Verdict.ABSENT),
+        (BOOTS, Verdict.ABSENT),
+    ],
+)
+def test_a_charge_may_not_be_from_before(before: CreditUsage, verdict: Verdict) -> None:
+    """One that may be its own may follow credits that were given back, although it leads to the balance before."""
+    given = Charges(US, 9, (), (before,))
+    search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
+    assert of_search(search, given, NONE).verdict is verdict
+    assert of_keyword(KEYWORD, given, NONE).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -248,9 +275,6 @@ def test_a_charge_may_be_that_of_a_twin(fields: Any, found: Any) -> None:
     """A keyword that shows the success of an earlier analysis has no later one, so the charge is another keyword's."""
     finding = of_keyword(attrs.evolve(KEYWORD, **fields), charges(usage(9)), NONE)
     assert (finding if isinstance(found, Finding) else finding.verdict) == found
-
-
-TENTS, BOOTS, LOWER = usage(9), usage(8, keyword="boots"), usage(7, keyword="cosy tents")
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,25 @@ async def test_what_did_not_happen_is_sent_again(behaviour: dict[str, Any], how:
     assert len(sandbox.ledger.launches()) == 8
 
 
+@pytest.mark.parametrize("kind", ["search", "analysis"])
+async def test_what_did_not_happen_is_told_in_the_middle_of_a_fan_out(kind: str) -> None:
+    """Launches that are charged while the balance and the usages are read leave no doubt about the lost ones."""
+    rules = [Fault(match="POST *", drop=True, times=None, probability=0.3)]
+    sandbox = box(30.0, rules=rules, latency=(0.02, 0.2), limits=Limits.unlimited(), keywords=100)
+    async with client_of(sandbox, limits=cmsapi.RateLimits.unlimited()) as client:
+
+        async def search(number: int) -> cmsapi.Job[Any]:
+            return await client.content_ideas.search(sandbox.workspace_id, f"{number:03} tents")
+
+        async def analyse(number: int) -> cmsapi.Job[Any]:
+            return await client.keywords.analyze(sandbox.keyword_ids[number])
+
+        outcomes = [each async for each in client.jobs.map(search if kind == "search" else analyse, range(100))]
+    assert len(outcomes) == 100
+    assert not [each for each in outcomes if isinstance(each.error, cmsapi.LaunchUnknownError)]
+    assert len(sandbox.ledger.launches()) == sum(each.error is None for each in outcomes)
+
+
 async def test_what_is_launched_without_a_balance_is_not_found_absent() -> None:
     """Who does not want the balance to be read before a launch has no proof afterwards that it did not happen."""
     sandbox = box(rules=[lost(SEARCH, when="before")])
@@ -218,6 +237,30 @@ async def test_a_generation_that_is_shown_no_more_is_paid_once(status: int, show
         with pytest.raises(cmsapi.LaunchUnknownError):
             await client.contents.generate(sandbox.content_ids[0])
     assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize("kind", ["search", "analysis"])
+@pytest.mark.parametrize("earlier", [False, True], ids=["no usage before", "one before"])
+async def test_a_credit_that_was_given_back_just_before_leaves_it_unknown(kind: str, earlier: bool) -> None:
+    """The charge of the lost launch then leads to the balance that was read, as one from before it does."""
+    sandbox = box(5.0)
+    sandbox.set_outcome(sandbox.keyword_ids[1], "failed")
+    async with client_of(sandbox) as client:
+        if earlier:
+            await client.content_ideas.search(sandbox.workspace_id, "boots")
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+            await asyncio.sleep(1000.0)
+        await client.me()
+        paid, credits_ = len(sandbox.ledger.launches()), sandbox.credits
+        sandbox.set_credits(content_ideas_searches=credits_.content_ideas_searches + 1, analysis=credits_.analysis + 1)
+        sandbox.add_fault(lost("POST *"))
+        if kind == "search":
+            launching: Any = client.content_ideas.search(sandbox.workspace_id, "tents")
+        else:
+            launching = client.keywords.analyze(sandbox.keyword_ids[1])
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await launching
+    assert len(sandbox.ledger.launches()) == paid + 1
 
 
 async def test_a_list_without_end_is_read_for_a_while() -> None:
