@@ -180,7 +180,8 @@ class Book:
             and min(self.ahead, self.tries_every) >= 0
             and self.rests_until <= until
             and self.foreign >= 0
-            and (not self.foreign or self.foreign_gone <= until)
+            # An answer that tells of others counts no more requests than its limit.
+            and (not self.foreign or (self.foreign <= (self.limit or 0) and self.foreign_gone <= until))
             and all(
                 each.out >= 0 and each.want >= 0 and max(each.until, each.kept, each.since) <= until
                 for each in self.holders.values()

@@ -70,7 +70,7 @@ end
 
 if book.left < 0 or book.left > book.settled or book.latest > book.time or book.time > LATEST
     or math.min(book.ahead, book.tries_every) < 0 or book.rests_until > far
-    or book.foreign < 0 or (book.foreign > 0 and book.foreign_gone > far) then
+    or book.foreign < 0 or (book.foreign > 0 and (book.foreign > book.limit or book.foreign_gone > far)) then
     sound = false
 end
 if not sound then return end

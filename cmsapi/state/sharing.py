@@ -258,7 +258,7 @@ class SharedWindows:
         if another and before is not None and self._terms.per_hour is not None:
             limit = self._terms.per_hour if before.limit is None else before.limit
             reset = before.returns[0] if before.returns else self._terms.hour
-            self._holding.recall(Quota(limit, limit - before.used, max(0.0, reset)), self._turned_at)
+            self._holding.recall(Quota(limit, max(0, limit - before.used), max(0.0, reset)), self._turned_at)
         if self.outage is not None:
             logger.warning("the shared state answers again; the limits are shared after a rest of %g s", REST)
             self.outage = self._alone = None

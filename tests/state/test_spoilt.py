@@ -149,6 +149,29 @@ def test_rows_that_something_else_wrote(
     assert ("a new book has begun" in caplog.text) == (how not in HEALS)
 
 
+@pytest.mark.parametrize("how", ROWS)
+def test_rows_that_something_else_wrote_while_all_were_idle(
+    how: str, tmp_path: Path, blocking_calls: BlockBuster
+) -> None:
+    """Where no answer is on its way that would put it right, a call waits for a rest at the most, not for an hour."""
+    blocking_calls.deactivate()
+    path = tmp_path / "state.db"
+
+    async def main() -> None:
+        sandbox, loop = Sandbox(), asyncio.get_running_loop()
+        state = SqliteState(path, clock=lambda: WALL + loop.time())
+        async with processes(1, lambda: state, 1000, 5.0) as (process,):
+            await process.saturate(sandbox, sandbox.transport, lambda: len(sandbox.ledger) >= 30)
+            await asyncio.sleep(60.0)
+            spoil_file(path, how)
+            over = loop.time() + 15.0
+            await process.saturate(sandbox, sandbox.transport, lambda: len(sandbox.ledger) >= 60 or loop.time() > over)
+        assert len(sandbox.ledger) >= 60
+        assert sandbox.statistics.rate_limited == 0
+
+    in_virtual_time_with_threads(how, main())
+
+
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("how", KEYS)
 async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
