@@ -50,7 +50,7 @@ async def analyze(
         )
     if harvest.outcomes or output:
         show(harvest.outcomes, _COLUMNS, output, _document)
-    await harvest.tell(Again(["analyze"], batch, state))
+    await harvest.tell(Again(["analyze"], batch, state, max_credits=max_credits))
     return harvest.code
 
 

@@ -31,18 +31,52 @@ Retry: TypeAlias = Annotated[
 
 
 @attrs.frozen
+class Tally:
+    """Count what became of the items of a batch.
+
+    Args:
+        launched: Items that are launched and paid.
+        doubtful: Items that may be launched and paid.
+        results: Launched items that have a result.
+    """
+
+    launched: int
+    doubtful: int
+    results: int
+
+
+@attrs.define
 class NamedRun:
-    """Hold a batch and what is known of it before it runs.
+    """Hold a batch and what is known of it: before it runs, and again after it.
 
     Args:
         batch: The batch.
         key: Names an item.
-        under_way: Keys of the items whose jobs run or wait in review.
+        entries: Its launches that are not over; None where they could not be read after the run.
     """
 
     batch: cmsapi.Batch
     key: Callable[[str], str]
-    under_way: frozenset[str]
+    entries: Sequence[cmsapi.JournalEntry] | None
+
+    @property
+    def under_way(self) -> frozenset[str]:
+        """Keys of the items whose jobs run or wait in review."""
+        return frozenset(entry.item for entry in self.entries or () if entry.item)
+
+    def tally(self, items: Sequence[str]) -> Tally | None:
+        """Count the items by what became of them; None where that is not known."""
+        if self.entries is None:
+            return None
+        asked, unknown, failed = {self.key(item) for item in items}, set(self.batch.unknown), set(self.batch.failed)
+        ended = set(self.batch.ended)
+        sending = {entry.item for entry in self.entries if entry.state == "sending"}
+        named = {entry.item for entry in self.entries if entry.token is not None}
+        return Tally(
+            launched=len(asked & (named | ended - unknown)),
+            doubtful=len(asked & (sending | unknown)),
+            results=len(asked & (ended - unknown - failed)),
+        )
 
     def missing(self, items: Sequence[str]) -> list[str]:
         """Return the items that are neither over nor under way: those that a run pays for."""
@@ -75,5 +109,16 @@ async def named_run(
             await batch.retry_failed()
         if "unknown" in retry:
             await batch.retry_unknown()
-        journal = await client.jobs.journal()
-        yield NamedRun(batch, key, frozenset(entry.item for entry in journal if entry.item and entry.batch == name))
+        run = NamedRun(batch, key, await _entries(client, name))
+        yield run
+    try:
+        # Anew: what ended at the last moment is only written down.
+        async with client.jobs.batch(name) as batch:
+            run.batch, run.entries = batch, await _entries(client, name)
+    except cmsapi.CMSError:
+        # What is known of the results is still to be shown.
+        run.entries = None
+
+
+async def _entries(client: cmsapi.Client, name: str) -> list[cmsapi.JournalEntry]:
+    return [entry for entry in await client.jobs.journal() if entry.batch == name]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
@@ -26,7 +27,9 @@ from cmsapi.state.opening import shown
 R = TypeVar("R")
 
 # More tokens or identifiers than this go into a file, rather than over the screen.
-_FEW = 3
+FEW = 3
+# Seconds that reading the balance may take at the end.
+_PATIENCE = 5.0
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
@@ -52,19 +55,26 @@ class Again:
         batch: What `--batch` says, or None.
         state: What `--state` says, or None.
         options: Its other options.
+        max_credits: What `--max-credits` says, or None. Each run counts anew.
     """
 
     command: Sequence[str]
     batch: str | None = None
     state: str | None = None
     options: Sequence[str] = ()
+    max_credits: int | None = None
 
     def __call__(self, items: str, *more: str) -> str:
         """Return it with its items, as they are typed, and more options."""
         batch = () if self.batch is None else ("--batch", self.batch)
         state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", shown(str(self.state)))
-        after = shlex.join([*batch, *self.options, *more, *state])
-        return f"cmsapi {shlex.join(self.command)} {items} {after}".rstrip()
+        bound = () if self.max_credits is None else ("--max-credits", str(self.max_credits))
+        after = shlex.join([*batch, *self.options, *more, *bound, *state])
+        return " ".join(filter(None, ["cmsapi", shlex.join(self.command), items, after]))
+
+    def some_of(self, count: int) -> str:
+        """Say how many of the items that are left it launches."""
+        return "the rest" if self.max_credits is None or self.max_credits >= count else f"up to {self.max_credits} more"
 
 
 @attrs.define
@@ -79,6 +89,7 @@ class Harvest(Generic[R]):
         left: Items whose jobs go on at the service, and these jobs.
         doubtful: Items whose launch was being sent at Ctrl-C, and of which it is not known which job is theirs.
         stopped: Why launching stopped before the last item, or None.
+        remaining: Credits that remain then, or None where that is not known.
         interrupted: Whether Ctrl-C ended it.
     """
 
@@ -89,6 +100,7 @@ class Harvest(Generic[R]):
     left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
     doubtful: list[str] = attrs.field(factory=list)
     stopped: cmsapi.OutOfCreditsError | None = None
+    remaining: int | None = None
     interrupted: bool = False
 
     @property
@@ -114,12 +126,15 @@ class Harvest(Generic[R]):
             if outcome.error is not None:
                 alike.setdefault(str(outcome.error), (told(outcome.error), []))[1].append(clean(outcome.item))
         for text, items in alike.values():
-            more = f" and {len(items) - _FEW} more" if len(items) > _FEW else ""
-            say(f"{', '.join(items[:_FEW])}{more}: {text}", style="red")
+            more = f" and {len(items) - FEW} more" if len(items) > FEW else ""
+            say(f"{', '.join(items[:FEW])}{more}: {text}", style="red")
         if self.stopped is not None:
-            say(told(self.stopped), style="red")
+            balance = self.remaining
+            verb = "remains" if balance == 1 else "remain"
+            left = "" if balance is None else f" {counted(balance, 'credit')} {verb}."
+            say(f"{told(self.stopped)}{left}", style="red")
         if self.named is not None:
-            await self._tell_batch(self.named.batch, again)
+            await self._tell_batch(self.named, again)
         else:
             await self._tell_rest(again)
 
@@ -132,15 +147,14 @@ class Harvest(Generic[R]):
             say(f"  {shlex.join(map(clean, self.doubtful))}")
         seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.doubtful)
         if rest := [item for item in self.items if item not in seen]:
-            say(f"{counted(len(rest), 'item')} not launched and not charged. Launch the rest:")
+            say(f"{counted(len(rest), 'item')} not launched and not charged. Launch {again.some_of(len(rest))}:")
             say(f"  {again(await _named('rest', rest, self.items.whole_lines))}")
 
-    async def _tell_batch(self, batch: cmsapi.Batch, again: Again) -> None:
-        over = {outcome.item for outcome in self.outcomes if outcome.error is None}
+    async def _tell_batch(self, named: NamedRun, again: Again) -> None:
+        batch = named.batch
         wanted: list[tuple[str, tuple[str, ...]]] = []
         if self.interrupted or self.stopped is not None:
-            text = f"{len(over)} of {counted(len(self.items), 'item')} of the batch have a result; what was launched "
-            wanted.append((f"{text}goes on. Go on, and pay only for what is missing:", ()))
+            wanted.append((self._progress(named, again), ()))
         failed = [outcome for outcome in self.outcomes if isinstance(outcome.error, cmsapi.JobError)]
         if batch.failed and failed:
             wanted.append(("Launch failed items again, a credit each:", ("--retry", "failed")))
@@ -152,10 +166,23 @@ class Harvest(Generic[R]):
                 say(text)
                 say(f"  {again(items, *options)}")
 
+    def _progress(self, named: NamedRun, again: Again) -> str:
+        """Say how far a batch is, and what it costs to run it again."""
+        goes_on = "What is launched goes on at the service. " if self.interrupted else ""
+        if (tally := named.tally(self.items)) is None:
+            return f"{goes_on}Go on, and pay only for what is not launched:"
+        rest = len(self.items) - tally.launched - tally.doubtful
+        doubtful = f"{tally.doubtful:,} perhaps launched, " if tally.doubtful else ""
+        return (
+            f"Batch of {counted(len(self.items), 'item')}: {tally.launched:,} launched and paid, {doubtful}"
+            f"{tally.results:,} with a result, {rest:,} still to launch. {goes_on}"
+            + (f"Go on, and pay only for {again.some_of(rest)}:" if rest else "Wait for the results, for no credit:")
+        )
+
 
 async def _typed(items: Items) -> str:
     """Return what names the items once more: the arguments as they were typed, if that is not too much."""
-    if items.typed is not None and (len(items) <= _FEW or all(word.startswith("@") for word in items.typed)):
+    if items.typed is not None and (len(items) <= FEW or all(word.startswith("@") for word in items.typed)):
         return shlex.join(items.typed)
     return await _named("items", items, items.whole_lines)
 
@@ -163,7 +190,7 @@ async def _typed(items: Items) -> str:
 async def _named(what: str, words: Sequence[str], whole_lines: bool = False) -> str:
     """Return arguments as one can type them: themselves, or a new file where they are many or odd."""
     plain = whole_lines or is_plain(words)
-    if len(words) > _FEW or not plain:
+    if len(words) > FEW or not plain:
         path = Path(f"cmsapi-{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt")
         try:
             text = "\n".join(words) + "\n" if plain else table_of(words)
@@ -229,15 +256,28 @@ async def fan_out(
     board = Board(progress_console(), len(items), running, lambda job: item_of.get(job, job.target))
     if named is not None:
         await _gather(harvest, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))
+        harvest.remaining = await _remaining(client, harvest, item_of)
         return harvest
     fanout = client.jobs.map(noted, items, max_credits=max_credits)
     async with fanout:
         await _gather(harvest, board, fanout)
+    harvest.remaining = await _remaining(client, harvest, item_of)
     harvest.left = {item_of.get(job, job.target): job for job in fanout.launched}
     # A search has an identifier of its own, which does not tell what was searched for.
     if not set(harvest.left) <= set(items):
         harvest.doubtful = [item for item in cut_off if item not in harvest.left]
     return harvest
+
+
+async def _remaining(client: cmsapi.Client, harvest: Harvest[R], jobs: Iterable[cmsapi.Job[R]]) -> int | None:
+    """Read how many credits of these jobs' kind remain, once launching has stopped; None where that is not known."""
+    kind = next((job.kind for job in jobs), None)
+    if harvest.stopped is None or harvest.interrupted or kind is None:
+        return None
+    with contextlib.suppress(cmsapi.CMSError, TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            return (await client.jobs.plan(kind.value, 1)).balance
+    return None
 
 
 async def wait_for(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> Harvest[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
@@ -14,8 +15,8 @@ from cmsapi.cli.asking import Yes, ensure
 from cmsapi.cli.batching import BatchName, Retry, named_run
 from cmsapi.cli.connecting import State, connect_with_journal
 from cmsapi.cli.exits import Exit
-from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.output import TABLE, Columns, Output, counted, show
+from cmsapi.cli.fanning import FEW, Again, DryRun, MaxCredits, fan_out, outcome_document
+from cmsapi.cli.output import TABLE, Columns, Output, counted, say, show
 from cmsapi.cli.planning import tell_plan
 from cmsapi.cli.reading import AllowEmpty, Words, text_of
 from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
@@ -132,8 +133,21 @@ async def generate(
     typed = [word for text in settings or [] for word in ("--settings", text)]
     options = [f"--{choice.value}"] if choice is not Choice.LEAVE else []
     options += ["--yes"] if choice is Choice.DISCARD else []
-    await harvest.tell(Again(["generate"], batch, state, [*typed, *options]))
+    await harvest.tell(Again(["generate"], batch, state, [*typed, *options], max_credits))
+    if harvest.left and choice is not Choice.LEAVE:
+        _tell_decisions([*harvest.left], options, state)
     return harvest.code or decided
+
+
+def _tell_decisions(content_ids: Sequence[str], options: Sequence[str], state: str | None) -> None:
+    """Say how to decide on articles that were still being written at Ctrl-C."""
+    say("When they are written, decide on them:")
+    if len(content_ids) > FEW:
+        say(f"  {Again(['jobs', 'reviews'], None, state, options)('')}")
+        return
+    kept = [option for option in options if option in ("--confirm", "--discard")]
+    for content_id in content_ids:
+        say(f"  {Again(['contents', 'review'], None, state, kept)(shlex.quote(content_id))}")
 
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {

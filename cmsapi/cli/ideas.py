@@ -60,7 +60,7 @@ async def ideas(
         harvest = await fan_out(client, search, keywords, max_credits=max_credits, named=named, planned=planned)
     if harvest.outcomes or output:
         show(_found(harvest), _COLUMNS, output, _document)
-    await harvest.tell(Again(["ideas", workspace_id], batch, state))
+    await harvest.tell(Again(["ideas", workspace_id], batch, state, max_credits=max_credits))
     return harvest.code
 
 

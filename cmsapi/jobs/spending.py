@@ -36,6 +36,7 @@ class Spending:
     """
 
     def __init__(self, max_credits: int | None, read_credits: Callable[[], Awaitable[Credits]]) -> None:
+        self._most = max_credits
         self._left: float = math.inf if max_credits is None else max_credits
         self._read_credits = read_credits
         self._under_way = 0
@@ -56,7 +57,7 @@ class Spending:
             self._settled.clear()
             await self._settled.wait()
         if self.stopped is None and self._left < 1:
-            self._stop("max_credits is spent")
+            self._stop(f"The bound that you set, max_credits={self._most}, is reached")
         if self.stopped is not None:
             return False
         self._left -= 1
@@ -93,12 +94,12 @@ class Spending:
         finally:
             self._reading = False
         if self._covered < 1:
-            self._stop("no credits are left for such launches")
+            self._stop("No credits are left for such launches")
 
     def _stop(self, why: str) -> None:
         self.stopped = OutOfCreditsError(
-            f"The fan-out stopped launching because {why}. For this item nothing was sent or charged, and no item "
-            "after it was taken; what is launched goes on. Run the rest again when there are credits."
+            f"{why}: the fan-out launches no more. Nothing was sent or charged for the items that are left. Jobs that "
+            "are launched go on."
         )
 
 

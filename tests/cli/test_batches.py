@@ -38,8 +38,10 @@ async def test_the_offered_command_goes_on_where_ctrl_c_stopped(
     running.cancel()
     assert await running == Exit.INTERRUPTED
 
-    again = offered(capsys.readouterr().err)
-    assert again[-2:] == ["--batch", "nightly"]
+    told = capsys.readouterr().err
+    assert "Batch of 6 items: 4 launched and paid, 0 with a result, 2 still to launch." in told
+    again = offered(told)
+    assert again[-4:] == ["--batch", "nightly", "--max-credits", "4"]
     assert await command(*again, "--json") == Exit.DONE
     shown = capsys.readouterr()
     assert "batch 'nightly': 4 of 6 items launched in earlier runs" in shown.err
@@ -68,8 +70,9 @@ async def test_a_file_is_offered_as_it_was_named(
     """The command that goes on has the arguments that were typed, and a state that was named."""
     (tmp_path / "ids.txt").write_text("\n".join(box.keyword_ids[:5]))
     monkeypatch.chdir(tmp_path)
-    typed = ["analyze", "@ids.txt", "--batch", "a name", "--state", f"sqlite:///{tmp_path}/own.db"]
-    assert await command(*typed, "--max-credits", "1") == Exit.CREDITS
+    state = f"sqlite:///{tmp_path}/own.db"
+    typed = ["analyze", "@ids.txt", "--batch", "a name", "--max-credits", "1", "--state", state]
+    assert await command(*typed) == Exit.CREDITS
     assert offered(capsys.readouterr().err) == typed
     assert (tmp_path / "own.db").exists()
 
@@ -124,6 +127,21 @@ async def test_articles_of_a_batch_are_written_once_and_decided_later(
 
     assert await command("generate", *ids, "--batch", "articles", "--confirm") == Exit.DONE
     assert capsys.readouterr().err.count("Decided before: it is applied.") == 3
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_ctrl_c_in_a_batch_tells_what_is_paid(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where all items are launched and paid, nothing is said to be missing, and running it again pays for nothing."""
+    typed = ["analyze", *box.keyword_ids[:3], "--batch", "nightly"]
+    running = asyncio.create_task(execute(read(typed)))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    shown = capsys.readouterr().err
+    assert "Batch of 3 items: 3 launched and paid, 0 with a result, 0 still to launch." in shown
+    assert "Wait for the results, for no credit:" in shown
+    assert await command(*offered(shown)) == Exit.DONE
     assert len(box.ledger.launches()) == 3
 
 

@@ -96,16 +96,22 @@ async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.Captu
 async def test_spending_is_bounded(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--max-credits` launches no more; the rest is in a file that the next command takes."""
+    """`--max-credits` launches no more; the rest is in a file that the next command takes, with the same bound."""
+    box.set_credits(analysis=25)
     monkeypatch.chdir(tmp_path)
 
     assert await command("analyze", *box.keyword_ids, "--max-credits", "2") == Exit.CREDITS
 
     shown = capsys.readouterr().err
-    rest = re.findall(r"cmsapi analyze (@\S+)", shown)
+    (rest, bound) = re.findall(r"^  cmsapi analyze (@\S+)(.*)$", shown, re.MULTILINE)[0]
     assert len(box.ledger.launches()) == 2
-    assert "18 items not launched" in shown
-    assert await command("analyze", *rest) == Exit.DONE
+    assert "The bound that you set, --max-credits=2, is reached" in shown
+    assert "23 credits remain." in shown
+    assert "18 items not launched and not charged. Launch up to 2 more:" in shown
+    assert bound == " --max-credits 2"
+    assert await command("analyze", rest, *bound.split()) == Exit.CREDITS
+    assert len(box.ledger.launches()) == 4
+    assert await command("analyze", rest) == Exit.DONE
     assert len(box.ledger.launches()) == 20
 
 
@@ -138,6 +144,30 @@ async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
     assert await command("jobs", "watch", tokens, "--json") == Exit.DONE
     assert len(json.loads(capsys.readouterr().out)) == 6
     assert len(box.ledger.launches()) == 6
+
+
+async def test_ctrl_c_keeps_the_bound_of_spending(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command that launches the rest has the `--max-credits` of the one that was interrupted."""
+    running = asyncio.create_task(execute(read(["analyze", *box.keyword_ids[:6], "--max-credits", "4"])))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+    (rest,) = re.findall(r"^  (cmsapi analyze .*)$", capsys.readouterr().err, re.MULTILINE)
+    assert rest.endswith(" --max-credits 4")
+
+
+async def test_ctrl_c_in_a_review_to_come_says_how_to_decide(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """An article that is still being written can be waited for and decided on by printed commands."""
+    running = asyncio.create_task(execute(read(["generate", box.content_ids[0], "--confirm"])))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    watch, decide = re.findall(r"^  cmsapi (.*)$", capsys.readouterr().err, re.MULTILINE)
+    assert decide == f"contents review {box.content_ids[0]} --confirm"
+    assert await command(*watch.split()) == Exit.DONE
+    assert await command(*decide.split()) == Exit.DONE
+    assert "Applied: " in capsys.readouterr().err
 
 
 async def test_ctrl_c_while_launching_offers_nothing_twice(

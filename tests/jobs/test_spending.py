@@ -38,7 +38,7 @@ async def test_no_more_is_spent_than_allowed() -> None:
     assert len(taken) == 6
     assert refused.item == taken[5]
     assert isinstance(refused.error, cmsapi.OutOfCreditsError)
-    assert "max_credits is spent" in str(refused.error)
+    assert "The bound that you set, max_credits=5, is reached" in str(refused.error)
     assert len(sandbox.ledger.launches()) == 5
 
 
