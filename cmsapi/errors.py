@@ -442,7 +442,8 @@ class EditConflictError(CMSError):
 class StateError(CMSError):
     """Report that the state that processes share cannot be reached, read or written.
 
-    What was to be written may have been written. A launch that cannot be written down is not sent.
+    What was to be written may have been written, unless the message says that it was not. A launch that cannot be
+    written down is not sent, and costs nothing.
     """
 
 

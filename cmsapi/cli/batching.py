@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Literal, TypeAlias
 
 import attrs
 from cyclopts import Parameter
 
 import cmsapi
+from cmsapi.cli.connecting import nothing_launched
 
 BatchName: TypeAlias = Annotated[
     str | None,
@@ -104,12 +105,14 @@ async def named_run(
             raise cmsapi.ArgumentError("--retry needs --batch. Nothing was sent.", parameter="retry")
         yield None
         return
-    async with client.jobs.batch(name) as batch:
-        if "failed" in retry:
-            await batch.retry_failed()
-        if "unknown" in retry:
-            await batch.retry_unknown()
-        run = NamedRun(batch, key, await _entries(client, name))
+    async with AsyncExitStack() as stack:
+        with nothing_launched():
+            batch = await stack.enter_async_context(client.jobs.batch(name))
+            if "failed" in retry:
+                await batch.retry_failed()
+            if "unknown" in retry:
+                await batch.retry_unknown()
+            run = NamedRun(batch, key, await _entries(client, name))
         yield run
     try:
         # Anew: what ended at the last moment is only written down.

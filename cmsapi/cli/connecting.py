@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
 from urllib.parse import quote
@@ -50,6 +50,16 @@ async def connect_with_journal(state: str | None) -> AsyncIterator[cmsapi.Client
     own: str = "" if state else await asyncio.to_thread(_own_state)
     async with cmsapi.Client(state=state or own) as client:
         yield client
+
+
+@contextmanager
+def nothing_launched() -> Iterator[None]:
+    """Let the error of a state say that nothing was launched or charged; to be used before the first launch."""
+    try:
+        yield
+    except cmsapi.StateError as error:
+        error.add_note("Nothing was launched or charged.")
+        raise
 
 
 def _own_state() -> str:

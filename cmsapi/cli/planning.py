@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import cmsapi
 from cmsapi.cli.batching import NamedRun
+from cmsapi.cli.connecting import nothing_launched
 from cmsapi.cli.exits import Exit
 from cmsapi.cli.output import counted, say
 
@@ -33,7 +34,8 @@ async def tell_plan(
     if not count:
         say("plan: nothing to launch, no credit")
         return Exit.DONE
-    forecast = await client.jobs.plan(kind, count)
+    with nothing_launched():
+        forecast = await client.jobs.plan(kind, count)
     seen = forecast.learned_from
     basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
     room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"

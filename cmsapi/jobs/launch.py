@@ -22,7 +22,7 @@ from typing import Any
 from cmsapi.arguments import function
 from cmsapi.config import LaunchPolicy
 from cmsapi.core import Core
-from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError
+from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.doubt import Doubts
@@ -166,6 +166,14 @@ class Launcher:
             sending.callers -= 1
 
     async def _post(self, launch: Launch, sending: Sending) -> Job[Any]:
+        try:
+            return await self._begin(launch, sending)
+        except StateError as error:
+            if not sending.departure.departed:
+                error.add_note("This launch was not sent, and nothing was charged for it.")
+            raise
+
+    async def _begin(self, launch: Launch, sending: Sending) -> Job[Any]:
         await self._desk.open_journal()
         begun = await self._intents.begin(launch)
         if isinstance(begun, Job):

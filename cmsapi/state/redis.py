@@ -102,7 +102,7 @@ class RedisState:
         """
         if self._closed:
             raise StateError(f"The state {self._place} is closed; nothing was written.")
-        unanswered = self._unanswered
+        unanswered, greeted = self._unanswered, False
         try:
             if self._owner is None:
                 async with self._greeting:
@@ -111,12 +111,13 @@ class RedisState:
                             raise RedisConnectionError("it did not answer another command meanwhile")
                         async with self._patience():
                             await self._greet()
+            greeted = True
             async with self._patience():
                 result = await command()
         except (RedisError, OSError, TimeoutError) as error:
             self._silent = isinstance(error, _NO_ANSWER)
             self._unanswered += self._silent
-            raise self._error(error) from error
+            raise self._error(error, greeted) from error
         self._silent = False
         return result
 
@@ -124,8 +125,8 @@ class RedisState:
         """Wait shortly for a server that was waited for in vain: who closes a client waits for it once."""
         return asyncio.timeout(SHORT_TIMEOUT if self._silent else None)
 
-    def _error(self, error: Exception) -> StateError:
-        said = str(error) or "no answer"
+    def _error(self, error: Exception, greeted: bool) -> StateError:
+        said = str(error).rstrip(".") or "no answer"
         if said.startswith("CMSAPI "):
             return StateError(
                 f"The state {self._place} was made by another version of this SDK (its layout is {said[7:]}, this "
@@ -133,8 +134,10 @@ class RedisState:
                 "or use another database. Jobs that are open in it are only known there."
             )
         return StateError(
-            f"The state {self._place} cannot be used ({type(error).__name__}: {said}). What was to be written may have "
-            "been written. See that the server runs, can be reached, and lets this user run scripts."
+            f"The state {self._place} cannot be used ({type(error).__name__}: {said}). "
+            # Before it is greeted, nothing is sent to it that would change something.
+            f"{'What was to be written may have been written' if greeted else 'Nothing was written'}. "
+            "See that the server runs, can be reached, and lets this user run scripts."
         )
 
     async def _greet(self) -> None:

@@ -91,6 +91,14 @@ async def test_nothing_is_launched_that_cannot_be_written_down(
     assert await command("analyze", box.keyword_ids[0], "--state", "nowhere") == Exit.USAGE
     capsys.readouterr()
     assert await command("analyze", *box.keyword_ids, "--state", f"sqlite:///{tmp_path}/no/such.db") == Exit.FAILED
-    assert capsys.readouterr().err.count("cannot be used") == 1
+    shown = capsys.readouterr().err
+    assert shown.count("cannot be used") == 1
+    assert "Nothing was launched or charged." in shown
+    closed = ["--state", "redis://127.0.0.1:1"]
+    for batch in ((), ("--batch", "nightly")):
+        assert await command("analyze", box.keyword_ids[0], *batch, *closed) == Exit.FAILED
+        shown = capsys.readouterr().err
+        assert "Nothing was written." in shown
+        assert "Nothing was launched or charged." in shown
     assert len(box.ledger.launches()) == 0
     assert await command("analyze", box.keyword_ids[0], "--state", "memory:") == Exit.DONE

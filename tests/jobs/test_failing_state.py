@@ -183,8 +183,9 @@ async def test_what_was_never_written_strikes_out_nothing() -> None:
         # It is released after ten seconds, because nobody waits for it.
         await asyncio.sleep(15.0)
         failing_state.fails = ("begin", "end")
-        with pytest.raises(cmsapi.StateError):
+        with pytest.raises(cmsapi.StateError) as caught:
             await client.keywords.analyze(keyword_id)
+        assert caught.value.__notes__ == ["This launch was not sent, and nothing was charged for it."]
         await asyncio.sleep(5.0)
         failing_state.fails = ()
         await asyncio.sleep(10.0)

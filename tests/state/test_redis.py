@@ -106,6 +106,14 @@ async def test_an_outage_is_an_error_and_then_over(tmp_path: Path) -> None:
     await state.aclose()
 
 
+async def test_a_server_that_was_never_there_has_written_nothing() -> None:
+    """Where the very first connection is refused, it is certain that nothing was written, and the error says so."""
+    state = RedisState("redis://127.0.0.1:1")
+    with pytest.raises(StateError, match=r"Nothing was written\. See that the server runs"):
+        await state.begin(Lease(SCOPE, "key"), ENTRY)
+    await state.aclose()
+
+
 async def test_another_version_is_left_alone(server: Server) -> None:
     """A state of another version gets a clear error, whatever is asked, and nothing in it changes."""
     url = await emptied(server)
