@@ -117,6 +117,8 @@ def of_keyword(keyword: Keyword, charges: Charges, others: Others) -> Finding:
         # An analysis of its own would show a later time, a running word, or that it failed.
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return _unknown(why)
+    if alike and any(other.target == name_of(keyword.id) for other in (*others.sure, *others.perhaps)):
+        return _unknown(f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too")
     if len(alike) == 1 and _is_about(alike[0], keyword):
         why = f"the credit of its analysis was charged (usage {alike[0].id})"
         return Finding(verdict=Verdict.LAUNCHED, why=why, running=True)

@@ -150,6 +150,14 @@ def test_codes_mean_the_same_in_either_case() -> None:
     assert of_keyword(KEYWORD, charges(lower), NONE).verdict is Verdict.LAUNCHED
 
 
+def test_a_charge_may_be_for_the_launch_before() -> None:
+    """A keyword that was launched before shows a charge of that launch, which proves nothing of this one."""
+    before = attrs.evolve(ENTRY, target=KEYWORD.id, asked_at=ENTRY.asked_at - 70.0)
+    assert of_keyword(KEYWORD, charges(usage(9)), Others((before,), ())).verdict is Verdict.UNKNOWN
+    assert of_keyword(KEYWORD, charges(usage(9)), Others((), (before,))).verdict is Verdict.UNKNOWN
+    assert of_keyword(KEYWORD, charges(usage(9)), NONE).verdict is Verdict.LAUNCHED
+
+
 def test_a_keyword_without_a_text_may_be_any() -> None:
     """Where the service shows no text of a keyword, each charge of an analysis may be its own."""
     nameless = attrs.evolve(KEYWORD, keyword=None)
