@@ -238,6 +238,10 @@ async def _perform(
         if not closed_early:
             # A storm begins with the first request.
             await asyncio.sleep(max(0.0, began + beginning + lasts - loop.time()))
+            # An article whose review is left to a function is waited for until then, and some take very long.
+            await asyncio.sleep(
+                max([0.0, *(job.ends_at + 20 * rest - loop.time() for job in record.box.jobs if not job.done)])
+            )
             held = await _held(client, rest)
     return Report(
         seed=seed,
