@@ -267,13 +267,13 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
     if parts.path.rstrip("/").endswith("/v1"):
         raise ConfigError("The base URL is the address before /v1: every path brings its own.")
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
+        here = f" A service on this machine is at http://{_at('127.0.0.1', port)}." if _is_everywhere(host) else ""
         raise ConfigError(
-            "The key would travel unencrypted: use https://, or allow it by name with Client(…, allow_http=True) or "
-            f"{ALLOW_HTTP_VARIABLE}=1. Nothing was sent."
+            f"With http://{_at(host, port)} the key would travel unencrypted: use https://, or allow it by name with "
+            f"Client(…, allow_http=True) or {ALLOW_HTTP_VARIABLE}=1.{here} Nothing was sent."
         )
     # One spelling for one service, because limits are kept by key and base URL.
-    name = f"[{host}]" if ":" in host else host
-    place = name if port in (None, _PORTS[parts.scheme]) else f"{name}:{port}"
+    place = _at(host, None if port == _PORTS[parts.scheme] else port)
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
 
 
@@ -282,6 +282,19 @@ def _is_set(variable: str) -> bool:
     if word not in ("", "0", "false", "no", "off", "1", "true", "yes", "on"):
         raise ConfigError(f"{variable} is 1 or 0, not {word[:20]!r}. Nothing was sent.")
     return word in ("1", "true", "yes", "on")
+
+
+def _at(host: str, port: int | None) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None else f"{name}:{port}"
+
+
+def _is_everywhere(host: str) -> bool:
+    """Tell whether a host stands for all addresses of a machine, which servers listen at and clients cannot use."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

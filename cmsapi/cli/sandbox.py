@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import secrets
 from typing import Annotated
 
@@ -44,7 +46,8 @@ async def sandbox(
 ) -> None:
     """Serve the whole service in a box until interrupted.
 
-    Each start is a new organisation with a new key, so that nothing that a state remembers of an earlier one counts.
+    Each start makes a new organisation with a new API key, unless --key gives one. Jobs and request limits of an
+    earlier sandbox do not count for it.
     """
     try:
         box = Sandbox(
@@ -64,9 +67,16 @@ async def sandbox(
             await serve_forever(box, host, port, started=started)
         except OSError as error:
             raise ArgumentError(
-                f"Nobody can listen at {host}, port {port}: {error.strerror}. --port 0 takes a free port.",
+                f"The sandbox cannot use port {port} of {host}: {_reason(error)}. --port 0 takes a free port.",
                 parameter="port",
             ) from error
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program uses it"
+    # The event loop writes its own words around those of the system; names that are not known have only their own.
+    return os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error.strerror or error)
 
 
 def _tell(box: Sandbox, host: str, base_url: str) -> None:

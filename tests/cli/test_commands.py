@@ -87,7 +87,12 @@ async def test_a_port_in_use_is_wrong_use(capsys: pytest.CaptureFixture[str]) ->
     async with Sandbox() as box:
         port = box.base_url.rpartition(":")[2]
         assert await command("sandbox", "--port", port) == Exit.USAGE
-    assert "--port 0" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        f"The sandbox cannot use port {port} of 127.0.0.1: another program uses it. --port 0 takes a free port.\n"
+    )
+    assert await command("sandbox", "--host", "192.0.2.1") == Exit.USAGE
+    assert "cannot use port 8000 of 192.0.2.1: " in (shown := capsys.readouterr().err)
+    assert "attempting" not in shown
     assert await command("sandbox", "--port", "65536") == Exit.USAGE
 
 
