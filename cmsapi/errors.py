@@ -211,8 +211,8 @@ class NotFoundError(APIError):
     """Report 404 `not_found`; the service may use it to hide a resource the key may not see."""
 
     advice = (
-        "It does not exist, or this key may not see it: of what a key may not see, the service does not tell whether "
-        "it exists. Nothing was changed or charged."
+        "It does not exist, or this key may not see it; the service answers the same for both. "
+        "Nothing was changed or charged."
     )
 
 

@@ -197,7 +197,11 @@ async def test_what_was_not_seen_is_not_judged(sandbox: Sandbox) -> None:
 @pytest.mark.enable_socket
 @pytest.mark.parametrize(
     ("address", "why"),
-    [("https://127.0.0.1:9", "refuses"), ("https://sandbox.invalid", "DNS"), ("TLS", "does not speak TLS")],
+    [
+        ("https://127.0.0.1:9", "nothing is listening there"),
+        ("https://sandbox.invalid", "DNS"),
+        ("TLS", "does not speak TLS"),
+    ],
 )
 async def test_no_connection_is_said_once(address: str, why: str) -> None:
     """Without a connection there is one finding that says why, and nothing is claimed that was not seen."""

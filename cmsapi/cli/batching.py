@@ -17,7 +17,7 @@ BatchName: TypeAlias = Annotated[
     Parameter(
         name="--batch",
         show_default=False,
-        help="Name the run: whoever runs it again under this name launches only what is missing.",
+        help="Name the run: running it again under this name launches only what is missing.",
     ),
 ]
 Retry: TypeAlias = Annotated[

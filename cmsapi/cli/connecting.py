@@ -17,8 +17,10 @@ from urllib.parse import quote
 from cyclopts import Parameter
 
 import cmsapi
+from cmsapi.state.opening import shown
 
 STATE_VARIABLE = "CMSAPI_STATE"
+_OWN_FILE = "jobs.db"
 
 State: TypeAlias = Annotated[
     str | None,
@@ -64,9 +66,7 @@ def nothing_launched() -> Iterator[None]:
 
 def _own_state() -> str:
     """Return the URL of the user's own file, in a directory that is nobody else's; the file is made on first use."""
-    # The XDG Base Directory Specification: a path that is not absolute is to be ignored.
-    home = Path(os.environ.get("XDG_STATE_HOME", ""))
-    directory = (home if home.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
+    directory = _own_directory()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -74,4 +74,19 @@ def _own_state() -> str:
             f"Launches cannot be written down: {directory} cannot be made ({error.strerror}). Nothing was sent. Name "
             f"another state with --state or {STATE_VARIABLE}, or give up going on after a crash with --state memory:."
         ) from error
-    return f"sqlite:///{quote(str(directory / 'jobs.db'))}"
+    return f"sqlite:///{quote(str(directory / _OWN_FILE))}"
+
+
+def _own_directory() -> Path:
+    # The XDG Base Directory Specification: a path that is not absolute is to be ignored.
+    home = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (home if home.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
+
+
+def state_name(state: str | None) -> str:
+    """Return what to call the state of a command in a message.
+
+    Args:
+        state: What `--state` or the environment says.
+    """
+    return shown(state) if state else str(_own_directory() / _OWN_FILE)

@@ -139,7 +139,7 @@ async def edit(
     due_date: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a content whatever others do to it; two requests, two more for each change of others.
+    """Change a content. If it is changed elsewhere meanwhile, try again; two requests, two more for each such change.
 
     Args:
         content_id: The content.

@@ -1,4 +1,4 @@
-"""`cmsapi jobs`: what was launched and is not over, and how to go on with it."""
+"""`cmsapi jobs`: list open jobs, wait for them, and decide on articles."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from cyclopts import App
 
 import cmsapi
 from cmsapi.cli.asking import Yes, ensure
-from cmsapi.cli.connecting import State, connect_with_journal
+from cmsapi.cli.connecting import State, connect_with_journal, state_name
 from cmsapi.cli.exits import Exit, code_of_all, told
 from cmsapi.cli.fanning import Again, Harvest, outcome_document, wait_for
 from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, say, show
 from cmsapi.cli.reading import AllowEmpty, Tokens, Words
 from cmsapi.cli.reviewing import Choice, Discard, Flag, decide_on_all
 
-jobs: App = App(name="jobs", help="Show what was launched and is not over, wait for it, and decide on articles.")
+jobs: App = App(name="jobs", help="List open jobs, wait for them, and decide on articles.")
 
 _ENDED: Columns[cmsapi.Outcome[str, Any]] = {
     "id": lambda outcome: outcome.item,
@@ -36,20 +36,17 @@ _WAITING: Columns[cmsapi.GenerationReview] = {
     "state": lambda review: review.generation.status,
 }
 
-#: Ends a message that there is nothing; what a program launched may stand in a state of its own.
-_ELSEWHERE = ", as far as this state knows; --state or CMSAPI_STATE names another."
-
 
 @jobs.command(name="list")
 async def list_jobs(*, state: State = None, output: Output = TABLE) -> None:
-    """List the launches that are not over, as they were written down; one request.
+    """List open jobs; one request.
 
     CSV and JSON have their tokens, for `jobs watch`.
     """
     async with connect_with_journal(state) as client:
         found = await client.jobs.journal()
     if not found:
-        say(f"Nothing that was launched is not over{_ELSEWHERE}")
+        say(_nothing("open jobs", state))
     columns = {**_OPEN, "token": lambda entry: entry.token} if output else _OPEN
     show(found, columns, output, _entry_document)
 
@@ -77,14 +74,14 @@ async def watch(
 
 @jobs.command
 async def resume(*, state: State = None, output: Output = TABLE) -> int:
-    """Take up every launch that no living process works on, wait for it and show its result; costs no credit.
+    """Wait for the jobs of processes that have ended, and show their results; costs no credit.
 
-    What is taken up of a batch counts for the batch.
+    Results of items of a batch count for the batch.
     """
     async with connect_with_journal(state) as client:
         resumed = await client.jobs.resume()
         if not (resumed.jobs or resumed.unknown):
-            say(f"Nothing is left to take up{_ELSEWHERE}")
+            say(_nothing("jobs to take up", state))
         harvest = await wait_for(client, resumed.jobs)
         await _tell(client, harvest, output)
         for unknown in resumed.unknown:
@@ -131,7 +128,7 @@ async def reviews(
             )
         code = Exit.DONE
         if not waiting:
-            say(f"No article waits for a decision{_ELSEWHERE}")
+            say(_nothing("articles to decide on", state))
         if waiting and choice is not Choice.LEAVE:
             deed = {Choice.CONFIRM: "Apply", Choice.DISCARD: "Discard"}.get(choice)
             if deed and not await ensure(f"{deed} {counted(len(waiting), 'article')}?", yes):
@@ -140,6 +137,11 @@ async def reviews(
     if choice is Choice.LEAVE or output:
         show(waiting, _WAITING, output, _review_document)
     return code
+
+
+def _nothing(what: str, state: str | None) -> str:
+    """Say that there is nothing in a state; what a program launched may be in another one."""
+    return f"No {what} in {state_name(state)}. Another state: --state."
 
 
 async def _tell(client: cmsapi.Client, harvest: Harvest[Any], output: Output) -> None:

@@ -30,7 +30,7 @@ AllowEmpty: TypeAlias = Annotated[
         name="--allow-empty",
         negative="",
         show_default=False,
-        help="End with 0 where standard input, a file or an argument is empty.",
+        help="Do not fail on empty input (exit 0).",
     ),
 ]
 

@@ -145,6 +145,8 @@ class Examination:
             return None
         offset = (theirs - datetime.now(UTC)).total_seconds()
         found = f"the service's is {_span(abs(offset))} {'ahead of' if offset > 0 else 'behind'} this machine's"
+        if abs(offset) < 1:
+            found = "same as this machine's"
         if self._in_process:
             self._note("clock", found=f"{found}, because a sandbox in the same process has a time of its own")
             return offset

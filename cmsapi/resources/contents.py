@@ -155,7 +155,7 @@ class Contents:
             ) from error
 
     async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
-        """Change a content whatever others do to it: read, change, send the version; on a conflict read again.
+        """Change a content: read it, change it, send it with its version; on a conflict read it again.
 
         Two requests without a conflict, two more for each conflict (specification 7, retry rule 3). Before any change
         is sent it is checked like the arguments of `update`.

@@ -32,7 +32,7 @@ def no_connection(place: str, error: BaseException) -> str:
         case _ if isinstance(inner, socket.gaierror) or "DNS" in name:
             why = "its name is not known (DNS)"
         case ConnectionRefusedError():
-            why = "it refuses connections, so that nothing listens there"
+            why = "nothing is listening there"
         case TimeoutError():
             why = "it does not answer"
         case OSError(strerror=str(why)) if why:

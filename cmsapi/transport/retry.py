@@ -72,10 +72,13 @@ def told_attempts(ends: Sequence[tuple[str, float]], last: str) -> Iterator[str]
         ends: What each said, and how long the call waited afterwards.
         last: What the last one said.
     """
+    if ends and all(said == last for said, _ in ends):
+        yield f"tried {len(ends) + 1} times; waited {sum(wait for _, wait in ends):.2f} s in all"
+        return
     first = 1
     for said, group in groupby(ends, key=itemgetter(0)):
         waits = [wait for _, wait in group]
         until = first + len(waits) - 1
         which = f"attempt {first}" if until == first else f"attempts {first} to {until}"
-        yield f"{which}: {'the same' if said == last else said}; waited {sum(waits):.2f} s"
+        yield f"{which}: {'like the last one' if said == last else said}; waited {sum(waits):.2f} s"
         first = until + 1

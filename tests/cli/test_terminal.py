@@ -127,3 +127,9 @@ async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
             lines = [re.sub(r"\x1b\[[\d;?]*\w", "", line) for line in shell.shown.splitlines()]
         assert max(map(len, lines)) <= columns
         assert sum(any(id_ in line for line in lines) for id_ in box.content_ids) == len(box.content_ids)
+
+
+async def test_the_doctor_says_that_two_clocks_agree(box: Sandbox) -> None:
+    """A difference that is less than the service's clock can tell is none."""
+    async with terminal(box, "doctor") as shell:
+        await shell.until("clock        same as this machine's")

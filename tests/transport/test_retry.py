@@ -162,7 +162,7 @@ async def test_attempts_end_and_are_told(connect: Connect) -> None:
         await connect(service, retry=RetryPolicy(max_attempts=3)).me()
     error = caught.value
     assert (error.attempts, len(service.requests), error.retry_after) == (3, 3, 2.0)
-    assert [note.split(";")[0] for note in error.__notes__] == ["attempts 1 to 2: the same"]
+    assert [note.split(";")[0] for note in error.__notes__] == ["tried 3 times"]
     assert "after 3 attempts" in str(error)
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
         assert (twin.attempts, twin.__notes__, str(twin)) == (3, error.__notes__, str(error))
@@ -196,14 +196,14 @@ async def test_what_attempts_have_in_common_is_said_once(connect: Connect) -> No
     with pytest.raises(errors.NotSentError) as caught:
         await connect(Script(errors.NotSentError("away")), retry=retry).me()
     (note,) = caught.value.__notes__
-    assert re.fullmatch(r"attempts 1 to 4: the same; waited \d+\.\d\d s", note)
+    assert re.fullmatch(r"tried 5 times; waited \d+\.\d\d s in all", note)
 
     away = errors.NotSentError("away")
     service = Script(away, away, refusal(503, "service_unavailable"), away)
     with pytest.raises(errors.NotSentError) as caught:
         await connect(service, retry=RetryPolicy(max_attempts=4)).me()
     assert [note.partition(";")[0] for note in caught.value.__notes__] == [
-        "attempts 1 to 2: the same",
+        "attempts 1 to 2: like the last one",
         "attempt 3: 503 service_unavailable",
     ]
 
