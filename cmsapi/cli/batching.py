@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Literal, TypeAlias
 
@@ -65,17 +65,22 @@ class NamedRun:
         """Keys of the items whose jobs run or wait in review."""
         return frozenset(entry.item for entry in self.entries or () if entry.item)
 
-    def tally(self, items: Sequence[str]) -> Tally | None:
-        """Count the items by what became of them; None where that is not known."""
+    def tally(self, items: Sequence[str], taken: Collection[str]) -> Tally | None:
+        """Count the items by what became of them; None where that is not known.
+
+        Args:
+            items: The items.
+            taken: Those that have a job; one that was joined is written down elsewhere.
+        """
         if self.entries is None:
             return None
         asked, unknown, failed = {self.key(item) for item in items}, set(self.batch.unknown), set(self.batch.failed)
         ended = set(self.batch.ended)
         sending = {entry.item for entry in self.entries if entry.state == "sending"}
-        named = {entry.item for entry in self.entries if entry.token is not None}
+        named = {entry.item for entry in self.entries if entry.token is not None} | {self.key(item) for item in taken}
         return Tally(
-            launched=len(asked & (named | ended - unknown)),
-            doubtful=len(asked & (sending | unknown)),
+            launched=len(asked & (named | ended) - unknown),
+            doubtful=len(asked & (sending - named | unknown)),
             results=len(asked & (ended - unknown - failed)),
         )
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
@@ -86,6 +86,7 @@ class Harvest(Generic[R]):
         named: Their batch, or None.
         planned: What the plan said: whether the balance pays for all.
         outcomes: Those that are over, or could not be launched, in the order in which they ended.
+        taken: Items that have a job.
         left: Items whose jobs go on at the service, and these jobs.
         doubtful: Items whose launch was being sent at Ctrl-C, and of which it is not known which job is theirs.
         stopped: Why launching stopped before the last item, or None.
@@ -97,6 +98,7 @@ class Harvest(Generic[R]):
     named: NamedRun | None = None
     planned: Exit = Exit.DONE
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
+    taken: Collection[str] = ()
     left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
     doubtful: list[str] = attrs.field(factory=list)
     stopped: cmsapi.OutOfCreditsError | None = None
@@ -169,7 +171,7 @@ class Harvest(Generic[R]):
     def _progress(self, named: NamedRun, again: Again) -> str:
         """Say how far a batch is, and what it costs to run it again."""
         goes_on = "What is launched goes on at the service. " if self.interrupted else ""
-        if (tally := named.tally(self.items)) is None:
+        if (tally := named.tally(self.items, self.taken)) is None:
             return f"{goes_on}Go on, and pay only for what is not launched:"
         rest = len(self.items) - tally.launched - tally.doubtful
         doubtful = f"{tally.doubtful:,} perhaps launched, " if tally.doubtful else ""
@@ -252,7 +254,7 @@ async def fan_out(
     def running() -> list[cmsapi.Job[R]]:
         return [job for job in item_of if not job.done]
 
-    harvest: Harvest[R] = Harvest(items, named, planned)
+    harvest: Harvest[R] = Harvest(items, named, planned, taken=item_of.values())
     board = Board(progress_console(), len(items), running, lambda job: item_of.get(job, job.target))
     if named is not None:
         await _gather(harvest, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))

@@ -145,6 +145,19 @@ async def test_ctrl_c_in_a_batch_tells_what_is_paid(box: Sandbox, capsys: pytest
     assert len(box.ledger.launches()) == 3
 
 
+async def test_a_job_that_a_batch_has_joined_counts_as_launched(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job that was launched without the batch is paid, too, and is not told as still to launch."""
+    for batch in ((), ("--batch", "nightly")):
+        running = asyncio.create_task(execute(read(["analyze", box.keyword_ids[0], *batch])))
+        await asyncio.sleep(3)
+        running.cancel()
+        assert await running == Exit.INTERRUPTED
+    assert "Batch of 1 item: 1 launched and paid, 0 with a result, 0 still to launch." in capsys.readouterr().err
+    assert len(box.ledger.launches()) == 1
+
+
 async def test_retry_needs_a_batch(box: Sandbox) -> None:
     """Without a batch there is no earlier run whose items could be launched again."""
     assert await command("analyze", box.keyword_ids[0], "--retry", "failed") == Exit.USAGE
