@@ -67,6 +67,7 @@ async def test_forty_thousand_cancellations(turning_loop: None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 @pytest.mark.enable_socket
 async def test_forty_processes_on_one_file(tmp_path: Path) -> None:
     """Forty processes that share a file make 120 calls, and the service refuses none."""

@@ -13,7 +13,7 @@ import pytest
 import cmsapi
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 
-pytestmark = [pytest.mark.looptime, pytest.mark.slow]
+pytestmark = [pytest.mark.looptime, pytest.mark.slow, pytest.mark.timeout(300)]
 
 PACKAGE = str(Path(cmsapi.__file__).parent)
 
