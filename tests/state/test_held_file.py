@@ -19,6 +19,8 @@ from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.sqlitefile import PATIENCE
 
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
+# One wait, and what a busy machine adds; two waits one after the other take longer.
+SOON = 1.9 * PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("turning_loop")]
 
@@ -51,11 +53,11 @@ async def test_writes_do_not_wait_one_after_another(tmp_path: Path) -> None:
         wanted = [state.begin(Lease("scope", f"key {number}"), ENTRY) for number in range(20)]
         failed = await asyncio.gather(*wanted, return_exceptions=True)
         assert [type(error) for error in failed] == [StateError] * 20
-        assert time.monotonic() - began < PATIENCE + 1.0
+        assert time.monotonic() - began < SOON
         began = time.monotonic()
         with pytest.raises(StateError):
             await state.begin(Lease("scope", "late"), ENTRY)
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < PATIENCE / 2
     assert await state.begin(Lease("scope", "late"), ENTRY) is None
     await state.aclose()
 
@@ -74,7 +76,7 @@ async def test_a_client_closes_soon(tmp_path: Path, count: int) -> None:
         await asyncio.sleep(0)
         began = time.monotonic()
         await client.aclose()
-        assert time.monotonic() - began < PATIENCE + 3.0
+        assert time.monotonic() - began < SOON
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
@@ -91,7 +93,7 @@ async def test_a_cancelled_launch_ends_soon(tmp_path: Path) -> None:
         began = time.monotonic()
         await asyncio.wait([launching])
         await client.aclose()
-        assert time.monotonic() - began < PATIENCE + 3.0
+        assert time.monotonic() - began < SOON
     assert launching.cancelled()
     assert len(sandbox.ledger.launches()) == 1
 
@@ -106,12 +108,12 @@ async def test_a_launch_fails_soon(tmp_path: Path) -> None:
             began = time.monotonic()
             with pytest.raises(StateError, match="database is locked"):
                 await client.keywords.analyze(sandbox.keyword_ids[1])
-            assert time.monotonic() - began < PATIENCE + 1.0
+            assert time.monotonic() - began < SOON
     async with held(path):
         began = time.monotonic()
         client = client_of(sandbox, path)
         with pytest.raises(StateError, match="database is locked"):
             await client.keywords.analyze(sandbox.keyword_ids[1])
         await client.aclose()
-        assert time.monotonic() - began < PATIENCE + 3.0
+        assert time.monotonic() - began < SOON
     assert len(sandbox.ledger.launches()) == 1

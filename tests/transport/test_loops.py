@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import sys
 import threading
@@ -140,16 +141,15 @@ async def test_a_rest_is_for_all_loops(account: str) -> None:
 
 
 async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: str) -> None:
-    """A loop that waits for a token gets it soon after another one has given one back."""
-    taken, give = threading.Event(), threading.Event()
+    """A loop that waits for a token gets it as soon as another one has given one back, and does not ask for it."""
 
-    async def hold() -> None:
+    async def hold(taken: threading.Event, give: threading.Event) -> None:
         permit = await limiter_of(account, per_second=1).acquire()
         taken.set()
         await asyncio.to_thread(give.wait, 20)
         permit.unsent()
 
-    async def wait() -> float:
+    async def wait(give: threading.Event) -> float:
         waiting = asyncio.create_task(limiter_of(account, per_second=1).acquire())
         await asyncio.sleep(0.5)
         assert not waiting.done()
@@ -158,10 +158,17 @@ async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: s
         (await waiting).unsent()
         return asyncio.get_running_loop().time() - began
 
-    holding = asyncio.create_task(in_threads(1, hold))
-    await asyncio.to_thread(taken.wait, 20)
-    assert await asyncio.to_thread(lambda: asyncio.run(wait())) < 0.9
-    await holding
+    async def once() -> float:
+        taken, give = threading.Event(), threading.Event()
+        holding = asyncio.create_task(in_threads(1, functools.partial(hold, taken, give)))
+        await asyncio.to_thread(taken.wait, 20)
+        try:
+            return await asyncio.to_thread(lambda: asyncio.run(wait(give)))
+        finally:
+            await holding
+
+    # A loop that asked would ask after a second; a busy machine may be late once, or twice.
+    assert min([await once() for _ in range(3)]) < 0.9
 
 
 async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> None:
