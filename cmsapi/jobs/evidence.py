@@ -18,6 +18,7 @@ import attrs
 
 from cmsapi.jobs.charges import Charges
 from cmsapi.jobs.kinds import CLOCK_BLUR
+from cmsapi.jobs.marks import is_before
 from cmsapi.models import AnalysisStatus, CreditUsage, Generation, GenerationStatus, Keyword, Prompt
 from cmsapi.state.journal import Entry
 
@@ -103,7 +104,7 @@ def of_analysis_shown(entry: Entry, document: Keyword | Prompt, now: datetime | 
     return None
 
 
-def of_keyword(keyword: Keyword, charges: Charges, others: Others) -> Finding:
+def of_keyword(entry: Entry, keyword: Keyword, charges: Charges, others: Others) -> Finding:
     """Say what the usages tell of an analysis that the keyword does not show.
 
     Of other analyses it is not known which keyword they were charged for, nor whether and when each was charged. So
@@ -117,7 +118,8 @@ def of_keyword(keyword: Keyword, charges: Charges, others: Others) -> Finding:
         # An analysis of its own would show a later time, a running word, or that it failed.
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return _unknown(why)
-    if alike and any(other.target == name_of(keyword.id) for other in (*others.sure, *others.perhaps)):
+    again = [other for other in (*others.sure, *others.perhaps) if other.target == entry.target]
+    if alike and not all(is_before(other, entry.facts.get("mark")) for other in again):
         return _unknown(f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too")
     if len(alike) == 1 and _is_about(alike[0], keyword):
         why = f"the credit of its analysis was charged (usage {alike[0].id})"

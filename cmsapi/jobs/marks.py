@@ -101,8 +101,21 @@ class Marks:
 
 def is_after(entry: Entry, mark: Fact) -> bool:
     """Tell whether a launch certainly left after the reading of the balances that a mark names."""
+    order = _readings(entry, mark)
+    return order is not None and order[0] >= order[1]
+
+
+def is_before(entry: Entry, mark: Fact) -> bool:
+    """Tell whether a launch certainly left before the reading of the balances that a mark names."""
+    order = _readings(entry, mark)
+    return order is not None and order[0] < order[1]
+
+
+def _readings(entry: Entry, mark: Fact) -> tuple[int, int] | None:
+    """Return the numbers of the reading before a launch and of that of a mark, None where they cannot be compared."""
     own = entry.facts.get("mark")
     if not isinstance(own, str) or not isinstance(mark, str):
-        return False
+        return None
     (process, _, number), (of_mark, _, since) = own.partition(":"), mark.partition(":")
-    return process == of_mark and number.isdecimal() and since.isdecimal() and int(number) >= int(since)
+    comparable = process == of_mark and number.isdecimal() and since.isdecimal()
+    return (int(number), int(since)) if comparable else None

@@ -112,7 +112,9 @@ class Reconciler:
         keyword = await self.core.call(Keyword, "get_keyword", {"keywordId": entry.target})
         if (shown := evidence.of_analysis_shown(entry, keyword, self._now())) is not None:
             return shown
-        return await self._judge(entry, ANALYSIS, lambda charges, others: evidence.of_keyword(keyword, charges, others))
+        return await self._judge(
+            entry, ANALYSIS, lambda charges, others: evidence.of_keyword(entry, keyword, charges, others)
+        )
 
     async def _generation(self, entry: Entry) -> Finding:
         current = await self.baseline(entry.target)

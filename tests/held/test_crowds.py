@@ -24,7 +24,7 @@ asyncio.run(main())
 
 
 @pytest.mark.looptime
-async def test_ten_thousand_calls_at_once(turning_loop: None) -> None:
+async def test_ten_thousand_calls_at_once() -> None:
     """All are answered, at the rate of the key and without one refusal."""
     sandbox = Sandbox(limits=Limits(per_second=20, per_hour=100_000))
     async with cmsapi.Client(
@@ -41,7 +41,7 @@ async def test_ten_thousand_calls_at_once(turning_loop: None) -> None:
 
 
 @pytest.mark.looptime
-async def test_forty_thousand_cancellations(turning_loop: None) -> None:
+async def test_forty_thousand_cancellations() -> None:
     """Calls that are cancelled while they wait for quota take nothing from those that stay."""
     sandbox = Sandbox()
     async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:

@@ -141,35 +141,36 @@ def test_a_keyword_of_tomorrow() -> None:
 )
 def test_what_usages_tell_of_an_analysis(given: Charges, others: Others, verdict: Verdict) -> None:
     """One usage names it; none can be its own, and known analyses explain them; anything else is unknown."""
-    assert of_keyword(KEYWORD, given, others).verdict is verdict
+    assert of_keyword(ENTRY, KEYWORD, given, others).verdict is verdict
 
 
 def test_codes_mean_the_same_in_either_case() -> None:
     """A usage that writes the country in lower case still names the keyword."""
     lower = attrs.evolve(usage(9), keyword=UsageKeyword(keyword="tents", country_code="us", language_code="EN"))
-    assert of_keyword(KEYWORD, charges(lower), NONE).verdict is Verdict.LAUNCHED
+    assert of_keyword(ENTRY, KEYWORD, charges(lower), NONE).verdict is Verdict.LAUNCHED
 
 
 def test_a_charge_may_be_for_the_launch_before() -> None:
-    """A keyword that was launched before shows a charge of that launch, which proves nothing of this one."""
-    before = attrs.evolve(ENTRY, target=KEYWORD.id, asked_at=ENTRY.asked_at - 70.0)
-    assert of_keyword(KEYWORD, charges(usage(9)), Others((before,), ())).verdict is Verdict.UNKNOWN
-    assert of_keyword(KEYWORD, charges(usage(9)), Others((), (before,))).verdict is Verdict.UNKNOWN
-    assert of_keyword(KEYWORD, charges(usage(9)), NONE).verdict is Verdict.LAUNCHED
+    """Where the keyword was launched since the balance was read, a charge may be that launch's, and proves nothing."""
+    launch = attrs.evolve(ENTRY, facts={"mark": "one:3"})
+    for mark, verdict in (("one:2", Verdict.LAUNCHED), ("one:3", Verdict.UNKNOWN), ("other:2", Verdict.UNKNOWN)):
+        before = attrs.evolve(ENTRY, asked_at=ENTRY.asked_at - 70.0, facts={"mark": mark})
+        for others in (Others((before,), ()), Others((), (before,))):
+            assert of_keyword(launch, KEYWORD, charges(usage(9)), others).verdict is verdict
 
 
 def test_a_keyword_without_a_text_may_be_any() -> None:
     """Where the service shows no text of a keyword, each charge of an analysis may be its own."""
     nameless = attrs.evolve(KEYWORD, keyword=None)
-    assert of_keyword(nameless, charges(usage(9)), ONE_SURE).verdict is Verdict.UNKNOWN
-    assert of_keyword(nameless, charges(), ONE_SURE).verdict is Verdict.ABSENT
+    assert of_keyword(ENTRY, nameless, charges(usage(9)), ONE_SURE).verdict is Verdict.UNKNOWN
+    assert of_keyword(ENTRY, nameless, charges(), ONE_SURE).verdict is Verdict.ABSENT
 
 
 def test_a_usage_that_says_little_may_be_any() -> None:
     """Where the service does not show who has paid, or for what, it may be this launch."""
     missing: dict[str, Any] = {"user": None, "keyword": None, "workspace": None}
     bare = attrs.evolve(usage(9), **missing)
-    assert of_keyword(KEYWORD, charges(bare), ONE_SURE).verdict is Verdict.UNKNOWN
+    assert of_keyword(ENTRY, KEYWORD, charges(bare), ONE_SURE).verdict is Verdict.UNKNOWN
     search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
     assert of_search(search, charges(bare), NONE).verdict is Verdict.UNKNOWN
     for name in ("id", "created_at", "amount", "remaining_credits"):
@@ -180,7 +181,7 @@ def test_a_usage_that_says_little_may_be_any() -> None:
 def test_an_unlisted_word_may_mean_that_it_runs() -> None:
     """Where a credit is charged at the end, a keyword in a state that nobody lists is not found absent."""
     odd = attrs.evolve(KEYWORD, analysis_status=AnalysisStatus("reticulating"))
-    assert of_keyword(odd, charges(), NONE).verdict is Verdict.UNKNOWN
+    assert of_keyword(ENTRY, odd, charges(), NONE).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,7 @@ def test_a_charge_may_not_be_from_before(before: CreditUsage, verdict: Verdict) 
     given = Charges(US, 9, (), (before,))
     search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
     assert of_search(search, given, NONE).verdict is verdict
-    assert of_keyword(KEYWORD, given, NONE).verdict is verdict
+    assert of_keyword(ENTRY, KEYWORD, given, NONE).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,7 @@ def test_a_charge_may_not_be_from_before(before: CreditUsage, verdict: Verdict) 
 )
 def test_a_charge_may_be_that_of_a_twin(fields: Any, found: Any) -> None:
     """A keyword that shows the success of an earlier analysis has no later one, so the charge is another keyword's."""
-    finding = of_keyword(attrs.evolve(KEYWORD, **fields), charges(usage(9)), NONE)
+    finding = of_keyword(ENTRY, attrs.evolve(KEYWORD, **fields), charges(usage(9)), NONE)
     assert (finding if isinstance(found, Finding) else finding.verdict) == found
 
 
@@ -391,22 +392,22 @@ def test_each_finding_says_what_it_rests_on() -> None:
         of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
             verdict=launched, why="it was analysed at 2026-01-01T12:00:00+00:00", running=True
         ),
-        of_keyword(KEYWORD, charges(usage(9)), NONE): Finding(
+        of_keyword(ENTRY, KEYWORD, charges(usage(9)), NONE): Finding(
             verdict=launched, why="the credit of its analysis was charged (usage use_9)", running=True
         ),
-        of_keyword(KEYWORD, charges(usage(8), usage(9)), NONE): Finding(
+        of_keyword(ENTRY, KEYWORD, charges(usage(8), usage(9)), NONE): Finding(
             verdict=unknown, why="2 analyses of such a keyword were charged, and nothing tells them apart"
         ),
-        of_keyword(KEYWORD, charges(usage(9, keyword="TENTS")), NONE): Finding(
+        of_keyword(ENTRY, KEYWORD, charges(usage(9, keyword="TENTS")), NONE): Finding(
             verdict=unknown, why="an analysis of a keyword that may be this one was charged (usage use_9)"
         ),
-        of_keyword(KEYWORD, charges(), NONE): Finding(
+        of_keyword(ENTRY, KEYWORD, charges(), NONE): Finding(
             verdict=absent, why="nothing was charged for it: known launches explain how the balance came to 9"
         ),
-        of_keyword(KEYWORD, charges(proven=False), NONE): Finding(
+        of_keyword(ENTRY, KEYWORD, charges(proven=False), NONE): Finding(
             verdict=unknown, why="the usages do not explain how the balance came to 9"
         ),
-        of_keyword(KEYWORD, charges(usage(9, keyword="boots")), NONE): Finding(
+        of_keyword(ENTRY, KEYWORD, charges(usage(9, keyword="boots")), NONE): Finding(
             verdict=unknown, why="no launch that is known here explains a charge by this user (usage use_9)"
         ),
         of_prompt(): Finding(
