@@ -165,8 +165,7 @@ class Reconciler:
         """Return the other launches that draw on the same balance, as far as they are known."""
         journal, scope = self.journal, self.journal.scope
         known = [*journal.marks.memory, *(await journal.state.entries(scope)).values()]
-        if entry.batch is not None:
-            known += (await journal.state.outcomes(scope, entry.batch)).values()
+        known += await journal.state.recent_outcomes(scope, entry.asked_at - CLOCKS)
         # One that has ended since is in more than one of them.
         found = {(each.kind, each.target, each.asked_at): each for each in known if _same_balance(each, entry)}
         found.pop((entry.kind, entry.target, entry.asked_at), None)

@@ -151,6 +151,10 @@ class MemoryState:
         outcomes = self._memory.scopes[scope].outcomes
         return {item: entry for (name, item), entry in outcomes.items() if name == batch}
 
+    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
+        """Return how the items of all batches ended that were asked for after a time."""
+        return [entry for entry in self._memory.scopes[scope].outcomes.values() if entry.asked_at >= since]
+
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
         for item in items:

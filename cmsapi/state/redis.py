@@ -243,6 +243,15 @@ class RedisState:
         """Return how the items of a batch ended, by item."""
         return await self._all(_key(scope, f"batch:{batch}"))
 
+    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
+        """Return how the items of all batches ended that were asked for after a time."""
+
+        async def find() -> list[str]:
+            return [key async for key in self._redis.scan_iter(match=_key(scope, "batch:*"), count=1000)]
+
+        batches = [await self._all(key) for key in await self._guarded(find)]
+        return [entry for batch in batches for entry in batch.values() if entry.asked_at >= since]
+
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
         if items:

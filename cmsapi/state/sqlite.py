@@ -244,6 +244,13 @@ class SqliteState:
         found = "SELECT item, entry FROM outcomes WHERE scope = ? AND batch = ?"
         return _entries(await self._read(lambda db: db.execute(found, (scope, batch)).fetchall()))
 
+    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
+        """Return how the items of all batches ended that were asked for after a time."""
+        found = "SELECT entry FROM outcomes WHERE scope = ? AND json_extract(entry, '$.asked_at') >= ?"
+        return [
+            Entry.read(text) for (text,) in await self._read(lambda db: db.execute(found, (scope, since)).fetchall())
+        ]
+
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
 

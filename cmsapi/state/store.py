@@ -109,6 +109,10 @@ class State(Protocol):
         """Return how the items of a batch ended, by item."""
         ...
 
+    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
+        """Return how the items of all batches ended that were asked for after a time; it may read all outcomes."""
+        ...
+
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended, so that they may be launched again."""
         ...

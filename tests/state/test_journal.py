@@ -189,6 +189,20 @@ async def test_a_repeated_end_is_the_same(state: State) -> None:
     assert await state.entries(SCOPE) == {}
 
 
+async def test_recent_outcomes_of_all_batches(state: State, other: State) -> None:
+    """What was asked for since a time is found in each batch, and what was asked for before is not."""
+    ended = []
+    for batch, asked_at in (("nightly", 100.0), ("daily", 200.0), ("weekly", 300.0)):
+        of_item = attrs.evolve(OF_BATCH, batch=batch, asked_at=asked_at)
+        mine = lease(batch)
+        await state.begin(mine, of_item)
+        ended.append(attrs.evolve(of_item, status="succeeded", ended_at=400.0))
+        await state.end(mine, ended[-1])
+    found = await other.recent_outcomes(SCOPE, 200.0)
+    assert sorted(found, key=lambda entry: entry.asked_at) == ended[1:]
+    assert await other.recent_outcomes("another scope", 0.0) == []
+
+
 async def test_forgotten_outcomes(state: State) -> None:
     """What is forgotten of a batch may be launched again; the rest is kept."""
     for item in ("a", "b", "c"):
