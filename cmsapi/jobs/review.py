@@ -8,6 +8,7 @@ again, and only what it says is reported.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
@@ -50,7 +51,7 @@ class GenerationReview:
         content: The content as it was read after `confirm()`, else None.
     """
 
-    __slots__ = ("_core", "_decided", "content", "content_id", "decision", "generation")
+    __slots__ = ("_core", "_decided", "_deciding", "content", "content_id", "decision", "generation")
 
     def __init__(self, core: Core, content_id: str, generation: Generation, decision: Decision | None = None) -> None:
         self._core = core
@@ -60,6 +61,8 @@ class GenerationReview:
         self.content: Content | None = None
         # Told when it is decided.
         self._decided: Callable[[str], None] | None = None
+        # One decision at a time: what one has done must not look to another as done elsewhere.
+        self._deciding = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"<GenerationReview of {self.content_id}: {self.generation.status}, decision {self.decision}>"
@@ -75,8 +78,7 @@ class GenerationReview:
             JobSupersededError: A newer generation has taken its place.
             OutcomeUnknownError: Answers got lost, and reading did not tell what was decided.
         """
-        if self.decision != "confirm":
-            await self._decide("confirm", GenerationStatus.APPLIED)
+        await self._decide("confirm", GenerationStatus.APPLIED)
         try:
             self.content = await self._core.call(Content, "get_content", {"contentId": self.content_id})
         except CMSError as error:
@@ -92,8 +94,7 @@ class GenerationReview:
             JobSupersededError: A newer generation has taken its place.
             OutcomeUnknownError: Answers got lost, and reading did not tell what was decided.
         """
-        if self.decision != "cancel":
-            await self._decide("cancel", GenerationStatus.DISCARDED)
+        await self._decide("cancel", GenerationStatus.DISCARDED)
 
     async def follow(self, hook: ReviewHook) -> None:
         """Let a hook decide, and do what it says; when somebody else was faster, `decision` says so.
@@ -123,6 +124,11 @@ class GenerationReview:
                 raise
 
     async def _decide(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus) -> None:
+        async with self._deciding:
+            if self.decision != wish:
+                await self._bring(wish, goal)
+
+    async def _bring(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus) -> None:
         doubt: OutcomeUnknownError | DeadlineError | None = None
         tries = 0
         while True:

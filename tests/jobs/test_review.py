@@ -64,6 +64,19 @@ async def test_cancelling_discards_the_article() -> None:
         assert decisions(sandbox) == [("cancel_generation", True)]
 
 
+async def test_two_decisions_at_once_are_one() -> None:
+    """What one call decides, and loses the answer of, does not look to the other as decided elsewhere."""
+    lost = Fault(match="POST */generation/cancel", drop=True, when="after")
+    sandbox = box(10.0, rules=[lost], latency=(0.2, 0.2))
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        first = asyncio.create_task(review.cancel())
+        await asyncio.sleep(0.5)
+        await asyncio.gather(first, review.cancel())
+        assert review.decision == "cancel"
+        assert decisions(sandbox) == [("cancel_generation", True)]
+
+
 async def test_a_decision_is_not_taken_back() -> None:
     """Cancelling what was confirmed is the service's conflict, and the decision stays."""
     sandbox = box(10.0)
