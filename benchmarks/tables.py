@@ -29,8 +29,8 @@ def replace_row(page: Path, name: str, head: Sequence[str], row: Sequence[str]) 
         ValueError: The page has no such section.
     """
     _, text, _ = _section(page, name)
-    rows = {cells[0]: cells for cells in ([cell.strip() for cell in line.strip("| ").split("|")] for line in text)}
-    kept = [cells for first, cells in rows.items() if first not in (head[0], "---", "", row[0])]
+    lines = ([cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")] for line in text)
+    kept = [cells for cells in lines if cells[0] not in (head[0], "---", "", row[0])]
     replace_section(page, name, table(head, sorted([*kept, list(row)])))
 
 
