@@ -274,7 +274,7 @@ class Desk:
             job._wake(error)
             self.unwant(job)
         except Exception:
-            # A mistake, of a state or of this package: nobody awaits this task, and the waiters would wait for ever.
+            # A mistake, of a state or of this package: no code awaits this task, and the waiters would wait for ever.
             logger.exception("the journal cannot be read, and %r is polled all the same", job)
             record.free = True
         finally:

@@ -354,7 +354,7 @@ class Journal:
         except StateError:
             raise
         except CMSError as error:
-            # Nobody waits for this: it is tried again like a state that cannot be reached.
+            # No caller waits for this: it is tried again like a state that cannot be reached.
             raise StateError(f"It could not be found out whose journal it is: {error}") from error
         if not record.held:
             if record.lease is None:

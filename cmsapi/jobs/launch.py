@@ -207,5 +207,5 @@ class Launcher:
 
 
 def _is_given_up(error: CMSError) -> bool:
-    """Tell whether it was found out that nobody can know whether a launch happened."""
+    """Tell whether a launch was given up as unknown."""
     return isinstance(error, LaunchUnknownError) and "open" not in error.evidence

@@ -144,7 +144,7 @@ class Pacer:
             self._wind()
 
     def change(self, watch: Watch, policy: PollPolicy) -> None:
-        """Have a job looked at as another policy says from now on."""
+        """Poll a job as another policy says from now on."""
         placed = watch in self._watches and watch not in self._looking
         if placed:
             self._displace(watch)
@@ -413,7 +413,7 @@ class Pacer:
             self._timetable.set(watch, due, "the first of a kind show how long they take")
 
     def _time_page(self, page: Page, now: float) -> None:
-        # Clients with different policies may wait for jobs on one page: whoever is the least patient decides.
+        # Clients with different policies may wait for jobs on one page: the least patient one decides.
         policies = {watch.policy for watch in page.watches}
         paces = {policy: self._paces.get((JobKind.KEYWORD_ANALYSIS, policy)) for policy in policies}
         shortest = min(policy.min_interval for policy in policies)

@@ -44,7 +44,7 @@ class Writes:
             except LeaseLostError as error:
                 logger.info("%s", error)
             except Exception as error:
-                # Whatever went wrong: nobody awaits this task, and the entry must not stay held for ever.
+                # Whatever went wrong: no code awaits this task, and the entry must not stay held for ever.
                 strange = None if isinstance(error, StateError) else error
                 message = "the journal of launches could not be written, and that is tried again: %s"
                 logger.log(level, message, error, exc_info=strange)

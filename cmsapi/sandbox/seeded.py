@@ -36,7 +36,7 @@ class Identifiers:
 
 
 def checked_api_key(text: str) -> str:
-    """Return an API key that somebody chose.
+    """Return an API key that a person chose.
 
     Raises:
         ValueError: It is none (specification, section 5, rule 2).

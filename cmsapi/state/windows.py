@@ -231,7 +231,7 @@ class Windows:
             self.unsettled -= 1
 
     def abandon(self, count: int, now: float) -> None:
-        """Give up requests whose tokens nobody will end, because those who took them are gone.
+        """Give up requests whose tokens will never be ended, because their loop was closed.
 
         Args:
             count: How many.

@@ -119,7 +119,7 @@ class LoopWindows:
         try:
             limiter.loop.call_soon_threadsafe(lambda: limiter.serve(limiter.time()))
         except RuntimeError:
-            # The loop is closed, and nobody waits in it any more.
+            # The loop is closed, so that no call waits in it.
             return
 
     def rest(self, seconds: float) -> None:
@@ -250,7 +250,7 @@ class ProcessWindows:
         self.rests_until = max(self.rests_until, sole.paused_until)
 
     def leave(self, limiter: RateLimiter) -> None:
-        """Forget a limiter that has nothing out and that nobody uses any more."""
+        """Forget a limiter that has nothing out and is not used any more."""
         with self.lock:
             if self._sole is limiter:
                 self._sole = None
@@ -325,7 +325,7 @@ def join_process(account: str, limits: RateLimits) -> RateLimiter:
 
 
 def leave_process(account: str, limiter: RateLimiter) -> None:
-    """Forget a limiter that has nothing out and that nobody uses any more."""
+    """Forget a limiter that has nothing out and is not used any more."""
     accounts = _accounts.get(os.getpid())
     if accounts is not None and (shared := accounts.windows.get(account)) is not None:
         shared.leave(limiter)

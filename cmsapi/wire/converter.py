@@ -288,7 +288,7 @@ def _reading(field: Field) -> list[str]:
 
 
 def _guarded(field: Field, line: str) -> list[str]:
-    """Return a line that reads other documents; where nobody shows that they are such documents, they are kept."""
+    """Return a line that reads other documents; where their shape is only assumed, others are kept."""
     if field.promised:
         return [line]
     kept = f"odd.null({field.name}_, {field.wire!r}, absent)"
