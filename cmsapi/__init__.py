@@ -12,6 +12,74 @@ from typing import TYPE_CHECKING, Any
 from cmsapi._version import __version__
 
 if TYPE_CHECKING:
+    from cmsapi.api.models import (
+        Acknowledgement as Acknowledgement,
+        AnalysisStatus as AnalysisStatus,
+        Assignee as Assignee,
+        BrandVoice as BrandVoice,
+        Content as Content,
+        ContentIdea as ContentIdea,
+        ContentIdeaSearch as ContentIdeaSearch,
+        ContentStatus as ContentStatus,
+        ContentSummary as ContentSummary,
+        ContentType as ContentType,
+        Credits as Credits,
+        CreditType as CreditType,
+        CreditUsage as CreditUsage,
+        Extra as Extra,
+        Folder as Folder,
+        FolderRef as FolderRef,
+        FolderTree as FolderTree,
+        Generation as Generation,
+        GenerationSettings as GenerationSettings,
+        GenerationStatus as GenerationStatus,
+        Keyword as Keyword,
+        KnowledgeDocument as KnowledgeDocument,
+        KnowledgeStatus as KnowledgeStatus,
+        KnowledgeType as KnowledgeType,
+        KnowledgeWorkspace as KnowledgeWorkspace,
+        LastGeneration as LastGeneration,
+        Member as Member,
+        Model as Model,
+        OpenEnum as OpenEnum,
+        Organization as Organization,
+        OrganizationRef as OrganizationRef,
+        PageRef as PageRef,
+        Pagination as Pagination,
+        Prompt as Prompt,
+        Report as Report,
+        ReportBrand as ReportBrand,
+        ReportSource as ReportSource,
+        Role as Role,
+        ScoreReport as ScoreReport,
+        SearchStatus as SearchStatus,
+        UsageKeyword as UsageKeyword,
+        User as User,
+        UserRef as UserRef,
+        WebPage as WebPage,
+        Workspace as Workspace,
+        WorkspaceRef as WorkspaceRef,
+    )
+    from cmsapi.api.operations import (
+        OPERATIONS as OPERATIONS,
+        Operation as Operation,
+        OperationTable as OperationTable,
+        Replay as Replay,
+    )
+    from cmsapi.api.pagination import (
+        Page as Page,
+        Paginator as Paginator,
+    )
+    from cmsapi.api.provenance import (
+        Provenance as Provenance,
+    )
+    from cmsapi.api.wire.document import (
+        to_dict as to_dict,
+    )
+    from cmsapi.api.wire.drift import (
+        Deviation as Deviation,
+        DriftKind as DriftKind,
+    )
     from cmsapi.client import (
         Client as Client,
     )
@@ -111,67 +179,6 @@ if TYPE_CHECKING:
         ReviewHook as ReviewHook,
         Wish as Wish,
     )
-    from cmsapi.models import (
-        Acknowledgement as Acknowledgement,
-        AnalysisStatus as AnalysisStatus,
-        Assignee as Assignee,
-        BrandVoice as BrandVoice,
-        Content as Content,
-        ContentIdea as ContentIdea,
-        ContentIdeaSearch as ContentIdeaSearch,
-        ContentStatus as ContentStatus,
-        ContentSummary as ContentSummary,
-        ContentType as ContentType,
-        Credits as Credits,
-        CreditType as CreditType,
-        CreditUsage as CreditUsage,
-        Extra as Extra,
-        Folder as Folder,
-        FolderRef as FolderRef,
-        FolderTree as FolderTree,
-        Generation as Generation,
-        GenerationSettings as GenerationSettings,
-        GenerationStatus as GenerationStatus,
-        Keyword as Keyword,
-        KnowledgeDocument as KnowledgeDocument,
-        KnowledgeStatus as KnowledgeStatus,
-        KnowledgeType as KnowledgeType,
-        KnowledgeWorkspace as KnowledgeWorkspace,
-        LastGeneration as LastGeneration,
-        Member as Member,
-        Model as Model,
-        OpenEnum as OpenEnum,
-        Organization as Organization,
-        OrganizationRef as OrganizationRef,
-        PageRef as PageRef,
-        Pagination as Pagination,
-        Prompt as Prompt,
-        Report as Report,
-        ReportBrand as ReportBrand,
-        ReportSource as ReportSource,
-        Role as Role,
-        ScoreReport as ScoreReport,
-        SearchStatus as SearchStatus,
-        UsageKeyword as UsageKeyword,
-        User as User,
-        UserRef as UserRef,
-        WebPage as WebPage,
-        Workspace as Workspace,
-        WorkspaceRef as WorkspaceRef,
-    )
-    from cmsapi.operations import (
-        OPERATIONS as OPERATIONS,
-        Operation as Operation,
-        OperationTable as OperationTable,
-        Replay as Replay,
-    )
-    from cmsapi.pagination import (
-        Page as Page,
-        Paginator as Paginator,
-    )
-    from cmsapi.provenance import (
-        Provenance as Provenance,
-    )
     from cmsapi.resources.credit_report import (
         CreditReport as CreditReport,
     )
@@ -186,13 +193,6 @@ if TYPE_CHECKING:
     )
     from cmsapi.transport.ratelimit import (
         RateLimit as RateLimit,
-    )
-    from cmsapi.wire.document import (
-        to_dict as to_dict,
-    )
-    from cmsapi.wire.drift import (
-        Deviation as Deviation,
-        DriftKind as DriftKind,
     )
 
 # Where each public name lives.
@@ -213,8 +213,8 @@ _HOMES = {
     ),
     "cmsapi.doctor.routes": ("Candidate",),
     "cmsapi.resources.credit_report": ("CreditReport",),
-    "cmsapi.wire.document": ("to_dict",),
-    "cmsapi.wire.drift": (
+    "cmsapi.api.wire.document": ("to_dict",),
+    "cmsapi.api.wire.drift": (
         "Deviation",
         "DriftKind",
     ),
@@ -296,7 +296,7 @@ _HOMES = {
         "ReviewHook",
         "Wish",
     ),
-    "cmsapi.models": (
+    "cmsapi.api.models": (
         "Acknowledgement",
         "AnalysisStatus",
         "Assignee",
@@ -344,17 +344,17 @@ _HOMES = {
         "Workspace",
         "WorkspaceRef",
     ),
-    "cmsapi.operations": (
+    "cmsapi.api.operations": (
         "OPERATIONS",
         "Operation",
         "OperationTable",
         "Replay",
     ),
-    "cmsapi.pagination": (
+    "cmsapi.api.pagination": (
         "Page",
         "Paginator",
     ),
-    "cmsapi.provenance": ("Provenance",),
+    "cmsapi.api.provenance": ("Provenance",),
     "cmsapi.transport.http": (
         "TellingTransport",
         "Transport",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from cmsapi.core import Core
+from cmsapi.api.caller import Core
 from cmsapi.jobs.desk import Desk
 from cmsapi.jobs.jobs import Jobs
 from cmsapi.jobs.launch import Launcher

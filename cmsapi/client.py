@@ -10,27 +10,27 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from cmsapi._version import __version__
+from cmsapi.api.caller import Core
+from cmsapi.api.operations import Operation, OperationTable, Replay
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
-from cmsapi.core import Core
 from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.instrumentation import Hook
 from cmsapi.instrumentation.statistics import Statistics
-from cmsapi.operations import Operation, OperationTable, Replay
 from cmsapi.state.opening import check_url
 from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
 from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path
 from cmsapi.transport.ratelimit import RateLimit
 from cmsapi.trunk import Settings, Trunk
-from cmsapi.wire.mismatch import excerpt
 
 if TYPE_CHECKING:
     import aiohttp
 
+    from cmsapi.api.models import User
     from cmsapi.branches import Branches
     from cmsapi.doctor.diagnosis import Diagnosis
     from cmsapi.jobs.jobs import Jobs
-    from cmsapi.models import User
     from cmsapi.resources import (
         BrandVoices,
         ContentIdeaSearches,
@@ -223,7 +223,7 @@ class Client:
         Raises:
             UnauthorizedError: The key is invalid or revoked.
         """
-        from cmsapi.models import User
+        from cmsapi.api.models import User
 
         self._trunk.ensure_open()
         asked_at = asyncio.get_running_loop().time()

@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from cmsapi.api.operations import OPERATIONS, OperationTable
+from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError
 from cmsapi.instrumentation import Hook, Hooks, warn_of_waits
 from cmsapi.instrumentation.statistics import Tally
-from cmsapi.operations import OPERATIONS, OperationTable
 from cmsapi.transport.accounts import Place, place_of
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.ratelimit import RateLimiter
 from cmsapi.transport.underway import UnderWay
-from cmsapi.wire.converter import Converter
 
 if TYPE_CHECKING:
+    from cmsapi.api.models import User
     from cmsapi.jobs.desk import Desk
     from cmsapi.jobs.journaling import Journal
     from cmsapi.jobs.ongoing import Ongoing
     from cmsapi.jobs.remembering import Remembering
-    from cmsapi.models import User
 
 
 @attrs.frozen(kw_only=True)

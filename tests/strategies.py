@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cmsapi import models
+from cmsapi.api import models
 
 Kind = Any  # str | tuple[str, ...] | dict[str, Kind] | list[Kind]
 Table = dict[str, Kind]

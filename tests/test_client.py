@@ -506,7 +506,7 @@ def test_arguments_are_checked_by_type_and_size() -> None:
     """Texts, numbers and times are checked before they are sent, naming the parameter."""
     from datetime import UTC, date, datetime, timedelta, timezone
 
-    from cmsapi import arguments
+    from cmsapi.api import arguments
 
     assert arguments.timestamp("due", None) is None
     for midnight in ("2026-01-01", date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T02:00:00+02:00"):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import cmsapi
-from cmsapi.operations import OPERATIONS
+from cmsapi.api.operations import OPERATIONS
 from cmsapi.sandbox import Sandbox
 from cmsapi.transport.message import Request
 

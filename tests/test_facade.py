@@ -54,9 +54,9 @@ def test_the_first_client_loads_what_carries_calls() -> None:
     never |= {f"cmsapi.{name}" for name in ("sandbox", "cli", "display", "doctor", "telemetry", "testing")}
     loaded = modules_after(make)
     assert parts(loaded).isdisjoint({*never, "cmsapi.resources", "cmsapi.jobs"})
-    assert loaded.isdisjoint({"cmsapi.models.content", "cmsapi.state.sharing", "cmsapi.state.memory"})
+    assert loaded.isdisjoint({"cmsapi.api.models.content", "cmsapi.state.sharing", "cmsapi.state.memory"})
     loaded = modules_after(f"{make}; client.contents, client.jobs")
-    assert {"cmsapi.resources.contents", "cmsapi.jobs.jobs", "cmsapi.models.content"} <= loaded
+    assert {"cmsapi.resources.contents", "cmsapi.jobs.jobs", "cmsapi.api.models.content"} <= loaded
     assert parts(loaded).isdisjoint(never)
 
 

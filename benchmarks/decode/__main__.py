@@ -17,9 +17,9 @@ from benchmarks.decode.peers import Read, missing, peers, written_by_generated
 from benchmarks.generated import generated
 from benchmarks.rounds import ENVIRONMENT, Row, rows
 from benchmarks.tables import table
-from cmsapi.models import Content, CreditUsage
-from cmsapi.wire.converter import Converter, encode, to_dict
-from cmsapi.wire.jsontext import dumps, loads_strictly, quick_reader
+from cmsapi.api.models import Content, CreditUsage
+from cmsapi.api.wire.converter import Converter, encode, to_dict
+from cmsapi.api.wire.jsontext import dumps, loads_strictly, quick_reader
 
 orjson: Any = importlib.import_module("orjson")
 

@@ -14,15 +14,15 @@ import attrs
 
 from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
 from cmsapi import OPERATIONS, RateLimits, RetryPolicy, Timeouts
+from cmsapi.api.caller import Core
+from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account
-from cmsapi.core import Core
 from cmsapi.state.settlements import HOUR
 from cmsapi.state.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder
 from cmsapi.transport.ratelimit import Priority, RateLimiter
-from cmsapi.wire.converter import Converter
 
 
 class Caller:

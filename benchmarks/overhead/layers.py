@@ -8,7 +8,7 @@ from typing import Any
 
 import cmsapi
 from benchmarks.overhead.contestants import BARE, CONTESTANTS, ID, Call, Open, client_of
-from cmsapi.models import Content
+from cmsapi.api.models import Content
 from cmsapi.transport.pipeline import Demand
 
 _PARAMETERS = {"contentId": ID}

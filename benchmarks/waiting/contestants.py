@@ -16,11 +16,11 @@ import anyio.lowlevel
 import attrs
 
 import cmsapi
+from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.timetable import Listing, Watch
-from cmsapi.models.model import Model
 from cmsapi.state.windows import Windows
 from cmsapi.transport.ratelimit import RateLimiter
 

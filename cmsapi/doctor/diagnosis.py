@@ -7,12 +7,12 @@ import enum
 import attrs
 
 from cmsapi import markup
+from cmsapi.api.models import User
+from cmsapi.api.operations import OperationTable
+from cmsapi.api.wire.drift import Deviation
 from cmsapi.doctor.routes import RouteCheck
 from cmsapi.errors import ConfigError
-from cmsapi.models import User
-from cmsapi.operations import OperationTable
 from cmsapi.transport.ratelimit import RateLimit
-from cmsapi.wire.drift import Deviation
 
 
 class Verdict(enum.StrEnum):

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import Member, Role, User, Workspace
+from cmsapi.api.operations import Operation
+from cmsapi.api.wire.drift import Deviation
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
-from cmsapi.models import Member, Role, User, Workspace
-from cmsapi.operations import Operation
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import RateLimit
-from cmsapi.wire.drift import Deviation
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.operations import Operation, OperationTable
+from cmsapi.api.provenance import Provenance
 from cmsapi.errors import ConfigError
-from cmsapi.operations import Operation, OperationTable
-from cmsapi.provenance import Provenance
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"\{([^{}/]*)\}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 
 from cmsapi import markup
+from cmsapi.api.wire.drift import Deviation
 from cmsapi.instrumentation.events import Event, JobObserved, RateLimitPaused, RetryScheduled
-from cmsapi.wire.drift import Deviation
 
 
 @attrs.frozen(kw_only=True)

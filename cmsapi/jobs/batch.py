@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 import attrs
 
-from cmsapi.arguments import text
+from cmsapi.api.arguments import text
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.endings import without_result
 from cmsapi.jobs.evidence import name_of
@@ -26,7 +27,6 @@ from cmsapi.jobs.record import UNKNOWN, Record
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
-from cmsapi.wire.mismatch import excerpt
 
 if TYPE_CHECKING:
     from cmsapi.jobs.desk import Desk

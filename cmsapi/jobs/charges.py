@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from cmsapi.models import CreditUsage, User, UserRef
+from cmsapi.api.models import CreditUsage, User, UserRef
 
 # Seconds by which the clocks of a service may differ among each other. Where they differ by more, launches stay
 # unknown that could be told otherwise.

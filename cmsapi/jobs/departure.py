@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 
-from cmsapi.core import Core
+from cmsapi.api.caller import Core
 from cmsapi.errors import LeaseLostError, NotSentError
 from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.message import Request, Response

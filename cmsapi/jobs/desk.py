@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 
 import attrs
 
+from cmsapi.api.caller import LARGEST_PAGE
+from cmsapi.api.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
+from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
-from cmsapi.core import LARGEST_PAGE
 from cmsapi.errors import (
     APIError,
     ClientClosedError,
@@ -44,8 +46,6 @@ from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tasks import outcome_of
 from cmsapi.jobs.timetable import Listing
-from cmsapi.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
-from cmsapi.models.model import Model
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
 

@@ -16,10 +16,10 @@ from datetime import datetime
 
 import attrs
 
+from cmsapi.api.models import AnalysisStatus, CreditUsage, Generation, GenerationStatus, Keyword, Prompt
 from cmsapi.jobs.charges import Charges
 from cmsapi.jobs.kinds import CLOCK_BLUR
 from cmsapi.jobs.marks import is_before
-from cmsapi.models import AnalysisStatus, CreditUsage, Generation, GenerationStatus, Keyword, Prompt
 from cmsapi.state.journal import Entry
 
 _RUNNING = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)

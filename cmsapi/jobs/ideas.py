@@ -8,7 +8,7 @@ from typing import overload
 import attrs
 
 from cmsapi import markup
-from cmsapi.models import ContentIdea, ContentIdeaSearch
+from cmsapi.api.models import ContentIdea, ContentIdeaSearch
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.models import GenerationStatus
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import JobError
 from cmsapi.jobs.desk import Desk
@@ -27,7 +28,6 @@ from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.record import REVIEW, SENDING, Record
 from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.work import Launch
-from cmsapi.models import GenerationStatus
 from cmsapi.state.journal import Entry
 
 # An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.

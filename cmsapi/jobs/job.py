@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 import attrs
 
 from cmsapi import markup
-from cmsapi.arguments import function, seconds
+from cmsapi.api.arguments import function, seconds
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.kinds import JobKind, Trail
@@ -27,7 +28,6 @@ from cmsapi.jobs.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.timetable import Watch
 from cmsapi.jobs.token import Token
-from cmsapi.wire.mismatch import excerpt
 
 R = TypeVar("R")
 E = TypeVar("E")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, overload
 
-from cmsapi.arguments import function, several, within
+from cmsapi.api.arguments import function, several, within
+from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.batch import Batch
 from cmsapi.jobs.desk import Desk
@@ -22,8 +24,6 @@ from cmsapi.jobs.resume import Resumed, Resumption
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.showing import JobTable
 from cmsapi.jobs.token import Token
-from cmsapi.models import Keyword, KnowledgeDocument, Prompt
-from cmsapi.wire.mismatch import excerpt
 
 # Jobs that a plan may be asked for: more overflow the arithmetic of times.
 _MOST = 1_000_000_000

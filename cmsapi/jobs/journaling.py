@@ -21,13 +21,13 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.models import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.kinds import kind_of
 from cmsapi.jobs.leases import FOLLOW, Leases
 from cmsapi.jobs.marks import Marks
 from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.writes import Writes
-from cmsapi.models import User
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.store import State, bury_the_dead
 from cmsapi.transport.accounts import Place

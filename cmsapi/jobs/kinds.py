@@ -26,9 +26,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.jobs.failures import Failures
-from cmsapi.jobs.status import Phase
-from cmsapi.models import (
+from cmsapi.api.models import (
     AnalysisStatus,
     ContentIdeaSearch,
     Generation,
@@ -39,7 +37,9 @@ from cmsapi.models import (
     Prompt,
     SearchStatus,
 )
-from cmsapi.models.model import Model
+from cmsapi.api.models.model import Model
+from cmsapi.jobs.failures import Failures
+from cmsapi.jobs.status import Phase
 from cmsapi.transport.protocol import expand
 
 # `Date` and the times in documents are exact to a second each.

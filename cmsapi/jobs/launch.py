@@ -19,9 +19,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from cmsapi.arguments import function
+from cmsapi.api.arguments import function
+from cmsapi.api.caller import Core
+from cmsapi.api.models import Generation, GenerationStatus
 from cmsapi.config import LaunchPolicy
-from cmsapi.core import Core
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.departure import Departure
 from cmsapi.jobs.desk import Desk
@@ -37,7 +38,6 @@ from cmsapi.jobs.sending import Sender
 from cmsapi.jobs.spending import is_free
 from cmsapi.jobs.tasks import outcome_of
 from cmsapi.jobs.work import Launch
-from cmsapi.models import Generation, GenerationStatus
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cmsapi.core import LARGEST_PAGE
+from cmsapi.api.caller import LARGEST_PAGE
+from cmsapi.api.models import ContentIdea, ContentIdeaSearch, Generation
+from cmsapi.api.models.model import Model
 from cmsapi.errors import APIError
 from cmsapi.jobs.ideas import ContentIdeas
 from cmsapi.jobs.job import Job
@@ -17,8 +19,6 @@ from cmsapi.jobs.kinds import STRATEGIES, Judgement
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
-from cmsapi.models import ContentIdea, ContentIdeaSearch, Generation
-from cmsapi.models.model import Model
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority
 

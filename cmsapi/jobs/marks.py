@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 import attrs
 
+from cmsapi.api.models import User
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.models import User
 from cmsapi.state.journal import Entry, Fact
 
 # How a balance is called in the usages that draw on it, and in the user's organisation.

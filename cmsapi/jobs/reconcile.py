@@ -13,7 +13,9 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import CreditUsage, Generation, Keyword, Prompt, User
+from cmsapi.api.pagination import Page
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs import evidence
 from cmsapi.jobs.charges import CLOCKS, Charges, age, between, counts
@@ -23,8 +25,6 @@ from cmsapi.jobs.journaling import Journal
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.marks import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
 from cmsapi.jobs.record import INTENT, SENDING, UNKNOWN
-from cmsapi.models import CreditUsage, Generation, Keyword, Prompt, User
-from cmsapi.pagination import Page
 from cmsapi.state.journal import Entry
 from cmsapi.transport.pipeline import Demand
 from cmsapi.transport.ratelimit import Priority

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from cmsapi.api.models import GenerationStatus
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.endings import unknown_launch
 from cmsapi.jobs.evidence import Finding, Verdict
@@ -17,7 +18,6 @@ from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.record import INTENT, REVIEW, RUNNING, SENDING, Record
 from cmsapi.jobs.review import GenerationReview
 from cmsapi.jobs.status import Phase
-from cmsapi.models import GenerationStatus
 from cmsapi.state.journal import Lease
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from typing import Literal, TypeAlias
 import attrs
 
 from cmsapi import markup
-from cmsapi.arguments import function
-from cmsapi.core import Core
+from cmsapi.api.arguments import function
+from cmsapi.api.caller import Core
+from cmsapi.api.models import Content, Generation, GenerationStatus
 from cmsapi.errors import (
     ArgumentError,
     CMSError,
@@ -27,7 +28,6 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     ValidationError,
 )
-from cmsapi.models import Content, Generation, GenerationStatus
 
 Decision: TypeAlias = Literal["confirm", "cancel", "leave", "elsewhere"]
 

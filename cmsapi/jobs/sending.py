@@ -14,8 +14,9 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.caller import Core
+from cmsapi.api.models import ContentIdeaSearch, Generation
 from cmsapi.config import LaunchPolicy
-from cmsapi.core import Core
 from cmsapi.errors import (
     CMSError,
     ConflictError,
@@ -36,7 +37,6 @@ from cmsapi.jobs.reconcile import Reconciler
 from cmsapi.jobs.record import INTENT, SENDING, Record
 from cmsapi.jobs.resume import adopt
 from cmsapi.jobs.work import Launch
-from cmsapi.models import ContentIdeaSearch, Generation
 from cmsapi.transport.pipeline import Demand, Exchange
 from cmsapi.transport.protocol import expand
 from cmsapi.transport.ratelimit import Priority

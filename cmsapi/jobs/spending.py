@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 
+from cmsapi.api.models import Credits
 from cmsapi.errors import (
     APIError,
     ArgumentError,
@@ -16,7 +17,6 @@ from cmsapi.errors import (
     OutOfCreditsError,
     RateLimitWaitError,
 )
-from cmsapi.models import Credits
 
 # Which balance a launch draws on (specification, section 1).
 _BALANCES: Mapping[str, str] = {

@@ -16,10 +16,10 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
+from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.instrumentation import Hooks
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.models.model import Model
 
 #: Jobs that are treated alike: a kind, under one policy.
 LoadKey: TypeAlias = tuple[JobKind, PollPolicy]

@@ -14,10 +14,10 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.wire.jsontext import dumps, loads
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, DecodeError
 from cmsapi.jobs.kinds import STRATEGIES, JobKind, kind_of
-from cmsapi.wire.jsontext import dumps, loads
-from cmsapi.wire.mismatch import excerpt
 
 PREFIX = "cmsjob1"
 # Of two identifiers of the greatest length, in four bytes a character.

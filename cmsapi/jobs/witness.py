@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from cmsapi.api.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt, User
+from cmsapi.api.models.model import Model
 from cmsapi.jobs.kinds import JobKind
 from cmsapi.jobs.marks import Marks
 from cmsapi.jobs.pacer import Pacer
 from cmsapi.jobs.timetable import Listing
-from cmsapi.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt, User
-from cmsapi.models.model import Model
 
 _KINDS: Mapping[type[Model], JobKind] = {
     Keyword: JobKind.KEYWORD_ANALYSIS,

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
-from cmsapi.arguments import function, given, optional_text, text, timestamp, within
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.api.arguments import function, given, optional_text, text, timestamp, within
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import Content, ContentSummary, Generation, GenerationSettings
+from cmsapi.api.pagination import Paginator
+from cmsapi.api.wire.document import encode
+from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launch import Launcher
 from cmsapi.jobs.work import Launch
-from cmsapi.models import Content, ContentSummary, Generation, GenerationSettings
-from cmsapi.pagination import Paginator
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
-from cmsapi.wire.document import encode
-from cmsapi.wire.jsontext import dumps
 
 Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from cmsapi import markup
+from cmsapi.api.models import CreditUsage, OpenEnum
 from cmsapi.extras import needs
-from cmsapi.models import CreditUsage, OpenEnum
 
 # Days beyond this are listed only where something was spent: an entry with a strange date must not make a million.
 _LONGEST_CALENDAR = 3660

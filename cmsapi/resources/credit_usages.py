@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date, datetime
 
-from cmsapi.arguments import moment, optional_text
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.api.arguments import moment, optional_text
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import CreditType, CreditUsage
+from cmsapi.api.pagination import Paginator
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
-from cmsapi.models import CreditType, CreditUsage
-from cmsapi.pagination import Paginator
 from cmsapi.resources.credit_report import CreditReport
-from cmsapi.wire.mismatch import excerpt
 
 
 class CreditUsages:

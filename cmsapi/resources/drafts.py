@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from cmsapi.arguments import moment, optional_text, text, timestamp
+from cmsapi.api.arguments import moment, optional_text, text, timestamp
+from cmsapi.api.models import Content
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
-from cmsapi.models import Content
-from cmsapi.wire.mismatch import excerpt
 
 LONGEST_TITLE = 255  # specification 8
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cmsapi.arguments import optional_text, text
-from cmsapi.core import Core
-from cmsapi.models import Folder, FolderTree
+from cmsapi.api.arguments import optional_text, text
+from cmsapi.api.caller import Core
+from cmsapi.api.models import Folder, FolderTree
 
 
 class Folders:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cmsapi.arguments import text
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.api.arguments import text
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import Keyword, Report
+from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launch import Launcher
 from cmsapi.jobs.work import Launch
-from cmsapi.models import Keyword, Report
-from cmsapi.pagination import Paginator
 from cmsapi.resources.scoring import scored
 
 

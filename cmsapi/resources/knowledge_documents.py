@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cmsapi.arguments import given, optional_text, text as check_text
-from cmsapi.core import LARGEST_PAGE, Core
+from cmsapi.api.arguments import given, optional_text, text as check_text
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import KnowledgeDocument
+from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
-from cmsapi.models import KnowledgeDocument
-from cmsapi.pagination import Paginator
 
 
 class KnowledgeDocuments:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cmsapi.arguments import text
-from cmsapi.core import LARGEST_PAGE, Core
-from cmsapi.models import Acknowledgement, WebPage
-from cmsapi.pagination import Paginator
+from cmsapi.api.arguments import text
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import Acknowledgement, WebPage
+from cmsapi.api.pagination import Paginator
 
 
 class Pages:

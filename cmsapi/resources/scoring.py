@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cmsapi.arguments import given, optional_text
+from cmsapi.api.arguments import given, optional_text
 from cmsapi.errors import ArgumentError
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cmsapi.core import LARGEST_PAGE, Core
-from cmsapi.models import Member
-from cmsapi.pagination import Paginator
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import Member
+from cmsapi.api.pagination import Paginator
 
 
 class Users:

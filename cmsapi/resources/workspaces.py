@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
-from cmsapi.core import LARGEST_PAGE, Core
-from cmsapi.models import ContentStatus, Member, Workspace
-from cmsapi.pagination import Paginator
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import ContentStatus, Member, Workspace
+from cmsapi.api.pagination import Paginator
 
 
 class Workspaces:

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.errors import DecodeError, LeaseLostError, StateError
-from cmsapi.wire.jsontext import dumps, loads
 
 Fact: TypeAlias = str | int | float | bool | None
 

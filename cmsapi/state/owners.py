@@ -15,8 +15,8 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.errors import DecodeError, StateError
-from cmsapi.wire.jsontext import dumps, loads
 
 _PROC = Path("/proc")
 # The host where the system does not tell its boot.

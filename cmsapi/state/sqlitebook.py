@@ -6,11 +6,11 @@ import sqlite3
 
 import attrs
 
+from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.errors import DecodeError
 from cmsapi.state.book import Book, Holder
 from cmsapi.state.ring import NEVER, ContradictionError
 from cmsapi.state.turns import Ask, Grant, Terms
-from cmsapi.wire.jsontext import dumps, loads
 
 # What a book raises, beside `ContradictionError`, when a stored value is of another type or far out of range.
 _SPOILT = (ContradictionError, DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)

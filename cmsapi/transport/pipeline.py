@@ -14,6 +14,7 @@ from typing import Any, cast
 import anyio
 import attrs
 
+from cmsapi.api.operations import Operation, Replay
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
@@ -36,7 +37,6 @@ from cmsapi.instrumentation import (
     RetryScheduled,
 )
 from cmsapi.instrumentation.statistics import Tally
-from cmsapi.operations import Operation, Replay
 from cmsapi.transport import protocol
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport, without_frames

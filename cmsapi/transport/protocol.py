@@ -16,13 +16,13 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode
 
 from cmsapi import errors
+from cmsapi.api.operations import UNLIMITED_PATHS, Operation
+from cmsapi.api.wire.jsontext import dumps, loads
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account
 from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
-from cmsapi.operations import UNLIMITED_PATHS, Operation
 from cmsapi.state.tokens import Quota
 from cmsapi.transport.message import Headers, Request, Response
-from cmsapi.wire.jsontext import dumps, loads
-from cmsapi.wire.mismatch import excerpt
 
 # No service reads a longer line of a request.
 LONGEST_ID = 8192

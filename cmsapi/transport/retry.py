@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from cmsapi.api.operations import Replay
 from cmsapi.config import RetryPolicy
-from cmsapi.operations import Replay
 
 
 class Outcome(enum.Enum):

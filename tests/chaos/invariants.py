@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cmsapi import errors
-from cmsapi.operations import OPERATIONS, Replay
+from cmsapi.api.operations import OPERATIONS, Replay
 from tests.chaos.record import Call, Record
 
 # The sandbox notes no effect of what only computes.

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 import cmsapi
+from cmsapi.api.models import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Job
 from cmsapi.jobs.admission import Admission, Backlog
 from cmsapi.jobs.kinds import JobKind
-from cmsapi.models import Keyword
 from cmsapi.sandbox import Fault, Limits, Lognormal, Sandbox
 
 from .support import box, client_of

@@ -8,6 +8,20 @@ from typing import Any
 import attrs
 import pytest
 
+from cmsapi.api.models import (
+    AnalysisStatus,
+    Credits,
+    CreditType,
+    CreditUsage,
+    Generation,
+    GenerationStatus,
+    Keyword,
+    Organization,
+    UsageKeyword,
+    User,
+    UserRef,
+    WorkspaceRef,
+)
 from cmsapi.jobs.charges import CLOCKS, Charges, between, counts
 from cmsapi.jobs.evidence import (
     Finding,
@@ -21,20 +35,6 @@ from cmsapi.jobs.evidence import (
     of_keyword,
     of_prompt,
     of_search,
-)
-from cmsapi.models import (
-    AnalysisStatus,
-    Credits,
-    CreditType,
-    CreditUsage,
-    Generation,
-    GenerationStatus,
-    Keyword,
-    Organization,
-    UsageKeyword,
-    User,
-    UserRef,
-    WorkspaceRef,
 )
 from cmsapi.state.journal import Entry
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import cmsapi
+from cmsapi.api.models import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import AsCompleted, ContentIdeas, Fanout, Job, Outcome
-from cmsapi.models import Keyword
 from cmsapi.sandbox import Credits, Fault, Lognormal, Sandbox
 
 from .support import box, client_of

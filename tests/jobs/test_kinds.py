@@ -11,8 +11,8 @@ import attrs
 import pytest
 
 import cmsapi
+from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
 from cmsapi.jobs import ContentIdeas, GenerationReview, Job
-from cmsapi.models import Keyword, KnowledgeDocument, Prompt
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 
 from .support import box, client_of, looks

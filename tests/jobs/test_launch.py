@@ -9,9 +9,9 @@ from typing import Any, Literal
 import pytest
 
 import cmsapi
+from cmsapi.api.models import GenerationSettings
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import GenerationReview, Job
-from cmsapi.models import GenerationSettings
 from cmsapi.sandbox import Behaviour, Credits, Fault, Limits, Sandbox
 from cmsapi.transport.message import Request, Response
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cmsapi.api.models import Credits, Organization, User
 from cmsapi.jobs.marks import Marks, balance_of, is_after
-from cmsapi.models import Credits, Organization, User
 from cmsapi.state.journal import Entry
 
 pytestmark = pytest.mark.looptime

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import cmsapi
+from cmsapi.api.operations import OPERATIONS
 from cmsapi.jobs.desk import Desk
-from cmsapi.operations import OPERATIONS
 from cmsapi.sandbox import Sandbox
 
 from .support import box, client_of

@@ -13,12 +13,12 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from cmsapi import models
+from cmsapi.api import models
+from cmsapi.api.models import Content, ContentIdea, ContentSummary, Folder, Keyword, Model, Report, ScoreReport
+from cmsapi.api.wire.converter import Converter, to_dict
+from cmsapi.api.wire.drift import DriftKind
+from cmsapi.api.wire.shape import shape
 from cmsapi.errors import DecodeError
-from cmsapi.models import Content, ContentIdea, ContentSummary, Folder, Keyword, Model, Report, ScoreReport
-from cmsapi.wire.converter import Converter, to_dict
-from cmsapi.wire.drift import DriftKind
-from cmsapi.wire.shape import shape
 from tests import strategies
 
 converter = Converter()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cmsapi.models import Content, ContentSummary, Folder, Keyword, Prompt, User
-from cmsapi.wire.converter import Converter
-from cmsapi.wire.drift import Deviation, Drift, DriftKind
+from cmsapi.api.models import Content, ContentSummary, Folder, Keyword, Prompt, User
+from cmsapi.api.wire.converter import Converter
+from cmsapi.api.wire.drift import Deviation, Drift, DriftKind
 from tests import strategies
 
 

@@ -9,8 +9,8 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.models import Folder, FolderTree
-from cmsapi.wire.converter import to_dict
+from cmsapi.api.models import Folder, FolderTree
+from cmsapi.api.wire.converter import to_dict
 
 identifiers = st.sampled_from("abcdefgh")
 

@@ -15,10 +15,10 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
+from cmsapi.api.models import Content, CreditType, FolderRef, GenerationSettings
+from cmsapi.api.wire.converter import Converter, encode, to_dict
+from cmsapi.api.wire.jsontext import dumps, dumps_strictly, loads, loads_strictly, quick_reader, quick_writer
 from cmsapi.errors import DecodeError
-from cmsapi.models import Content, CreditType, FolderRef, GenerationSettings
-from cmsapi.wire.converter import Converter, encode, to_dict
-from cmsapi.wire.jsontext import dumps, dumps_strictly, loads, loads_strictly, quick_reader, quick_writer
 from tests import strategies
 
 Reader = Callable[[bytes], Any]
@@ -160,7 +160,7 @@ def test_orjson_is_found_where_it_is_installed(missing: bool, reader: str) -> No
     """The quick reader is used where orjson is, the strict one where it is not."""
     script = (
         f"import sys\nif {missing}: sys.modules['orjson'] = None\n"
-        "from cmsapi.wire.jsontext import loads\nprint(loads.__name__, loads(b'[1]'))"
+        "from cmsapi.api.wire.jsontext import loads\nprint(loads.__name__, loads(b'[1]'))"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout.split() == [reader, "[1]"]

@@ -9,8 +9,8 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi import models
-from cmsapi.models import AnalysisStatus, CreditType, OpenEnum
+from cmsapi.api import models
+from cmsapi.api.models import AnalysisStatus, CreditType, OpenEnum
 
 vocabularies = [
     each

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from cmsapi.api.models import CreditUsage, Folder, Pagination
+from cmsapi.api.wire.converter import Converter
 from cmsapi.errors import DecodeError
-from cmsapi.models import CreditUsage, Folder, Pagination
-from cmsapi.wire.converter import Converter
 
 converter = Converter()
 

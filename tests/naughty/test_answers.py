@@ -12,11 +12,12 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi import models, to_dict
+from cmsapi import to_dict
+from cmsapi.api import models
+from cmsapi.api.wire.converter import Converter
+from cmsapi.api.wire.jsontext import loads
 from cmsapi.cli.exits import Exit
 from cmsapi.sandbox import Fixed, Limits, Sandbox
-from cmsapi.wire.converter import Converter
-from cmsapi.wire.jsontext import loads
 from tests import strategies
 from tests.cli.running import command
 from tests.cli.terminal import terminal

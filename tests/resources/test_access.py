@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.operations import OPERATIONS
+from cmsapi.api.operations import OPERATIONS
 from cmsapi.sandbox import Behaviour, Fault, Faults, Sandbox
 from cmsapi.transport.message import Request, Response
 

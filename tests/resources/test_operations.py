@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.models import (
+from cmsapi.api.models import (
     Acknowledgement,
     BrandVoice,
     Content,

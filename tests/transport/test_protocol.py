@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cmsapi import errors
+from cmsapi.api.operations import OPERATIONS
 from cmsapi.config import Account
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.operations import OPERATIONS
 from cmsapi.state.tokens import Quota
 from cmsapi.transport.message import Headers, Request, Response
 from cmsapi.transport.protocol import (

@@ -1,0 +1,1 @@
+"""What the service offers: operations, models, and how documents become models."""

@@ -1,0 +1,151 @@
+"""Folders of a workspace and the tree they form (specification, section 2.3).
+
+The service returns the folders flat, and the client rebuilds the hierarchy with `parentFolderId`. Its value at the top
+is not shown (published: null), and nothing rules out parents that are missing, repeated or their own descendants. The
+tree takes every list: what cannot hang below its parent becomes a root, so that each folder is reached exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import attrs
+
+from cmsapi import markup
+from cmsapi.api.models.model import Model
+
+
+@attrs.frozen(kw_only=True)
+class Folder(Model):
+    """Describe a folder of contents.
+
+    Args:
+        id: Identifier.
+        name: Name, which a folder may lack.
+        depth: Distance from the top, where it is 0.
+        nb_associated_contents: Number of contents in it.
+        parent_folder_id: The folder around it; None at the top.
+    """
+
+    id: str
+    name: str | None = None
+    depth: int
+    nb_associated_contents: int
+    parent_folder_id: str | None = None
+
+
+class FolderTree(Sequence[Folder]):
+    """Describe the folders of a workspace: a sequence in the service's order, and a tree.
+
+    A folder whose parent is missing is a root. Of folders that contain each other in a circle, the first one is a
+    root. Of folders with the same identifier, the first one is in the tree, and all are in the sequence.
+
+    Args:
+        folders: The folders as the service listed them.
+    """
+
+    __slots__ = ("_by_id", "_children", "_folders", "_parents", "_roots")
+
+    def __init__(self, folders: Iterable[Folder] = ()) -> None:
+        self._folders = tuple(folders)
+        self._by_id: dict[str, Folder] = {}
+        for folder in self._folders:
+            self._by_id.setdefault(folder.id, folder)
+        self._parents = _parents(self._by_id)
+        children: dict[str, list[Folder]] = {}
+        for id_, parent in self._parents.items():
+            children.setdefault(parent, []).append(self._by_id[id_])
+        self._children = {parent: tuple(below) for parent, below in children.items()}
+        self._roots = tuple(folder for id_, folder in self._by_id.items() if id_ not in self._parents)
+
+    @property
+    def roots(self) -> tuple[Folder, ...]:
+        """The folders at the top."""
+        return self._roots
+
+    def get(self, id: str) -> Folder | None:  # noqa: A002  the word of the interface
+        """Return the folder with this identifier, or None."""
+        return self._by_id.get(id)
+
+    def children(self, id: str) -> tuple[Folder, ...]:  # noqa: A002  likewise
+        """Return the folders directly inside a folder.
+
+        Raises:
+            KeyError: No folder has this identifier.
+        """
+        self._by_id[id]
+        return self._children.get(id, ())
+
+    def path(self, id: str) -> tuple[Folder, ...]:  # noqa: A002  likewise
+        """Return the folders from the root down to and including a folder.
+
+        Raises:
+            KeyError: No folder has this identifier.
+        """
+        way = [self._by_id[id]]
+        while (parent := self._parents.get(way[-1].id)) is not None:
+            way.append(self._by_id[parent])
+        return tuple(reversed(way))
+
+    @overload
+    def __getitem__(self, index: int) -> Folder: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Folder, ...]: ...
+    def __getitem__(self, index: int | slice) -> Folder | tuple[Folder, ...]:
+        return self._folders[index]
+
+    def __iter__(self) -> Iterator[Folder]:
+        return iter(self._folders)
+
+    def __len__(self) -> int:
+        return len(self._folders)
+
+    def __eq__(self, other: object) -> bool:
+        return self._folders == other._folders if isinstance(other, FolderTree) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._folders)
+
+    def __repr__(self) -> str:
+        return f"FolderTree({list(self._folders)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FolderTree, (self._folders,)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{len(self)} folders</p>"]
+        # An own stack: nothing bounds how deep folders nest.
+        left: list[Folder | None] = list(reversed(self._roots))
+        parts.append("<ul>")
+        while left:
+            folder = left.pop()
+            if folder is None:
+                parts.append("</ul></li>")
+                continue
+            label = f"{markup.brief(folder.name or folder.id)} ({folder.nb_associated_contents})"
+            parts.append(f"<li>{markup.text(label)}<ul>")
+            left += [None, *reversed(self.children(folder.id))]
+        return "".join([*parts, "</ul>"])
+
+
+def _parents(by_id: dict[str, Folder]) -> dict[str, str]:
+    """Map each folder that hangs below another to it, without circles."""
+    parents = {
+        id_: folder.parent_folder_id
+        for id_, folder in by_id.items()
+        if folder.parent_folder_id is not None and folder.parent_folder_id in by_id
+    }
+    order = {id_: place for place, id_ in enumerate(by_id)}
+    settled: set[str] = set()
+    for start in by_id:
+        way: list[str] = []
+        here: str | None = start
+        while here is not None and here not in settled:
+            settled.add(here)
+            way.append(here)
+            here = parents.get(here)
+        if here in way:
+            circle = way[way.index(here) :]
+            del parents[min(circle, key=order.__getitem__)]
+    return parents

@@ -1,0 +1,78 @@
+"""What every model has in common: a place for unlisted keys, and a memory of how its document was written.
+
+The specification leaves many fields "not shown" and promises no compatibility policy (section 9, rule 5). So a model
+keeps what it does not know (`extra`), and remembers the two things that its fields cannot say: which keys were absent
+rather than null, and how each timestamp was spelled. `cmsapi.to_dict` gives the document back from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from cmsapi import markup
+from cmsapi.api.provenance import Provenance
+
+# Metadata of a field that the specification does not show. A field without metadata is stated by the specification.
+PUBLISHED: Mapping[str, Provenance] = {"provenance": Provenance.PUBLISHED}
+ASSUMED: Mapping[str, Provenance] = {"provenance": Provenance.ASSUMED}
+
+
+class Extra(Mapping[str, Any]):
+    """Hold the keys of a document that nobody listed, read-only.
+
+    `types.MappingProxyType` would do, if it could be pickled and copied.
+
+    Args:
+        items: Wire names and their JSON values.
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Any]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Extra, (self._items,)
+
+
+# Shared by all models of ordinary documents: nothing unlisted, nothing absent.
+NOTHING_ELSE = Extra({})
+NONE_ABSENT: frozenset[str] = frozenset()
+
+
+def _read_only(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    return items if isinstance(items, Extra) else Extra(items)
+
+
+@attrs.frozen(kw_only=True)
+class Model:
+    """Describe a resource of the service, or a part of one; read-only, and equal to its equals.
+
+    Args:
+        extra: Keys of the document that neither the specification nor this package lists, by wire name.
+    """
+
+    # Values in `extra` may be lists and objects, so it takes part in equality but not in the hash.
+    extra: Mapping[str, Any] = attrs.field(default=NOTHING_ELSE, converter=_read_only, hash=False, repr=False)
+    # Set by the converter: wire names of the absent keys; each time and its spelling in turn, in the fields' order.
+    # A model built by hand has no document behind it: its `_absent` is None.
+    _absent: frozenset[str] | None = attrs.field(default=None, alias="_absent", eq=False, repr=False)
+    _spelled: tuple[Any, ...] = attrs.field(default=(), alias="_spelled", eq=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)

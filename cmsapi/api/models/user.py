@@ -1,0 +1,91 @@
+"""The authenticated user and its organization (specification, section 2.1)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+
+from cmsapi.api.models.model import Model
+
+
+@attrs.frozen(kw_only=True)
+class Credits(Model):
+    """Describe the remaining balances of an organization.
+
+    Args:
+        analysis: Credits left for analyses of keywords and prompts.
+        ai_writing: Credits left for generations of content.
+        content_ideas_searches: Credits left for searches of content ideas.
+    """
+
+    analysis: int
+    ai_writing: int
+    content_ideas_searches: int
+
+
+@attrs.frozen(kw_only=True)
+class Organization(Model):
+    """Describe the organization to which the key belongs.
+
+    Args:
+        id: Identifier.
+        name: Name.
+        created_at: When it was created.
+        brand_name: Name of the brand, if any.
+        brand_image_url: Address of the brand's image, if any.
+        credits: Remaining balances.
+        users_count: Number of members.
+        workspaces_count: Number of workspaces.
+    """
+
+    id: str
+    name: str
+    created_at: datetime
+    brand_name: str | None = None
+    brand_image_url: str | None = None
+    credits: Credits
+    users_count: int
+    workspaces_count: int
+
+
+@attrs.frozen(kw_only=True)
+class User(Model):
+    """Describe the user who created the key.
+
+    Args:
+        id: Identifier.
+        first_name: First name.
+        last_name: Last name.
+        email: Address for mail.
+        profile_image_url: Address of the portrait, if any.
+        job_title: Job title.
+        language_code: Code of the language of the application.
+        organization: The organization, with its credits.
+        created_at: When the user was created.
+    """
+
+    id: str
+    first_name: str
+    last_name: str
+    email: str
+    profile_image_url: str | None = None
+    job_title: str
+    language_code: str
+    organization: Organization
+    created_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class UserRef(Model):
+    """Name a user inside another resource.
+
+    Args:
+        id: Identifier.
+        first_name: First name.
+        last_name: Last name.
+    """
+
+    id: str
+    first_name: str
+    last_name: str

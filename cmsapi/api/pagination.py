@@ -1,0 +1,175 @@
+"""Pages and the paginator over them (specification 1, conventions 3 and 4).
+
+`hasMore` decides whether there is a next page, and an empty page ends the list whatever it says. A page that repeats
+the one before is an error, and so is a list that goes on far beyond its `total`. Lists move while they are read: when
+`total` changes on the way, items may come twice or not at all, and the paginator says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from typing import Any, Generic, NoReturn, TypeVar, overload
+
+import attrs
+
+from cmsapi import markup
+from cmsapi.api.arguments import within
+from cmsapi.errors import DecodeError
+
+T = TypeVar("T")
+
+# Pages that may follow when as many items have come as there are in all: `total` may be an estimate, and lists move.
+_MORE_THAN_ALL = 10
+
+
+@attrs.frozen(eq=False)
+class Page(Sequence[T], Generic[T]):
+    """Hold one page of a list; a sequence of its items.
+
+    Args:
+        items: The items, in the service's order.
+        number: Number of the page, from 1.
+        limit: Largest number of items a page was asked to have.
+        total: Number of items in the whole list, or None where the service does not tell.
+        has_more: Whether another page follows.
+    """
+
+    items: tuple[T, ...]
+    number: int
+    limit: int
+    total: int | None
+    has_more: bool
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def _repr_html_(self) -> str:
+        whole = "" if self.total is None else f" of {self.total}"
+        return markup.listing(f"page {self.number}: {len(self)}{whole}", self)
+
+
+class Paginator(Generic[T]):
+    """Read a list page by page.
+
+    `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
+    `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the one before is worked on.
+
+    A page has up to 100 items unless a list is asked for with another `limit`. That is the most that the service gives;
+    its own default is 25 (specification 8). Fewer pages are fewer requests of the hour.
+
+    Args:
+        fetch: Reads the page with a given number.
+        first: Number of the page to start with.
+        operation: Name of the operation, for errors.
+    """
+
+    __slots__ = ("_fetch", "_first", "_operation", "total_changed")
+
+    def __init__(
+        self, fetch: Callable[[int], Awaitable[Page[T]]], first: int = 1, *, operation: str | None = None
+    ) -> None:
+        self._operation = operation
+        self._fetch = fetch
+        self._first = first
+        #: Whether the list changed its length while it was last read: items may be doubled or missing.
+        self.total_changed: bool = False
+
+    def __await__(self) -> Generator[None, None, Page[T]]:
+        return self._fetch(self._first).__await__()
+
+    def __iter__(self) -> NoReturn:
+        """Refuse: each page is a request, and a request needs an `await`."""
+        raise TypeError("A list of the service is read with `async for item in …`, or its first page with `await`.")
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self.items()
+
+    async def items(self, *, prefetch: int = 0) -> AsyncGenerator[T, None]:
+        """Read item after item; `async for` over the paginator itself does that without prefetching.
+
+        Args:
+            prefetch: As for `pages`.
+
+        Raises:
+            ArgumentError: `prefetch` is neither 0 nor 1.
+            DecodeError: The service gives the same page again, or goes on far beyond the list's `total`.
+        """
+        async with contextlib.aclosing(self.pages(prefetch=prefetch)) as pages:
+            async for page in pages:
+                for item in page:
+                    yield item
+
+    async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[Page[T], None]:
+        """Read page after page; one request each.
+
+        Args:
+            prefetch: 1 asks for the next page while this one is worked on, so that two are held at the most. What goes
+                wrong with it is raised when it is its turn. Who stops early may have spent a request on a page that
+                nobody sees; `async with contextlib.aclosing(…)` ends that request before going on.
+
+        Raises:
+            ArgumentError: `prefetch` is neither 0 nor 1.
+            DecodeError: The service gives the same page again, or goes on far beyond the list's `total`.
+        """
+        within("prefetch", prefetch, 0, 1)
+        self.total_changed = False
+        number, total = self._first, None
+        items: tuple[T, ...] = ()
+        count = most = beyond = 0
+        ahead: asyncio.Future[Page[T]] | None = None
+        try:
+            while True:
+                page = await (self._fetch(number) if ahead is None else ahead)
+                ahead = None
+                if items and page.items == items:
+                    # A service that does not know `page` would otherwise be read for ever.
+                    raise DecodeError(
+                        f"Expected page {number} of the list; the service seems to ignore `page`",
+                        excerpt=f"page {number - 1} again",
+                        operation=self._operation,
+                    )
+                items = page.items
+                if total is not None and page.total is not None and page.total != total:
+                    self.total_changed = True
+                total = page.total
+                more = page.has_more and bool(page.items)
+                if total is not None:
+                    count, most = count + len(items), max(most, total)
+                    beyond += count > most
+                if more and beyond > _MORE_THAN_ALL:
+                    raise DecodeError(
+                        f"Expected the list to end after about {most} items; the service says that more follow",
+                        path="$.pagination",
+                        excerpt=f"{count} items on {number - self._first + 1} pages",
+                        operation=self._operation,
+                    )
+                number += 1
+                if more and prefetch:
+                    ahead = asyncio.ensure_future(self._fetch(number))
+                yield page
+                if not more:
+                    return
+        finally:
+            if ahead is not None:
+                await _ended(ahead)
+
+
+async def _ended(request: asyncio.Future[Any]) -> None:
+    """End a request that nobody needs any more."""
+    request.cancel()
+    await asyncio.wait([request])
+    if not request.cancelled():
+        # Looked at, or the loop would complain of an error that nobody has seen.
+        request.exception()

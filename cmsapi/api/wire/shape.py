@@ -1,0 +1,107 @@
+"""How a model's fields look on the wire, read from its class.
+
+The wire name is the field's name in camelCase, and its metadata tell its provenance; reading, explaining and writing
+documents all go by this one table.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import attrs
+
+from cmsapi.api.models.model import Model
+from cmsapi.api.models.open_enum import OpenEnum
+from cmsapi.api.provenance import Provenance
+
+R = TypeVar("R")
+
+SCALARS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
+
+
+@attrs.frozen
+class Field:
+    """Describe a field of a model.
+
+    Args:
+        name: Name in Python.
+        wire: Name on the wire.
+        type: Type of the value, or of each item where `many`.
+        many: Whether it is a list.
+        nullable: Whether the declaration shows a null.
+        promised: Whether the specification shows the key.
+    """
+
+    name: str
+    wire: str
+    type: Any
+    many: bool
+    nullable: bool
+    promised: bool
+
+    @property
+    def required(self) -> bool:
+        """Whether the document is useless without it."""
+        return self.wire == "id"
+
+
+def per_class(make: Callable[[type[Model]], R]) -> Callable[[type[Model]], R]:
+    """Make something once per class of models, on first use.
+
+    `functools.cache` does the same, but mypy doubts that a class whose instances have a hash has one itself.
+    """
+    made: dict[type[Model], R] = {}
+
+    @functools.wraps(make)
+    def get(model: type[Model]) -> R:
+        if model not in made:
+            made[model] = make(model)
+        return made[model]
+
+    return get
+
+
+@per_class
+def shape(model: type[Model]) -> tuple[Field, ...]:
+    """Return the fields of a class of models in order; those that every model has are left out."""
+    common = attrs.fields_dict(Model)
+    hints = typing.get_type_hints(model)
+    return tuple(_field(at, hints[at.name]) for at in attrs.fields(model) if at.name not in common)
+
+
+def is_model(type_: object) -> bool:
+    """Whether this is a class of models."""
+    return isinstance(type_, type) and issubclass(type_, Model)
+
+
+def is_open_enum(type_: object) -> bool:
+    """Whether this is a vocabulary."""
+    return isinstance(type_, type) and issubclass(type_, OpenEnum)
+
+
+def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
+    head, *tail = attribute.name.split("_")
+    nullable = hint is Any
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        (hint,) = (part for part in typing.get_args(hint) if part is not type(None))
+        nullable = True
+    many = typing.get_origin(hint) is tuple
+    if many:
+        hint, _ = typing.get_args(hint)
+    provenance = attribute.metadata.get("provenance", Provenance.SPEC)
+    field = Field(
+        name=attribute.name,
+        wire=head + "".join(part.capitalize() for part in tail),
+        type=hint,
+        many=many,
+        nullable=nullable,
+        promised=provenance is Provenance.SPEC,
+    )
+    if not (hint in SCALARS or hint in (Any, datetime) or is_model(hint) or is_open_enum(hint)):
+        raise TypeError(f"{attribute.name}: {hint!r} has no form on the wire")
+    return field
