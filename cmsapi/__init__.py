@@ -135,25 +135,6 @@ if TYPE_CHECKING:
         UnknownJobStateError as UnknownJobStateError,
         ValidationError as ValidationError,
     )
-    from cmsapi.instrumentation import (
-        CallFinished as CallFinished,
-        CallStarted as CallStarted,
-        Event as Event,
-        Hook as Hook,
-        JobObserved as JobObserved,
-        JobReleased as JobReleased,
-        JobWatched as JobWatched,
-        QuotaWait as QuotaWait,
-        RateLimitPaused as RateLimitPaused,
-        RequestFinished as RequestFinished,
-        RequestStarted as RequestStarted,
-        RetryScheduled as RetryScheduled,
-        Throttled as Throttled,
-        log_event as log_event,
-    )
-    from cmsapi.instrumentation.statistics import (
-        Statistics as Statistics,
-    )
     from cmsapi.jobs import (
         AsCompleted as AsCompleted,
         Batch as Batch,
@@ -179,6 +160,28 @@ if TYPE_CHECKING:
         ReviewHook as ReviewHook,
         Wish as Wish,
     )
+    from cmsapi.observability import (
+        CallFinished as CallFinished,
+        CallStarted as CallStarted,
+        Event as Event,
+        Hook as Hook,
+        JobObserved as JobObserved,
+        JobReleased as JobReleased,
+        JobWatched as JobWatched,
+        QuotaWait as QuotaWait,
+        RateLimitPaused as RateLimitPaused,
+        RequestFinished as RequestFinished,
+        RequestStarted as RequestStarted,
+        RetryScheduled as RetryScheduled,
+        Throttled as Throttled,
+        log_event as log_event,
+    )
+    from cmsapi.observability.statistics import (
+        Statistics as Statistics,
+    )
+    from cmsapi.ratelimit.limiter import (
+        RateLimit as RateLimit,
+    )
     from cmsapi.resources.credit_report import (
         CreditReport as CreditReport,
     )
@@ -190,9 +193,6 @@ if TYPE_CHECKING:
         Headers as Headers,
         Request as Request,
         Response as Response,
-    )
-    from cmsapi.transport.ratelimit import (
-        RateLimit as RateLimit,
     )
 
 # Where each public name lives.
@@ -254,7 +254,7 @@ _HOMES = {
         "UnknownJobStateError",
         "ValidationError",
     ),
-    "cmsapi.instrumentation": (
+    "cmsapi.observability": (
         "CallFinished",
         "CallStarted",
         "Event",
@@ -270,7 +270,7 @@ _HOMES = {
         "Throttled",
         "log_event",
     ),
-    "cmsapi.instrumentation.statistics": ("Statistics",),
+    "cmsapi.observability.statistics": ("Statistics",),
     "cmsapi.jobs": (
         "AsCompleted",
         "Batch",
@@ -364,7 +364,7 @@ _HOMES = {
         "Request",
         "Response",
     ),
-    "cmsapi.transport.ratelimit": ("RateLimit",),
+    "cmsapi.ratelimit.limiter": ("RateLimit",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -15,22 +15,21 @@ from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.errors import ArgumentError, ConfigError
-from cmsapi.instrumentation import Hook
-from cmsapi.instrumentation.statistics import Statistics
+from cmsapi.observability import Hook
+from cmsapi.observability.statistics import Statistics
+from cmsapi.ratelimit.limiter import RateLimit
+from cmsapi.runtime.runtime import Settings, Trunk
 from cmsapi.state.opening import check_url
 from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
 from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path
-from cmsapi.transport.ratelimit import RateLimit
-from cmsapi.trunk import Settings, Trunk
 
 if TYPE_CHECKING:
     import aiohttp
 
     from cmsapi.api.models import User
-    from cmsapi.branches import Branches
     from cmsapi.doctor.diagnosis import Diagnosis
-    from cmsapi.jobs.jobs import Jobs
+    from cmsapi.jobs.namespace import Jobs
     from cmsapi.resources import (
         BrandVoices,
         ContentIdeaSearches,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         Users,
         Workspaces,
     )
+    from cmsapi.runtime.branches import Branches
 
 _REPLAY_BY_METHOD: Mapping[str, Replay] = {
     "GET": Replay.SAFE,
@@ -89,7 +89,7 @@ class Client:
         transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
         session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
             knows better what was never sent. It also uses idle connections on which bytes came that were not asked for.
-        hooks: Called with each event of `cmsapi.instrumentation`.
+        hooks: Called with each event of `cmsapi.observability`.
         proxy: Proxy URL.
         ssl: TLS context for private authorities or client certificates.
         trust_env: Read proxies from the environment; makes every request several times as expensive.
@@ -192,7 +192,7 @@ class Client:
 
     def _grown(self) -> Branches:
         if self._branches is None:
-            from cmsapi.branches import Branches
+            from cmsapi.runtime.branches import Branches
 
             self._branches = Branches(self._core, self._trunk, self._settings)
         return self._branches

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from cmsapi import markup
+from cmsapi.display import markup
 
 __all__ = [
     "APIError",

@@ -61,9 +61,9 @@ def _is_read_only(thing: object) -> bool:
     return (
         issubclass(thing, Model | Exception | enum.Enum)
         or module.startswith(
-            ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.instrumentation", "cmsapi.api.pagination")
+            ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.observability", "cmsapi.api.pagination")
         )
-        or module in ("cmsapi.transport.ratelimit", "cmsapi.api.operations", "cmsapi.transport.http")
+        or module in ("cmsapi.ratelimit.limiter", "cmsapi.api.operations", "cmsapi.transport.http")
         or thing.__name__ in ("Ledger", "Entry", "SandboxTransport", "Statistics")
     )
 

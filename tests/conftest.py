@@ -12,8 +12,8 @@ from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import HealthCheck, settings
 
 import cmsapi
+from cmsapi.ratelimit.process import forget_closed
 from cmsapi.sandbox import Sandbox
-from cmsapi.transport.processwide import forget_closed
 from tests.support.watchdog import turning
 
 # A timing is never a test, and what holds today must hold tomorrow; RANDOM=1 looks for new examples.

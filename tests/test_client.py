@@ -14,7 +14,7 @@ from hypothesis import example, given, strategies as st
 
 import cmsapi
 from cmsapi import errors
-from cmsapi.instrumentation import log_event
+from cmsapi.observability import log_event
 from cmsapi.sandbox import Sandbox
 from tests.support.script import HANG, LOST, ME, Script, TellingScript, answer, refusal
 

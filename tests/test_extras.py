@@ -8,8 +8,8 @@ import sys
 import pytest
 
 CASES = {
-    "from cmsapi.display import Board": ("rich", "cli"),
-    "import cmsapi.telemetry": ("opentelemetry", "otel"),
+    "from cmsapi.display.terminal import Board": ("rich", "cli"),
+    "import cmsapi.observability.telemetry": ("opentelemetry", "otel"),
     "from cmsapi.testing import mocked_aiohttp": ("aioresponses", "testing"),
     "import cmsapi.resources.credit_plot": ("matplotlib", "notebook"),
     "import cmsapi; cmsapi.CreditReport(()).to_pandas()": ("pandas", "notebook"),

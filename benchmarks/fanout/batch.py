@@ -17,12 +17,12 @@ from cmsapi import OPERATIONS, RateLimits, RetryPolicy, Timeouts
 from cmsapi.api.caller import Core
 from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account
-from cmsapi.state.settlements import HOUR
-from cmsapi.state.windows import Windows
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder
-from cmsapi.transport.ratelimit import Priority, RateLimiter
 
 
 class Caller:

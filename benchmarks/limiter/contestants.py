@@ -11,8 +11,8 @@ from typing import TypeAlias
 import attrs
 
 from benchmarks.limiter import peers
-from cmsapi.state.windows import Windows
-from cmsapi.transport.ratelimit import Permit, RateLimiter
+from cmsapi.ratelimit.limiter import Permit, RateLimiter
+from cmsapi.ratelimit.windows import Windows
 
 # Waits for a turn. Only ours returns something that has to be ended.
 Acquire: TypeAlias = Callable[[], Awaitable[Permit | None]]

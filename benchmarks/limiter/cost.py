@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from benchmarks.limiter.contestants import CONTESTANTS, ONE_AIOLIMITER, OURS, Acquire, Contestant
-from cmsapi.state.tokens import Quota, Token
-from cmsapi.state.windows import Windows
-from cmsapi.transport.ratelimit import Permit, RateLimiter
+from cmsapi.ratelimit.limiter import Permit, RateLimiter
+from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.windows import Windows
 
 _TURNS = 1000
 # One of the libraries refuses an hour that admits no more than the second.

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import redis.asyncio as redis
 
+from cmsapi.ratelimit.exchange import Ask, Terms
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
-from cmsapi.state.turns import Ask, Terms
 
 Operation = Callable[[], Awaitable[object]]
 

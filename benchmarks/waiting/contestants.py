@@ -18,11 +18,11 @@ import attrs
 import cmsapi
 from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.pacer import Pacer
-from cmsapi.jobs.timetable import Listing, Watch
-from cmsapi.state.windows import Windows
-from cmsapi.transport.ratelimit import RateLimiter
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.queue import Listing, Watch
+from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.windows import Windows
 
 SHORTEST, LONGEST = 5.0, 10.0
 # Nobody waits as long, but each job has a limit.
@@ -152,7 +152,7 @@ class _Subject:
     """Find a job running as soon as it is looked at."""
 
     schedule: Schedule
-    hooks = cmsapi.instrumentation.Hooks()
+    hooks = cmsapi.observability.Hooks()
     watch: Watch | None = None
 
     def look(self) -> None:

@@ -14,8 +14,8 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 
 import attrs
 
-from cmsapi import markup
 from cmsapi.api.arguments import within
+from cmsapi.display import markup
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")

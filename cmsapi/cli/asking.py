@@ -16,7 +16,7 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from cmsapi.cli.output import say
-from cmsapi.display import progress_console
+from cmsapi.display.terminal import progress_console
 from cmsapi.errors import ArgumentError
 
 _LONGEST = 4096

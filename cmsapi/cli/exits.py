@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import cmsapi
 from cmsapi.cli.advice import for_shell
-from cmsapi.markup import plain
+from cmsapi.display.markup import plain
 
 
 class Exit(enum.IntEnum):

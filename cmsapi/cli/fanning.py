@@ -21,7 +21,7 @@ from cmsapi.cli.connecting import STATE_VARIABLE
 from cmsapi.cli.exits import Exit, code_of_all, told
 from cmsapi.cli.output import clean, counted, say
 from cmsapi.cli.reading import Items, is_plain, table_of
-from cmsapi.display import Board, progress_console
+from cmsapi.display.terminal import Board, progress_console
 from cmsapi.state.opening import shown
 
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from rich.tree import Tree
 import cmsapi
 from cmsapi.cli.connecting import connect
 from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, show
-from cmsapi.display import PipeConsole
+from cmsapi.display.terminal import PipeConsole
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,

@@ -25,7 +25,7 @@ from cmsapi.cli.commands import app
 from cmsapi.cli.exits import Exit, code_of, told
 from cmsapi.cli.output import say
 from cmsapi.config import ALLOW_HTTP_VARIABLE
-from cmsapi.display import PipeConsole
+from cmsapi.display.terminal import PipeConsole
 
 # Full disks and quotas, files that are too large, devices and readers that are gone.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}

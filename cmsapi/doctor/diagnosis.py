@@ -6,13 +6,13 @@ import enum
 
 import attrs
 
-from cmsapi import markup
 from cmsapi.api.models import User
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.wire.drift import Deviation
+from cmsapi.display import markup
 from cmsapi.doctor.routes import RouteCheck
 from cmsapi.errors import ConfigError
-from cmsapi.transport.ratelimit import RateLimit
+from cmsapi.ratelimit.limiter import RateLimit
 
 
 class Verdict(enum.StrEnum):

@@ -18,8 +18,8 @@ from cmsapi.api.wire.drift import Deviation
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
+from cmsapi.ratelimit.limiter import RateLimit
 from cmsapi.transport.pipeline import Demand
-from cmsapi.transport.ratelimit import RateLimit
 
 T = TypeVar("T")
 

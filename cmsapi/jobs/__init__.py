@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from cmsapi.jobs.batch import Batch
 from cmsapi.jobs.events import Finished, JobEvent, LookFailed, Observed
-from cmsapi.jobs.fanout import AsCompleted, Fanout, Outcome
-from cmsapi.jobs.figures import JobStatistics
-from cmsapi.jobs.forecast import Forecast
-from cmsapi.jobs.ideas import ContentIdeas
+from cmsapi.jobs.fanout.batch import Batch
+from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, Outcome
+from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.jobs import Jobs
-from cmsapi.jobs.journalentry import JournalEntry
-from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.resume import Resumed
-from cmsapi.jobs.review import Decision, GenerationReview, ReviewHook, Wish
-from cmsapi.jobs.showing import JobTable
+from cmsapi.jobs.journal.view import JournalEntry
+from cmsapi.jobs.kinds.ideas import ContentIdeas
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewHook, Wish
+from cmsapi.jobs.launching.recovery import Resumed
+from cmsapi.jobs.namespace import Jobs
+from cmsapi.jobs.scheduling.forecast import Forecast
+from cmsapi.jobs.scheduling.statistics import JobStatistics
 from cmsapi.jobs.status import JobStatus, Phase
 
 __all__ = [

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 
 import attrs
 
-from cmsapi import markup
 from cmsapi.api.arguments import function, seconds
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.display import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
-from cmsapi.jobs.kinds import JobKind, Trail
-from cmsapi.jobs.pollsettings import PollSettings
-from cmsapi.jobs.record import Record
-from cmsapi.jobs.review import GenerationReview, ReviewHook
+from cmsapi.jobs.journal.record import Record
+from cmsapi.jobs.kinds.registry import JobKind, Trail
+from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
+from cmsapi.jobs.polling.settings import PollSettings
+from cmsapi.jobs.scheduling.queue import Watch
 from cmsapi.jobs.status import JobStatus, Phase
-from cmsapi.jobs.timetable import Watch
 from cmsapi.jobs.token import Token
 
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi import markup
+from cmsapi.display import markup
 
 
 class Phase(enum.StrEnum):

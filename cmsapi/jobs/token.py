@@ -17,7 +17,7 @@ import attrs
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.jobs.kinds import STRATEGIES, JobKind, kind_of
+from cmsapi.jobs.kinds.registry import STRATEGIES, JobKind, kind_of
 
 PREFIX = "cmsjob1"
 # Of two identifiers of the greatest length, in four bytes a character.

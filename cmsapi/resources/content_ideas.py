@@ -7,8 +7,8 @@ from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
-from cmsapi.jobs.launch import Launcher
-from cmsapi.jobs.work import Launch
+from cmsapi.jobs.launching.launcher import Launcher
+from cmsapi.jobs.launching.request import Launch
 
 
 class ContentIdeaSearches:

@@ -15,8 +15,8 @@ from cmsapi.api.wire.document import encode
 from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
-from cmsapi.jobs.launch import Launcher
-from cmsapi.jobs.work import Launch
+from cmsapi.jobs.launching.launcher import Launcher
+from cmsapi.jobs.launching.request import Launch
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
 
 Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]

@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from cmsapi import markup
 from cmsapi.api.models import CreditUsage, OpenEnum
+from cmsapi.display import markup
 from cmsapi.extras import needs
 
 # Days beyond this are listed only where something was spent: an entry with a strange date must not make a million.

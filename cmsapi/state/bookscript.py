@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.state.book import (
+from cmsapi.ratelimit.allocator import (
     ABSENCE,
     CERTAIN,
     FAR,
@@ -14,9 +14,9 @@ from cmsapi.state.book import (
     REST,
     STEP,
 )
-from cmsapi.state.ring import NEVER
+from cmsapi.ratelimit.exchange import PARTS
+from cmsapi.ratelimit.ring import NEVER
 from cmsapi.state.scripts import VERSION_CHECK
-from cmsapi.state.turns import PARTS
 
 _CONSTANTS = f"""
 local NEVER, STEP, GRACE, LONGEST_REST = {NEVER}, {STEP}, {GRACE}, {LONGEST_REST}

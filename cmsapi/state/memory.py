@@ -11,12 +11,12 @@ from typing import Any
 
 import attrs
 
-from cmsapi.state.book import Book
+from cmsapi.ratelimit.allocator import Book
+from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.ring import MemoryRing
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
-from cmsapi.state.ring import MemoryRing
 from cmsapi.state.store import LIFE
-from cmsapi.state.turns import Ask, Grant, Terms
 
 _numbers = itertools.count(1)
 

@@ -20,13 +20,13 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
 
 from cmsapi.errors import ConfigError, StateError
+from cmsapi.ratelimit.exchange import Ask, Grant, Terms
 from cmsapi.state import scripts
 from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.opening import shown
 from cmsapi.state.owners import Owner
 from cmsapi.state.store import LIFE
-from cmsapi.state.turns import Ask, Grant, Terms
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cmsapi.errors import StateError
+from cmsapi.ratelimit.exchange import Ask, Grant, Terms
 from cmsapi.state import sqlitebook
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
 from cmsapi.state.sqlitefile import PATIENCE, Patience, ReplacedError, SqliteFile
 from cmsapi.state.store import LIFE
-from cmsapi.state.turns import Ask, Grant, Terms
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

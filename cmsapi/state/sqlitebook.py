@@ -8,9 +8,9 @@ import attrs
 
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.errors import DecodeError
-from cmsapi.state.book import Book, Holder
-from cmsapi.state.ring import NEVER, ContradictionError
-from cmsapi.state.turns import Ask, Grant, Terms
+from cmsapi.ratelimit.allocator import Book, Holder
+from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.ring import NEVER, ContradictionError
 
 # What a book raises, beside `ContradictionError`, when a stored value is of another type or far out of range.
 _SPOILT = (ContradictionError, DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)

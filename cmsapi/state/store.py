@@ -22,9 +22,9 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+from cmsapi.ratelimit.exchange import Ask, Grant, Terms
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.owners import Owner
-from cmsapi.state.turns import Ask, Grant, Terms
 
 # A process that was not heard of for so many seconds has lost its leases, once somebody asks for them.
 LIFE = 30.0

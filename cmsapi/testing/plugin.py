@@ -47,7 +47,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let no test use up the request limits of another one, and refuse to wait for hours in real time."""
-    limits: Any = sys.modules.get("cmsapi.transport.processwide")
+    limits: Any = sys.modules.get("cmsapi.ratelimit.process")
     if limits is not None:
         limits.forget_closed()
     if item.get_closest_marker("virtual_time") is not None and item.get_closest_marker("looptime") is None:

@@ -26,7 +26,7 @@ from cmsapi.errors import (
     RateLimitWaitError,
     TransportError,
 )
-from cmsapi.instrumentation import (
+from cmsapi.observability import (
     CallFinished,
     CallStarted,
     Hooks,
@@ -36,14 +36,14 @@ from cmsapi.instrumentation import (
     RequestStarted,
     RetryScheduled,
 )
-from cmsapi.instrumentation.statistics import Tally
+from cmsapi.observability.statistics import Tally
+from cmsapi.ratelimit.limiter import Permit, Priority, RateLimiter, Unlimited
 from cmsapi.transport import protocol
+from cmsapi.transport.active_calls import UnderWay
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import TellingTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
-from cmsapi.transport.ratelimit import Permit, Priority, RateLimiter, Unlimited
 from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of, told_attempts
-from cmsapi.transport.underway import UnderWay
 
 
 @attrs.define(kw_only=True)

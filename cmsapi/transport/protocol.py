@@ -21,7 +21,7 @@ from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account
 from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
-from cmsapi.state.tokens import Quota
+from cmsapi.ratelimit.permits import Quota
 from cmsapi.transport.message import Headers, Request, Response
 
 # No service reads a longer line of a request.

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.virtual import START, VirtualLoop
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.transport.accounts import place_of
 from tests.support.loops import LikeUvloop, chosen
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ import attrs
 
 import cmsapi
 from benchmarks.virtual import in_virtual_time
-from cmsapi.branches import pacer_for
-from cmsapi.jobs.sending import COMMITS
+from cmsapi.jobs.launching.sender import COMMITS
+from cmsapi.runtime.branches import pacer_for
 from cmsapi.sandbox import Behaviour, FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.chaos.acts import ACTS, Act
 from tests.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file

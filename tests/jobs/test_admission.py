@@ -10,8 +10,8 @@ import cmsapi
 from cmsapi.api.models import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Job
-from cmsapi.jobs.admission import Admission, Backlog
-from cmsapi.jobs.kinds import JobKind
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.admission import Admission, Backlog
 from cmsapi.sandbox import Fault, Limits, Lognormal, Sandbox
 
 from .support import box, client_of

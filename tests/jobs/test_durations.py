@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-import cmsapi.jobs.durations as module
-from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after, step_before
+import cmsapi.jobs.scheduling.durations as module
+from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, Durations, step_after, step_before
 
 steps = st.integers(0, NEVER - 1)
 ages = st.floats(0.0, 2.0 * AGES[-1])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.jobs.leases import BEAT
+from cmsapi.jobs.journal.leases import BEAT
 from cmsapi.sandbox import Limits
 from cmsapi.testing import HandlerTransport
 

@@ -22,8 +22,8 @@ from cmsapi.api.models import (
     UserRef,
     WorkspaceRef,
 )
-from cmsapi.jobs.charges import CLOCKS, Charges, between, counts
-from cmsapi.jobs.evidence import (
+from cmsapi.jobs.launching.charges import CLOCKS, Charges, between, counts
+from cmsapi.jobs.launching.evidence import (
     Finding,
     Others,
     Verdict,

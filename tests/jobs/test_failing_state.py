@@ -11,11 +11,11 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
-from cmsapi.jobs.doubt import STAYS_OPEN
+from cmsapi.jobs.launching.unknown import STAYS_OPEN
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Fault
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
-from cmsapi.transport.accounts import place_of
 
 from .support import box, client_of
 from .test_resume import open_entries, scope

@@ -13,12 +13,12 @@ import attrs
 import pytest
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journaling import Journal, scope_of
-from cmsapi.jobs.record import Record
+from cmsapi.jobs.journal.journal import Journal, scope_of
+from cmsapi.jobs.journal.record import Record
+from cmsapi.runtime.shared_state import Place
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.owners import Owner
-from cmsapi.transport.accounts import Place
 
 from .support import box, client_of
 

@@ -14,8 +14,8 @@ import pytest
 
 import cmsapi
 from cmsapi.config import PollPolicy, RateLimits
-from cmsapi.instrumentation import JobObserved, Throttled
 from cmsapi.jobs import Job
+from cmsapi.observability import JobObserved, Throttled
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Lognormal, Sandbox
 from cmsapi.transport.message import Request, Response
 

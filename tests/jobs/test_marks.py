@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cmsapi.api.models import Credits, Organization, User
-from cmsapi.jobs.marks import Marks, balance_of, is_after
+from cmsapi.jobs.journal.balances import Marks, balance_of, is_after
 from cmsapi.state.journal import Entry
 
 pytestmark = pytest.mark.looptime

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from cmsapi import PollPolicy
-from cmsapi.instrumentation import Hooks
-from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.pacer import Pacer
-from cmsapi.state.windows import Windows
-from cmsapi.transport.ratelimit import RateLimiter
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.observability import Hooks
+from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.windows import Windows
 
 pytestmark = pytest.mark.looptime
 

@@ -10,9 +10,9 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after, step_before
-from cmsapi.jobs.pacing import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
-from cmsapi.jobs.schedule import Schedule, solve
+from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, Durations, step_after, step_before
+from cmsapi.jobs.scheduling.intervals import Schedule, solve
+from cmsapi.jobs.scheduling.plan import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 HOUR = 3600.0

@@ -13,11 +13,11 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
 from cmsapi.state.store import State
-from cmsapi.transport.accounts import place_of
 
 from .support import box, client_of, looks
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from cmsapi.jobs.durations import AGES, NEVER, Curve, Durations, step_after
-from cmsapi.jobs.schedule import Schedule, solve
+from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, Durations, step_after
+from cmsapi.jobs.scheduling.intervals import Schedule, solve
 
 LAST = NEVER - 1
 thorough = settings(max_examples=25, deadline=None, derandomize=True)

@@ -14,7 +14,7 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
-from cmsapi.jobs.doubt import STAYS_OPEN
+from cmsapi.jobs.launching.unknown import STAYS_OPEN
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry
 

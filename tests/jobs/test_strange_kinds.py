@@ -11,8 +11,8 @@ import pytest
 
 import cmsapi
 from cmsapi.jobs import JobKind
-from cmsapi.jobs.journaling import scope_of
-from cmsapi.jobs.record import INTENT, RUNNING, SENDING
+from cmsapi.jobs.journal.journal import scope_of
+from cmsapi.jobs.journal.record import INTENT, RUNNING, SENDING
 from cmsapi.jobs.token import Token
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.journal import Entry, Lease

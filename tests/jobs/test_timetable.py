@@ -11,8 +11,8 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.timetable import LoadKey, Timetable, Watch
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.queue import LoadKey, Timetable, Watch
 
 KIND = JobKind.IDEA_SEARCH
 ADVISED = PollPolicy()

@@ -11,7 +11,7 @@ import pytest
 
 import cmsapi
 from cmsapi.api.operations import OPERATIONS
-from cmsapi.jobs.desk import Desk
+from cmsapi.jobs.polling.poller import Desk
 from cmsapi.sandbox import Sandbox
 
 from .support import box, client_of

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.writes import Writes
+from cmsapi.jobs.journal.write_queue import Writes
 
 pytestmark = pytest.mark.looptime
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cmsapi
-from cmsapi import markup
+from cmsapi.display import markup
 from cmsapi.sandbox import Sandbox
 
 HARMLESS = {"table", "caption", "tr", "th", "td", "p", "b", "br", "ul", "li"}

@@ -11,11 +11,11 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.state.book import GRACE, LONGEST_REST, REST, STEP, Book
-from cmsapi.state.ring import ContradictionError, MemoryRing
-from cmsapi.state.settlements import HOUR
-from cmsapi.state.tokens import Quota
-from cmsapi.state.turns import Ask, Grant, Seen, Terms
+from cmsapi.ratelimit.allocator import GRACE, LONGEST_REST, REST, STEP, Book
+from cmsapi.ratelimit.exchange import Ask, Grant, Seen, Terms
+from cmsapi.ratelimit.permits import Quota
+from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.ring import ContradictionError, MemoryRing
 
 TERMS = Terms(per_second=20, per_hour=1000)
 

@@ -13,10 +13,10 @@ import pytest
 import redis.asyncio as redis
 
 from cmsapi.errors import ConfigError, StateError
+from cmsapi.ratelimit.exchange import Ask, Terms
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
-from cmsapi.state.turns import Ask, Terms
 from tests.state.servers import Server, running_server, server_binary
 
 from .conftest import emptied

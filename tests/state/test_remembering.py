@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import cmsapi
-from cmsapi.jobs.durations import Durations, step_after, step_before
-from cmsapi.jobs.kinds import JobKind
-from cmsapi.jobs.remembering import Remembering
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.duration_store import Remembering
+from cmsapi.jobs.scheduling.durations import Durations, step_after, step_before
 from cmsapi.sandbox import Fixed, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
 

@@ -13,10 +13,10 @@ import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
+from cmsapi.ratelimit.exchange import Ask, Terms
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.state.turns import Ask, Terms
 
 from .test_processes import ended, workers
 

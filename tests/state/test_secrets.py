@@ -11,11 +11,11 @@ import redis.asyncio as redis
 
 import cmsapi
 from cmsapi.config import Account
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.opening import open_state, shown
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.transport.accounts import place_of
 
 from .conftest import emptied
 from .test_processes import ended, workers

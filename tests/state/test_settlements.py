@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, Lost
-from cmsapi.state.others import Others
-from cmsapi.state.settlements import HOUR, SECOND, Settlements
+from cmsapi.ratelimit.foreign_usage import Others
+from cmsapi.ratelimit.request_log import HOUR, SECOND, Settlements
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, Lost
 
 
 def settled(*times: float, size: int = 4) -> Settlements:

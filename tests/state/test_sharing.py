@@ -13,19 +13,19 @@ import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
+from cmsapi.ratelimit.allocator import REST
+from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.permits import Quota
+from cmsapi.ratelimit.request_log import HOUR, SECOND
+from cmsapi.ratelimit.shared_windows import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
+from cmsapi.ratelimit.windows import Windows
 from cmsapi.sandbox import Faults, Limits, Sandbox
-from cmsapi.state.book import REST
-from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.state.memory import Memory, MemoryState
-from cmsapi.state.settlements import HOUR, SECOND
-from cmsapi.state.sharing import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
-from cmsapi.state.tokens import Quota
-from cmsapi.state.turns import Ask, Grant, Terms
-from cmsapi.state.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Demand, Pipeline
-from cmsapi.transport.ratelimit import Priority, RateLimiter
 from tests.support.script import Gateway
 
 pytestmark = pytest.mark.looptime

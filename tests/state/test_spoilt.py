@@ -15,17 +15,17 @@ import pytest
 from blockbuster import BlockBuster
 
 import cmsapi
+from cmsapi.ratelimit.exchange import Ask, Terms
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.shared_windows import SharedWindows
+from cmsapi.ratelimit.windows import Windows
 from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.redis import RedisState
-from cmsapi.state.sharing import SharedWindows
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
-from cmsapi.state.turns import Ask, Terms
-from cmsapi.state.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.pipeline import Demand, Pipeline
-from cmsapi.transport.ratelimit import Priority, RateLimiter
 from tests.chaos.inline import WALL, in_virtual_time_with_threads
 from tests.state.servers import Server
 from tests.state.spoil import FLUSHED, KEYS, ROWS, spoil_file, spoil_server

@@ -9,12 +9,12 @@ import random
 import attrs
 import pytest
 
-from cmsapi.state.book import Book
+from cmsapi.ratelimit.allocator import Book
+from cmsapi.ratelimit.exchange import Ask, Grant, Seen, Terms
+from cmsapi.ratelimit.permits import Quota
+from cmsapi.ratelimit.ring import MemoryRing
 from cmsapi.state.redis import RedisState
-from cmsapi.state.ring import MemoryRing
 from cmsapi.state.store import State
-from cmsapi.state.tokens import Quota
-from cmsapi.state.turns import Ask, Grant, Seen, Terms
 from tests.state.servers import Server
 
 from .conftest import Place, emptied

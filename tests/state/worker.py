@@ -9,18 +9,18 @@ from typing import Any, cast
 
 import cmsapi
 from cmsapi.config import Account
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.shared_windows import SharedWindows
+from cmsapi.ratelimit.windows import Windows
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState
-from cmsapi.state.sharing import SharedWindows
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import LIFE, State
-from cmsapi.state.windows import Windows
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import AiohttpTransport
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Demand, Pipeline
-from cmsapi.transport.ratelimit import Priority, RateLimiter
 
 SCOPE = "https://api.example.com org_1"
 

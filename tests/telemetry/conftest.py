@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from cmsapi.telemetry import OpenTelemetry
+from cmsapi.observability.telemetry import OpenTelemetry
 
 
 @attrs.frozen

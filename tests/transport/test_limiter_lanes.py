@@ -9,14 +9,14 @@ import random
 import pytest
 
 from cmsapi.config import RateLimits
+from cmsapi.ratelimit.limiter import Permit, Priority, RateLimit, RateLimiter
+from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.windows import Windows
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Faults, Sandbox
-from cmsapi.state.settlements import HOUR
-from cmsapi.state.tokens import Quota, Token
-from cmsapi.state.windows import Windows
-from cmsapi.transport.accounts import place_of
 from cmsapi.transport.message import Request
 from cmsapi.transport.protocol import read_quota
-from cmsapi.transport.ratelimit import Permit, Priority, RateLimit, RateLimiter
 
 pytestmark = pytest.mark.looptime
 

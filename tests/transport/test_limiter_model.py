@@ -14,11 +14,11 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET
-from cmsapi.state.settlements import HOUR, SECOND
-from cmsapi.state.tokens import Quota, Token
-from cmsapi.state.windows import Windows
-from cmsapi.transport.ratelimit import Priority, RateLimiter
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.request_log import HOUR, SECOND
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET
+from cmsapi.ratelimit.windows import Windows
 
 PER_SECOND, PER_HOUR, RESERVE = 10, 24, 3
 SPARE, PROBES = 1, 1

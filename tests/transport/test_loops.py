@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import cmsapi
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.runtime.loops import of_loop
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Fault, Limits, Sandbox
-from cmsapi.transport.accounts import place_of
-from cmsapi.transport.loops import of_loop
-from cmsapi.transport.ratelimit import Priority, RateLimiter
 
 # Leaves requests without an answer in a loop that it closes, and goes on in another one.
 LEAVE = """

@@ -8,7 +8,7 @@ from cmsapi import errors
 from cmsapi.api.operations import OPERATIONS
 from cmsapi.config import Account
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.state.tokens import Quota
+from cmsapi.ratelimit.permits import Quota
 from cmsapi.transport.message import Headers, Request, Response
 from cmsapi.transport.protocol import (
     RequestBuilder,

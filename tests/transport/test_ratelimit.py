@@ -13,10 +13,10 @@ import pytest
 import cmsapi
 from cmsapi import errors
 from cmsapi.config import RateLimits
+from cmsapi.ratelimit.limiter import LONG_WAIT, Priority, RateLimiter
+from cmsapi.ratelimit.windows import Windows
+from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Faults, Limits, Sandbox
-from cmsapi.state.windows import Windows
-from cmsapi.transport.accounts import place_of
-from cmsapi.transport.ratelimit import LONG_WAIT, Priority, RateLimiter
 from tests.support.script import HANG, Gateway, Outage, Script, answer, limit_headers, refusal
 
 from .conftest import Connect

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from cmsapi.transport.underway import UnderWay
+from cmsapi.transport.active_calls import UnderWay
 
 pytestmark = pytest.mark.looptime
 

@@ -14,10 +14,10 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.state.lost import IN_FLIGHT_CAP, LOST_FOR_GOOD
-from cmsapi.state.settlements import HOUR
-from cmsapi.state.tokens import Quota, Token
-from cmsapi.state.windows import Windows
+from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
+from cmsapi.ratelimit.windows import Windows
 
 ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
 

@@ -12,8 +12,8 @@ from typing import Any, overload
 
 import attrs
 
-from cmsapi import markup
 from cmsapi.api.models.model import Model
+from cmsapi.display import markup
 
 
 @attrs.frozen(kw_only=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from cmsapi import markup
 from cmsapi.api.provenance import Provenance
+from cmsapi.display import markup
 
 # Metadata of a field that the specification does not show. A field without metadata is stated by the specification.
 PUBLISHED: Mapping[str, Provenance] = {"provenance": Provenance.PUBLISHED}

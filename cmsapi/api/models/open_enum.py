@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 
-from cmsapi.markup import plain
+from cmsapi.display.markup import plain
 
 
 class OpenEnum(enum.StrEnum):

@@ -1,0 +1,1 @@
+"""What people see: HTML for notebooks, progress in a terminal."""

@@ -1,0 +1,1 @@
+"""Many jobs: fan-outs, batches that remember, a table of them."""

@@ -1,0 +1,366 @@
+"""Many jobs at once: launch a bounded number, and hand out what ends as it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import math
+import operator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar, cast
+
+import attrs
+
+from cmsapi.errors import ArgumentError, ClientClosedError, JobError
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.launching.credits import Spending
+from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.registry import TRACES, Sending
+from cmsapi.jobs.scheduling.admission import Backlog
+from cmsapi.jobs.scheduling.queue import LoadKey
+
+# Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
+_ROOM = 1000
+_LAUNCHES_AT_ONCE = 40
+
+I = TypeVar("I")  # noqa: E741  an item
+R = TypeVar("R")
+
+
+@attrs.frozen
+class Outcome(Generic[I, R]):
+    """Hold how one item of a fan-out ended.
+
+    Args:
+        item: The item.
+        job: Its job, or None when it was not launched.
+        value: The job's result, or None.
+        error: Why there is no result, or None.
+        earlier: Whether it ended in an earlier run of a batch.
+    """
+
+    item: I
+    job: Job[R] | None
+    value: R | None
+    error: Exception | None
+    earlier: bool = False
+
+    def result(self) -> R:
+        """Return the job's result, or raise the error that there is instead."""
+        if self.error is not None:
+            raise self.error
+        return cast("R", self.value)
+
+
+class Fanout(Generic[I, R]):
+    """Launch a job for each item and give the outcomes as they come; an async iterator and context manager.
+
+    Leaving the context early stops launching: what waits for quota is called back, what is being sent is waited for.
+    What is launched goes on: `launched` has the jobs that have not ended. Without the context, outcomes that nobody
+    takes stop the launching after twice `in_flight`, or after a thousand.
+
+    Args:
+        launch: Launches the job of one item.
+        items: The items; may be endless, since only as many are taken as can be in flight.
+        in_flight: Jobs that are launched and not over, at the most; None for as many as fit into the request limit,
+            and at most a thousand.
+        errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
+        max_credits: Credits that may be spent, one a launch; None for as many as there are.
+        desk: Looks at the jobs.
+    """
+
+    def __init__(
+        self,
+        launch: Callable[[I], Awaitable[Job[R]]],
+        items: Iterable[I] | AsyncIterable[I],
+        in_flight: int | None,
+        errors: Literal["collect", "raise"],
+        max_credits: int | None,
+        desk: Desk,
+    ) -> None:
+        self._launch = launch
+        self._items = items
+        self._free = asyncio.Semaphore(in_flight) if in_flight is not None else None
+        # A loop that was left without closing this must not go on paying.
+        self._room = asyncio.Semaphore(2 * in_flight if in_flight is not None else _ROOM)
+        # Launches that wait for the limit cannot be called back one by one when the credits run out.
+        self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
+        self._spending = Spending(max_credits, desk.read_credits)
+        self._desk = desk
+        strict = desk.policy.budget == "strict"
+        self._backlog = Backlog(
+            waiting=operator.length_hint(items, 0),
+            slots=math.inf if in_flight is None else in_flight,
+            gated=in_flight is None or strict,
+            strict=strict,
+        )
+        self._errors = errors
+        self._ended: asyncio.Queue[Outcome[I, R] | _Over] = asyncio.Queue()
+        self._feeder: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._left = False
+        self._departed: list[asyncio.Task[Job[Any]]] = []
+        # A dictionary, so that a job leaves it in the same time however many there are.
+        self._launched: dict[Job[R], None] = {}
+
+    @property
+    def launched(self) -> list[Job[R]]:
+        """The jobs that were launched and are not over, in the order of their launches."""
+        return list(self._launched)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> AsyncIterator[Outcome[I, R]]:
+        return self
+
+    async def __anext__(self) -> Outcome[I, R]:
+        if self._feeder is None and not self._left:
+            self._desk.pacer.admission.open(self._backlog)
+            self._feeder = self._desk.start(self._feed())
+            self._feeder.add_done_callback(self._fed)
+        outcome = await self._ended.get()
+        if isinstance(outcome, _Over):
+            # For whoever asks again.
+            self._ended.put_nowait(outcome)
+            if outcome.error is not None:
+                raise outcome.error
+            raise StopAsyncIteration
+        self._room.release()
+        if outcome.error is not None and self._errors == "raise":
+            await self.aclose()
+            outcome.error.add_note(f"It was item {outcome.item!r}; {len(self._launched)} launched jobs go on.")
+            raise outcome.error
+        return outcome
+
+    async def aclose(self) -> None:
+        """Stop launching; what is launched goes on, and is listed in `launched`."""
+        self._left = True
+        self._desk.pacer.admission.close(self._backlog)
+        tasks = [task for task in (self._feeder, *self._running) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        departed, self._departed = self._departed, []
+        answers = await asyncio.gather(*departed, return_exceptions=True)
+        self._launched |= {job: None for job in answers if isinstance(job, Job)}
+        self._ended.put_nowait(_Over(None))
+
+    async def _feed(self) -> None:
+        try:
+            async with contextlib.aclosing(_each(self._items)) as items:
+                async for item in items:
+                    await self._room.acquire()
+                    if self._free is not None:
+                        await self._free.acquire()
+                    await self._launching.acquire()
+                    await self._desk.pacer.admission.admit(self._backlog)
+                    if not await self._spending.begin():
+                        self._desk.pacer.admission.launched(self._backlog, None)
+                        self._ended.put_nowait(Outcome(item, None, None, self._spending.stopped))
+                        break
+                    task = self._desk.start(self._one(item))
+                    self._running.add(task)
+                    task.add_done_callback(self._running.discard)
+        finally:
+            if not self._left:
+                await asyncio.gather(*self._running, return_exceptions=True)
+                self._desk.pacer.admission.close(self._backlog)
+
+    def _fed(self, feeder: asyncio.Task[None]) -> None:
+        """End the outcomes: all items are done, the caller's own iterable failed, or the client was closed."""
+        if not feeder.cancelled():
+            error = feeder.exception()
+            self._ended.put_nowait(_Over(error if isinstance(error, Exception) else None))
+        elif not self._left:
+            self._ended.put_nowait(
+                _Over(ClientClosedError("The client was closed during a fan-out; its `launched` lists what goes on."))
+            )
+
+    async def _one(self, item: I) -> None:
+        job: Job[R] | None = None
+        # In the context of this task, and of the launch that it starts.
+        traces: list[Sending] = []
+        TRACES.set(traces)
+        try:
+            job = await self._launch_one(item, traces)
+            self._launched[job] = None
+            outcome = Outcome(item, job, await job, None)
+            self._launched.pop(job, None)
+        except asyncio.CancelledError:
+            asked = asyncio.current_task()
+            if asked is not None and not asked.cancelling():
+                # Something that the launch or the job waited for was cancelled, not this fan-out.
+                self._ended.put_nowait(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
+                return
+            if job is None:
+                self._departed += [sending.task for sending in traces if sending.departure.departed]
+            raise
+        except Exception as error:
+            if job is not None and job.done:
+                self._launched.pop(job, None)
+            outcome = Outcome(item, job, None, error)
+        finally:
+            if self._free is not None:
+                self._free.release()
+        self._ended.put_nowait(outcome)
+
+    async def _launch_one(self, item: I, traces: list[Sending]) -> Job[R]:
+        key: LoadKey | None = None
+        failure: BaseException | None = None
+        try:
+            job = _launched(await self._launch(item))
+        except BaseException as error:
+            failure = error
+            raise
+        else:
+            key = (job.kind, self._desk.policy)
+            return job
+        finally:
+            self._launching.release()
+            self._desk.pacer.admission.launched(self._backlog, key)
+            await self._spending.end(failure, sent=any(sending.counted for sending in traces))
+
+
+def _launched(job: Job[R]) -> Job[R]:
+    """Refuse what a launch function returns in place of the job; nothing could be said of it but its value."""
+    if not isinstance(job, Job):
+        raise ArgumentError(
+            f"launch returns the job, not its result; do not await it inside. This one returned a "
+            f"{type(job).__name__}. What it launched goes on and may be paid for.",
+            parameter="launch",
+        )
+    return job
+
+
+@attrs.frozen
+class _Over:
+    error: Exception | None
+
+
+async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+class AsCompleted(Generic[R]):
+    """Give the outcomes of jobs as they end; an async iterator and context manager. More jobs may be added on the way.
+
+    Leaving the context early stops waiting; the jobs go on.
+
+    Args:
+        jobs: The jobs.
+        start: Runs a coroutine as a task of the client.
+    """
+
+    def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
+        self._start = start
+        self._ended: asyncio.Queue[Outcome[str, R] | _Over] = asyncio.Queue()
+        self._waiting: set[asyncio.Task[Outcome[str, R]]] = set()
+        self._open = 0
+        self.add(*jobs)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def add(self, *jobs: Job[R]) -> None:
+        """Wait for more jobs.
+
+        Raises:
+            ArgumentError: One of them is not a job; none is added.
+        """
+        _check_jobs(jobs)
+        for job in jobs:
+            task = self._start(self._one(job))
+            self._open += 1
+            self._waiting.add(task)
+            task.add_done_callback(functools.partial(self._note, job))
+
+    async def aclose(self) -> None:
+        """Stop waiting; the jobs go on."""
+        waiting = tuple(self._waiting)
+        self._waiting.clear()
+        self._open -= len(waiting)
+        for task in waiting:
+            task.cancel()
+        # Who asks for an outcome at this moment must not wait for one that does not come any more.
+        while self._open < 0:
+            self._open += 1
+            self._ended.put_nowait(_Over(None))
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    def __aiter__(self) -> AsyncIterator[Outcome[str, R]]:
+        return self
+
+    async def __anext__(self) -> Outcome[str, R]:
+        if not self._open:
+            raise StopAsyncIteration
+        # Taken before it is there, so that two iterations at once do not wait for the same last one.
+        self._open -= 1
+        try:
+            outcome = await self._ended.get()
+        except asyncio.CancelledError:
+            self._open += 1
+            raise
+        if isinstance(outcome, _Over):
+            raise StopAsyncIteration
+        return outcome
+
+    async def _one(self, job: Job[R]) -> Outcome[str, R]:
+        try:
+            return Outcome(job.target, job, await job, None)
+        except Exception as error:
+            return Outcome(job.target, job, None, error)
+
+    def _note(self, job: Job[R], task: asyncio.Task[Outcome[str, R]]) -> None:
+        if task not in self._waiting:
+            return
+        self._waiting.remove(task)
+        closed = ClientClosedError(f"The client was closed before {job!r} was over. It goes on.")
+        self._ended.put_nowait(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
+
+
+def _check_jobs(jobs: Iterable[object]) -> None:
+    wrong = [job for job in jobs if not isinstance(job, Job)]
+    for one in wrong:
+        if inspect.iscoroutine(one):
+            # Not run, so that nothing is launched, and closed, so that Python does not complain about that.
+            one.close()
+    if wrong:
+        raise ArgumentError(
+            f"jobs are jobs, not {type(wrong[0]).__name__}. A launch gives its job when it is awaited: "
+            "job = await client.keywords.analyze(...); client.jobs.map launches many. Nothing was sent.",
+            parameter="jobs",
+        )
+
+
+async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
+    """Wait for all jobs; the first error is raised when all are over, with a note on the others."""
+    _check_jobs(jobs)
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    errors = [(job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)]
+    if errors:
+        _, first = errors[0]
+        first.add_note(
+            f"{len(errors)} of {len(jobs)} jobs have no result: {', '.join(repr(job) for job, _ in errors[:5])}"
+            f"{' …' if len(errors) > 5 else ''}. Awaiting one of the others again gives its result without a request."
+        )
+        raise first
+    return results  # type: ignore[return-value]  # no errors among them

@@ -1,0 +1,91 @@
+"""One table of a client's jobs that keeps itself up to date in a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import Any
+
+from cmsapi.display import markup
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.polling.poller import Desk
+
+# Seconds between two versions of the table; it is drawn again only when something has changed.
+_REFRESH = 1.0
+_COLUMNS = ("kind", "id", "phase", "state", "looks", "runs for, s", "next look", "about over")
+
+# The table that each client shows at present: a new one takes over from it.
+_shown: weakref.WeakKeyDictionary[Desk, JobTable] = weakref.WeakKeyDictionary()
+
+
+class JobTable:
+    """Show the jobs that a client has launched, attached or waits for; sends nothing.
+
+    As the last line of a notebook's cell it stays up to date, also while other cells run. Elsewhere it shows the jobs
+    as they are when it is printed. Jobs that end stay in the table.
+
+    Args:
+        desk: Where the jobs are looked at.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._seen: dict[Job[Any], None] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def jobs(self) -> tuple[Job[Any], ...]:
+        """The jobs, oldest first."""
+        self._seen |= dict.fromkeys(self._desk.ongoing.jobs())
+        self._seen |= dict.fromkeys(self._desk._wanted)
+        return tuple(self._seen)
+
+    def close(self) -> None:
+        """Stop keeping it up to date."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.jobs)) or "no jobs"
+
+    def _repr_html_(self) -> str:
+        rows = [_row(job) for job in self.jobs]
+        running = sum(not job.done for job in self._seen)
+        return markup.table(f"{len(rows)} jobs, {running} not over", _COLUMNS, rows)
+
+    def _ipython_display_(self) -> None:
+        # Only IPython calls this, so that it is there.
+        from IPython.display import HTML, display
+
+        handle = display(HTML(self._repr_html_()), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        if (before := _shown.get(self._desk)) is not None:
+            before.close()
+        _shown[self._desk] = self
+        try:
+            self._task = self._desk.start(self._follow(handle, HTML))
+        except RuntimeError:
+            # The client is closed, or no loop runs: what is shown is what will ever be known.
+            self._task = None
+
+    async def _follow(self, handle: Any, html: Any) -> None:
+        before = ""
+        while True:
+            now = self._repr_html_()
+            if now != before:
+                handle.update(html(now))
+            before = now
+            await asyncio.sleep(_REFRESH)
+
+
+def _row(job: Job[Any]) -> list[object]:
+    status = job.status
+    return [
+        job.kind,
+        job.id,
+        status.phase,
+        status.state,
+        status.polls,
+        round(status.elapsed),
+        status.next_poll_at,
+        status.eta,
+    ]

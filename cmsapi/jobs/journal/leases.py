@@ -1,0 +1,125 @@
+"""What one client holds of the journal, and the signs of life that let it.
+
+What a dead process held is free for others. One that stood still for longer than a lease lives may have lost what it
+holds without having noticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+
+from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.journal.record import Record
+from cmsapi.runtime.shared_state import Place
+from cmsapi.state.store import LIFE, bury_the_dead
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds between two signs of life while something is held.
+BEAT = LIFE / 3
+# Seconds after which is looked again whether what somebody else holds is over or free.
+FOLLOW = 1.0
+
+
+class Leases:
+    """Hold entries, and show that this process lives as long as it holds any.
+
+    Args:
+        find_place: Finds what the clients of the loop share.
+        find_scope: Says whose journal it is, once it was opened.
+        spare: Called at each sign of life for each entry that nobody here works on or waits for.
+    """
+
+    def __init__(
+        self, find_place: Callable[[], Place], find_scope: Callable[[], str], spare: Callable[[Record], None]
+    ) -> None:
+        self._find_place = find_place
+        self._find_scope = find_scope
+        self._spare = spare
+        self._records: dict[str, Record] = {}
+        self._beating: asyncio.Task[None] | None = None
+        self._burying = asyncio.Lock()
+        self._closed = False
+        # Loop times of the last sign of life, of the last look for dead processes, and of the last one that found any.
+        self._heard = self._buried = self._freed = -math.inf
+
+    def get(self, key: str) -> Record | None:
+        """Return what is held under a key."""
+        return self._records.get(key)
+
+    def all(self) -> tuple[Record, ...]:
+        """Return what is held."""
+        return tuple(self._records.values())
+
+    def hold(self, record: Record) -> None:
+        """Note that an entry is held from now on."""
+        if record.lease is None:
+            return
+        record.held = True
+        if not self._records:
+            self._heard = asyncio.get_running_loop().time()
+        self._records[record.lease.key] = record
+        # What is held after the end is let go of by the write that holds it.
+        if not self._closed and (self._beating is None or self._beating.done()):
+            self._beating = asyncio.create_task(self._beat())
+
+    def let_go(self, record: Record) -> None:
+        """Note that an entry is not held any more."""
+        record.held = False
+        if record.lease is not None and self._records.get(record.lease.key) is record:
+            del self._records[record.lease.key]
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether others may have taken over what is held, because this process stood still for so long."""
+        return self._find_place().shared and asyncio.get_running_loop().time() - self._heard >= LIFE
+
+    async def bury(self) -> bool:
+        """Look for dead processes, once a round for all that wait; tell whether one was found in this or the last."""
+        if not self._find_place().shared:
+            return False
+        async with self._burying:
+            now = asyncio.get_running_loop().time()
+            if now - self._buried >= FOLLOW:
+                if await self._bury():
+                    self._freed = now
+                self._buried = now
+            return now - self._freed < 2 * FOLLOW
+
+    async def aclose(self) -> None:
+        """Give no more signs of life."""
+        self._closed = True
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+
+    async def _bury(self) -> bool:
+        return await bury_the_dead(self._find_place().state, self._find_scope())
+
+    async def _beat(self) -> None:
+        while self._records:
+            await asyncio.sleep(BEAT)
+            try:
+                for record in self.all():
+                    if record.idle:
+                        self._spare(record)
+                if self._find_place().shared and self._records:
+                    now, lapsed = asyncio.get_running_loop().time(), self.lapsed
+                    await self._bury()
+                    if lapsed:
+                        await self._keep_what_is_left()
+                    self._heard = now
+            except StateError as error:
+                logger.warning("the journal of launches cannot be written; others may take them over: %s", error)
+
+    async def _keep_what_is_left(self) -> None:
+        for record in self.all():
+            try:
+                if record.lease is not None:
+                    await self._find_place().state.keep(record.lease)
+            except LeaseLostError as error:
+                logger.info("%s", error)
+                self.let_go(record)

@@ -1,0 +1,81 @@
+"""What the journal of a state holds, for people and programs to look at.
+
+Only what is open stands there: a launch that is being sent, a job that runs, an article that waits for its decision.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import attrs
+
+from cmsapi.display import markup
+from cmsapi.jobs.journal.record import INTENT, SENDING
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.token import Token
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.polling.poller import Desk
+    from cmsapi.state.journal import Entry
+
+
+@attrs.frozen(kw_only=True)
+class JournalEntry:
+    """Describe a launch that is not over, whichever process made it.
+
+    Args:
+        kind: Kind of job.
+        target: What it works on; the seed keyword of an idea search.
+        state: `"intent"` before it is sent, `"sending"` as long as its answer is not seen, then `"running"`, and
+            `"review"` when its article waits for a decision.
+        asked_at: When it was asked for, on the clock of the machine that did.
+        job_id: The service's identifier of the job, or None.
+        batch: The batch that it belongs to, or None.
+        item: The key of its item within the batch, or None.
+        token: What `client.jobs.attach` takes, or None as long as no answer has named the job.
+    """
+
+    kind: JobKind
+    target: str
+    state: str
+    asked_at: datetime
+    job_id: str | None = None
+    batch: str | None = None
+    item: str | None = None
+    token: str | None = attrs.field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)
+
+
+async def read_journal(desk: Desk) -> list[JournalEntry]:
+    """Read the open entries, the oldest first; nothing is taken up."""
+    journal = desk.journal
+    await desk.open_journal()
+    found = await journal.known_entries()
+    return [_told(entry, desk.base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
+
+
+def _told(entry: Entry, base_url: str) -> JournalEntry:
+    kind = JobKind(entry.kind)
+    token = None
+    if entry.status not in (INTENT, SENDING):
+        token = Token(
+            kind=kind,
+            target=entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target,
+            job_id=entry.job_id,
+            launched_at=None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC),
+            watched=False,
+            base_url=base_url,
+        ).spell()
+    return JournalEntry(
+        kind=kind,
+        target=entry.target,
+        state=entry.status,
+        asked_at=datetime.fromtimestamp(entry.asked_at, UTC),
+        job_id=entry.job_id,
+        batch=entry.batch,
+        item=entry.item,
+        token=token,
+    )

@@ -1,0 +1,1 @@
+"""What differs from one kind of job to another."""

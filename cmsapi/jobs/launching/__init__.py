@@ -1,0 +1,1 @@
+"""Launch paid work at most once, and find out what became of it."""

@@ -1,0 +1,211 @@
+"""Launch paid work, at most once.
+
+A launch costs a credit and there is no idempotency key, so it is written down before it is sent (`intent`), and never
+repeated while it may have happened (`sending`).
+
+Launches for the same target join: while one is being sent, a second one waits for its answer; while the job runs, or
+its article waits for a decision, it is returned instead of being paid again. So is what another process has launched,
+and what one that died has left behind.
+
+A launch belongs to the client and not to its caller: once it is handed to the transport, cancelling the caller does
+not lose the job that may be paid for. While it still waits for quota, it is called back when nobody waits for it any
+more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from cmsapi.api.arguments import function
+from cmsapi.api.caller import Core
+from cmsapi.api.models import Generation, GenerationStatus
+from cmsapi.config import LaunchPolicy
+from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.record import INTENT, Record
+from cmsapi.jobs.kinds.review import ReviewHook
+from cmsapi.jobs.launching.credits import is_free
+from cmsapi.jobs.launching.departure import Departure
+from cmsapi.jobs.launching.intent import Intents
+from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.sender import Sender
+from cmsapi.jobs.launching.unknown import Doubts
+from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.registry import TRACES, Sending
+from cmsapi.jobs.tasks import outcome_of
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+
+class Launcher:
+    """Launch jobs of one client.
+
+    Args:
+        core: Calls the operations.
+        desk: Looks at what was launched.
+        policy: What to do when the same work is under way.
+    """
+
+    def __init__(self, core: Core, desk: Desk, policy: LaunchPolicy) -> None:
+        self._core = core
+        self._desk = desk
+        self._policy = policy
+        self.journal: Journal = desk.journal
+        self.reconciler: Reconciler = Reconciler(core, desk.journal)
+        doubts = Doubts(desk, policy)
+        self._intents = Intents(desk, policy, self.reconciler, doubts)
+        self._sender = Sender(core, desk, policy, self.reconciler, doubts)
+
+    async def launch(self, launch: Launch, on_review: ReviewHook | None = None) -> Job[Any]:
+        """Launch a job, or join the one that is under way.
+
+        Raises:
+            ArgumentError: `on_review` is not a function; nothing was sent.
+            LaunchUnknownError: It was sent, and it could not be found out whether it happened.
+            StateError: It could not be written down; nothing was sent.
+            LeaseLostError: This process stood still, and another one has taken the launch over; nothing was sent.
+            OutOfCreditsError: The credits that the policy allows are spent; nothing was sent.
+            JobError: The policy forbids a second launch, or it has other settings than the one under way.
+            APIError: The service refused it; nothing was charged.
+            NotSentError: Nothing was sent.
+        """
+        self._core.ensure_open()
+        if on_review is not None:
+            function("on_review", on_review)
+        job = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
+        if job is None:
+            job = await self._answer(self._send(launch))
+        if on_review is not None and job.adopted:
+            logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
+        elif on_review is not None:
+            job._order(on_review)
+        return job
+
+    async def _join(self, launch: Launch) -> Job[Any] | None:
+        """Find the job that this launch would repeat.
+
+        Whatever was waited for, all is looked at once more: others may have launched meanwhile.
+        """
+        ongoing = self._desk.ongoing
+        while True:
+            if (sending := ongoing.sending.get(launch.key)) is not None:
+                self._check_same(launch, sending.settings)
+                try:
+                    return await self._answer(sending)
+                except CMSError as error:
+                    if sending.sender is self or _is_given_up(error):
+                        raise
+                    # The settings of another client may have ended it: those of this one find out what became of it.
+                    continue
+            job = ongoing.job(launch.key)
+            if job is None:
+                return None
+            self._desk.join(job)
+            # When nobody looks at it, it may have ended, and an ended one is not what a new launch asks for.
+            if not job._wanted and not await self._goes_on(job):
+                self._desk.kept.ended_elsewhere(job)
+            elif ongoing.job(launch.key) is job:
+                self._check_same(launch, job._trail.settings, job)
+                return self._desk.kept.reopen(job) if job.done else job
+
+    async def _goes_on(self, job: Job[Any]) -> bool:
+        if not job.done:
+            joined = job._look is not None
+            try:
+                await job.refresh()
+            except CMSError:
+                if not joined:
+                    raise
+                # That look may have been begun with another client's settings.
+                await job.refresh()
+        elif job._undecided:
+            current = await self._core.call(Generation, "get_generation", {"contentId": job.target})
+            return current.id == job.id and current.status == GenerationStatus.REVIEW
+        return not job.done or job._undecided
+
+    def _check_same(self, launch: Launch, settings: Mapping[str, Any] | None, job: Job[Any] | None = None) -> None:
+        same = launch.body == settings
+        if self._policy.dedupe == "error" or not same:
+            problem = "" if same else " with other settings" if settings else " with settings not known to this client"
+            raise JobError(
+                f"A {launch.kind.value} for {launch.target} is under way already{problem}; nothing was sent or "
+                "charged. Wait for it, or launch with LaunchPolicy(dedupe='allow').",
+                job=job,
+            )
+
+    def _send(self, launch: Launch) -> Sending:
+        """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
+        sending = Sending(launch.key, launch.body, Departure(), self)
+        sending.task = self._desk.start(self._post(launch, sending))
+        if (traces := TRACES.get()) is not None:
+            traces.append(sending)
+        if launch.joins:
+            self._desk.ongoing.sending[launch.key] = sending
+            sending.task.add_done_callback(lambda _: self._desk.ongoing.sent(sending))
+        return sending
+
+    async def _answer(self, sending: Sending) -> Job[Any]:
+        sending.callers += 1
+        try:
+            return await outcome_of(sending.task)
+        except CMSError as error:
+            raise error.fresh() from error.__cause__
+        except asyncio.CancelledError:
+            if sending.callers == 1 and not sending.departure.departed:
+                # From now on it is not joined and costs nothing, also before its task has heard of that.
+                self._desk.ongoing.sent(sending)
+                self._desk.ongoing.uncount(sending)
+                sending.task.cancel()
+            raise
+        finally:
+            sending.callers -= 1
+
+    async def _post(self, launch: Launch, sending: Sending) -> Job[Any]:
+        try:
+            return await self._begin(launch, sending)
+        except StateError as error:
+            if not sending.departure.departed:
+                error.add_note("This launch was not sent, and nothing was charged for it.")
+            raise
+
+    async def _begin(self, launch: Launch, sending: Sending) -> Job[Any]:
+        await self._desk.open_journal()
+        begun = await self._intents.begin(launch)
+        if isinstance(begun, Job):
+            return begun
+        with begun.in_work():
+            try:
+                return await self._pay(launch, sending, begun)
+            finally:
+                if begun.held and begun.entry.status == INTENT:
+                    # Nothing happened, and nobody works on it any more.
+                    self.journal.withdraw(begun)
+                elif begun.held and not begun.bound:
+                    self.journal.leave(begun)
+
+    async def _pay(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
+        """Send it, unless that would cost more than the policy allows."""
+        most, ongoing = self._policy.max_credits, self._desk.ongoing
+        if most is not None and ongoing.paid >= most:
+            raise OutOfCreditsError(
+                f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
+                f"{launch.kind.value} of {launch.target} was not sent, and nothing was charged for it. What is "
+                "launched goes on."
+            )
+        ongoing.count(sending)
+        try:
+            return await self._sender.send(launch, sending, record)
+        except BaseException as error:
+            if is_free(error) or not sending.departure.departed:
+                ongoing.uncount(sending)
+            raise
+
+
+def _is_given_up(error: CMSError) -> bool:
+    """Tell whether a launch was given up as unknown."""
+    return isinstance(error, LaunchUnknownError) and "open" not in error.evidence

@@ -1,0 +1,239 @@
+"""Find out whether a launch happened: wait until it can no longer arrive, read what is there, and judge that.
+
+It runs only under the lease of the launch, in the process that has lost the answer or in the one that takes over from a
+dead one. It takes some requests, mostly one to three, and no credit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+
+import attrs
+
+from cmsapi.api.caller import LARGEST_PAGE, Core
+from cmsapi.api.models import CreditUsage, Generation, Keyword, Prompt, User
+from cmsapi.api.pagination import Page
+from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
+from cmsapi.jobs.journal.balances import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
+from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.record import INTENT, SENDING, UNKNOWN
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.launching import evidence
+from cmsapi.jobs.launching.charges import CLOCKS, Charges, age, between, counts
+from cmsapi.jobs.launching.departure import Departure
+from cmsapi.jobs.launching.evidence import Finding, Others, Verdict
+from cmsapi.ratelimit.limiter import Priority
+from cmsapi.state.journal import Entry
+from cmsapi.transport.pipeline import Demand
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds in which a service may take to list what it has charged, and how often that is looked at.
+_LISTING = 1.0
+_TRIES = 3
+# Pages of usages that are read at the most; what lies further back stays unknown.
+_MOST_PAGES = 10
+
+
+@attrs.frozen
+class Reconciler:
+    """Find out whether launches happened.
+
+    Args:
+        core: Calls the operations.
+        journal: What else was launched.
+    """
+
+    core: Core
+    journal: Journal
+
+    async def find_out(self, entry: Entry, departure: Departure | None = None) -> Finding:
+        """Wait until a launch can no longer arrive, and find out whether it did.
+
+        Args:
+            entry: What was written down of it.
+            departure: When it left, where that was this process.
+
+        Raises:
+            CMSError: The service or the state could not be read; nothing is known.
+        """
+        await asyncio.sleep(self._settles_in(entry, departure))
+        left_at = departure.left_at if departure is not None else None
+        if entry.served_at is None and left_at is not None:
+            # The launch was the first request: the next answer tells the service's time, also of then.
+            await self.core.call(User, "get_me")
+            if (served := self.core.pipeline.clock.at(left_at)) is not None:
+                entry = attrs.evolve(entry, served_at=served.timestamp())
+        try:
+            finding = await self._read(entry)
+        except (ForbiddenError, NotFoundError) as refusal:
+            return evidence.nothing_to_go_by(f"what would tell cannot be read ({refusal.status})")
+        if finding.verdict is not Verdict.LAUNCHED and (doubt := entry.facts.get("doubt")) is not None:
+            # That holds for the last attempt only.
+            return evidence.nothing_to_go_by(str(doubt))
+        return attrs.evolve(finding, served_at=entry.served_at)
+
+    def _settles_in(self, entry: Entry, departure: Departure | None) -> float:
+        """Return seconds until a launch can no longer arrive."""
+        if departure is not None and departure.settles_at is not None:
+            return max(0.0, departure.settles_at - asyncio.get_running_loop().time())
+        # Of another process only the wall's clock is known, and mostly the service's.
+        sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
+        if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
+            return 0.0
+        gone = self.journal.wall() - sent_at
+        served = self.core.pipeline.clock.at(asyncio.get_running_loop().time())
+        if served is not None and entry.served_at is not None:
+            # A clock that was set forward has let no time pass.
+            gone = min(gone, served.timestamp() - entry.served_at)
+        # A clock that was set back says nothing.
+        return max(0.0, settle - gone) if gone >= 0 else settle
+
+    async def _read(self, entry: Entry) -> Finding:
+        match entry.kind:
+            case JobKind.KEYWORD_ANALYSIS:
+                return await self._keyword(entry)
+            case JobKind.PROMPT_ANALYSIS:
+                prompt = await self.core.call(Prompt, "get_prompt", {"promptId": entry.target})
+                return evidence.of_analysis_shown(entry, prompt, self._now()) or evidence.of_prompt()
+            case JobKind.IDEA_SEARCH:
+                return await self._judge(
+                    entry, SEARCH, lambda charges, others: evidence.of_search(entry, charges, others)
+                )
+            case JobKind.GENERATION:
+                return await self._generation(entry)
+            case _:
+                return evidence.nothing_to_go_by(f"nothing tells of the launch of a {entry.kind}")
+
+    async def _keyword(self, entry: Entry) -> Finding:
+        keyword = await self.core.call(Keyword, "get_keyword", {"keywordId": entry.target})
+        if (shown := evidence.of_analysis_shown(entry, keyword, self._now())) is not None:
+            return shown
+        return await self._judge(
+            entry, ANALYSIS, lambda charges, others: evidence.of_keyword(entry, keyword, charges, others)
+        )
+
+    async def _generation(self, entry: Entry) -> Finding:
+        current = await self.baseline(entry.target)
+        try:
+            return await self._judge(
+                entry, WRITING, lambda charges, others: evidence.of_generation(entry, current, charges, others)
+            )
+        except APIError as refusal:
+            if isinstance(refusal, ServerError):
+                raise
+        return evidence.of_generation(entry, current, None)
+
+    async def read_balances(self) -> None:
+        """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
+        marks = self.journal.marks
+        if marks.fresh or (marks.known and marks.reading.locked()):
+            return
+        demand = Demand(priority=Priority.LAUNCH, max_attempts=1 if marks.known else 2)
+        try:
+            async with marks.reading:
+                if not marks.fresh:
+                    await self.core.call(User, "get_me", demand=demand)
+        except asyncio.CancelledError:
+            # When the client is closed, who waits for the turn is told that.
+            self.core.ensure_open()
+            raise
+        except Exception as error:
+            logger.debug("the balances could not be read before a launch: %s", error)
+
+    async def baseline(self, content_id: str) -> Generation | None:
+        """Read the current generation of a content, None when it has none."""
+        try:
+            return await self.core.call(Generation, "get_generation", {"contentId": content_id})
+        except NotFoundError:
+            return None
+
+    async def _charges(self, entry: Entry, type_: str) -> Charges:
+        """Read what was charged since a launch; a service that lists it late is asked again."""
+        charges = await self._read_charges(entry, type_)
+        for _ in range(_TRIES - 1):
+            if charges.since is not None:
+                break
+            await asyncio.sleep(_LISTING)
+            charges = await self._read_charges(entry, type_)
+        return charges
+
+    async def _others(self, entry: Entry) -> list[Entry]:
+        """Return the other launches that draw on the same balance, as far as they are known."""
+        journal, scope = self.journal, self.journal.scope
+        known = [*journal.marks.memory, *(await journal.state.entries(scope)).values()]
+        known += await journal.state.recent_outcomes(scope, entry.asked_at - CLOCKS)
+        # One that has ended since is in more than one of them.
+        found = {(each.kind, each.target, each.asked_at): each for each in known if _same_balance(each, entry)}
+        found.pop((entry.kind, entry.target, entry.asked_at), None)
+        return list(found.values())
+
+    async def _judge(self, entry: Entry, type_: str, judge: Callable[[Charges, Others], Finding]) -> Finding:
+        """Read the charges between two readings of what else was launched, and judge both."""
+        if "mark" not in entry.facts and entry.kind != JobKind.GENERATION:
+            return evidence.nothing_to_go_by("no balance was read before the launch")
+        earlier = await self._others(entry)
+        charges = await self._charges(entry, type_)
+        # One search has one identifier, whatever else is written of it.
+        sure = {each.job_id: each for each in earlier if _is_sure(each, entry)}
+        names = {(each.target, each.asked_at) for each in sure.values()}
+        everything = [*earlier, *(await self._others(entry))]
+        perhaps = {
+            (each.target, each.asked_at): each
+            for each in everything
+            if each.job_id not in sure and (each.target, each.asked_at) not in names
+        }
+        return judge(charges, Others(tuple(sure.values()), tuple(perhaps.values())))
+
+    def _now(self) -> datetime | None:
+        """Return the latest time that the service may have, as its answers tell it."""
+        return self.core.pipeline.clock.latest_at(asyncio.get_running_loop().time())
+
+    async def _read_charges(self, entry: Entry, type_: str) -> Charges:
+        # The balance first: whatever has lowered it is in the list that is read after it.
+        user = await self.core.call(User, "get_me")
+        balance, then = balance_of(user, type_), entry.facts.get("balance")
+        if balance is None or not isinstance(then, int):
+            return Charges(user, balance, None)
+        launched_at = entry.asked_at if entry.served_at is None else entry.served_at
+        usages = [usage async for usage in self._newest(type_, launched_at - CLOCKS)]
+        since, before = between(then, balance, usages, launched_at) or (None, ())
+        return Charges(user, balance, since, before)
+
+    async def _newest(self, type_: str, until: float) -> AsyncIterator[CreditUsage]:
+        """Read the newest usages, page by page until one is dated before a time, but not more than some pages."""
+        page = await self._page(type_, 1)
+        for usage in page:
+            yield usage
+        oldest_first = len(page) > 1 and age(page[0]) > age(page[-1])
+        last = -(-(page.total or 0) // LARGEST_PAGE)
+        numbers = range(last, 1, -1) if oldest_first and page.total else range(2, _MOST_PAGES + 1)
+        for number in numbers[: _MOST_PAGES - 1]:
+            newest_first = not oldest_first or number != last
+            if newest_first and (not page or min(usage.created_at.timestamp() for usage in page) < until):
+                return
+            if not oldest_first and not page.has_more:
+                return
+            page = await self._page(type_, number)
+            for usage in page:
+                yield usage
+
+    async def _page(self, type_: str, number: int) -> Page[CreditUsage]:
+        query = {"type": type_}
+        page = await self.core.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
+        return attrs.evolve(page, items=tuple(usage for usage in page if counts(usage)))
+
+
+def _same_balance(other: Entry, entry: Entry) -> bool:
+    """Tell whether a launch of about the same time or later draws on the same balance."""
+    recent = other.asked_at >= entry.asked_at - CLOCKS
+    return recent and "mark" in other.facts and TYPES.get(other.kind) == TYPES.get(entry.kind)
+
+
+def _is_sure(other: Entry, entry: Entry) -> bool:
+    """Tell whether a launch was certainly taken, after the balance before this one was read."""
+    taken = other.job_id is not None and other.status not in (INTENT, SENDING, UNKNOWN)
+    return taken and is_after(other, entry.facts.get("mark"))

@@ -1,0 +1,126 @@
+"""Take up what earlier processes have left: running jobs, launches without an answer, articles without a decision."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from cmsapi.api.models import GenerationStatus
+from cmsapi.errors import LaunchUnknownError
+from cmsapi.jobs.errors import unknown_launch
+from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, SENDING, Record
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.launching.evidence import Finding, Verdict
+from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.status import Phase
+from cmsapi.state.journal import Lease
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.job import Job
+    from cmsapi.jobs.polling.poller import Desk
+
+
+@attrs.frozen
+class Resumed:
+    """Hold what was taken up.
+
+    Args:
+        jobs: Jobs that nobody else waits for, in the order of their launches; await them for their results.
+        unknown: Launches that may have happened and of which there is no trace. They are no longer in the journal.
+    """
+
+    jobs: tuple[Job[Any], ...]
+    unknown: tuple[LaunchUnknownError, ...]
+
+
+async def adopt(desk: Desk, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None) -> Job[Any]:
+    """Take up what was launched although its answer is lost."""
+    await desk.journal.bind(record, job_id=finding.job_id, served_at=finding.served_at)
+    job = desk.kept.take_over(record)
+    if settings is not None:
+        job._trail.settings = settings
+    job._adopted, job._trail.saw_running = not finding.ours, finding.running
+    return job
+
+
+@attrs.frozen
+class Resumption:
+    """Take up what is open in the journal and held by nobody.
+
+    Args:
+        desk: Looks at the jobs.
+        reconciler: Finds out what became of launches.
+    """
+
+    desk: Desk
+    reconciler: Reconciler
+
+    async def resume(self) -> Resumed:
+        """Take up everything that nobody alive works on."""
+        journal = self.desk.journal
+        await self.desk.open_journal()
+        found = await journal.known_entries()
+        keys = sorted(found, key=lambda key: found[key].asked_at)
+        with contextlib.ExitStack() as working:
+            records = []
+            for key in keys:
+                if (record := await journal.claim(key)) is not None:
+                    working.enter_context(record.in_work())
+                    records.append(record)
+            ended = await asyncio.gather(*(self._take_up(record) for record in records), return_exceptions=True)
+        unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
+        for end in ended:
+            if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
+                for each in unknown:
+                    # They are no longer in the journal: the next call would not tell.
+                    end.add_note(str(each))
+                raise end
+        return Resumed(tuple(end for end in ended if end is not None and not isinstance(end, BaseException)), unknown)
+
+    async def _take_up(self, record: Record) -> Job[Any] | None:
+        journal, entry = self.desk.journal, record.entry
+        if entry.status == INTENT:
+            # It was not sent, and who wished for it is gone.
+            await journal.strike(record)
+            return None
+        if entry.status == SENDING:
+            try:
+                finding = await self.reconciler.find_out(entry)
+            except BaseException:
+                journal.leave(record)
+                raise
+            if finding.verdict is Verdict.ABSENT:
+                await journal.strike(record)
+                return None
+            if finding.verdict is Verdict.UNKNOWN:
+                known = await journal.give_up(record, finding.why)
+                raise unknown_launch(known.kind, known.target, known.facts)
+            return await adopt(self.desk, record, finding)
+        return self.desk.kept.take_over(record)
+
+    async def reviews(self) -> list[GenerationReview]:
+        """Read the generations of the journal, and return those that wait for a decision."""
+        journal = self.desk.journal
+        await self.desk.open_journal()
+        await journal.settled()
+        reviews = []
+        found = await journal.state.entries(journal.scope)
+        for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
+            if entry.kind != JobKind.GENERATION or entry.status not in (RUNNING, REVIEW):
+                continue
+            record = Record(entry, Lease(journal.scope, key))
+            current = await self.reconciler.baseline(entry.target)
+            if current is not None and (current.id, current.status) == (entry.job_id, GenerationStatus.REVIEW):
+                reviews.append(self._review(record, GenerationReview(self.reconciler.core, entry.target, current)))
+            elif entry.status == REVIEW:
+                journal.saw_end(record, Phase.SUCCEEDED.value, "elsewhere")
+        return reviews
+
+    def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
+        review._decided = lambda decision: self.desk.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
+        return review

@@ -1,0 +1,260 @@
+"""Send a launch that is written down, and find out what became of it.
+
+Only what was certainly not executed (429, or nothing sent) is repeated at once. After a 5xx, a lost answer or an
+unreadable one it is found out whether the service has launched it: then the job is taken up, or it is sent again, or
+`LaunchUnknownError` says what is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from cmsapi.api.caller import Core
+from cmsapi.api.models import ContentIdeaSearch, Generation
+from cmsapi.config import LaunchPolicy
+from cmsapi.errors import (
+    CMSError,
+    ConflictError,
+    DeadlineError,
+    DecodeError,
+    LaunchUnknownError,
+    OutcomeUnknownError,
+)
+from cmsapi.jobs.errors import sent_times
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.record import INTENT, SENDING, Record
+from cmsapi.jobs.kinds.registry import JobKind, Trail, by_own_clock
+from cmsapi.jobs.launching.evidence import Verdict, nothing_to_go_by
+from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.recovery import adopt
+from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.unknown import Doubts
+from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.registry import Sending
+from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.pipeline import Demand, Exchange
+from cmsapi.transport.protocol import expand
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
+COMMITS = 60.0
+# Seconds after a launch was written down in which its bytes may leave, however soon it is looked up.
+_LAST_BYTES = 5.0
+
+
+@attrs.frozen
+class Sender:
+    """Send launches.
+
+    Args:
+        core: Calls the operations.
+        desk: Looks at what was launched.
+        policy: How long a lost request may still arrive, and whether a baseline is read.
+        reconciler: Finds out what became of launches.
+        doubts: Tells of those of which nobody knows.
+    """
+
+    core: Core
+    desk: Desk
+    policy: LaunchPolicy
+    reconciler: Reconciler
+    doubts: Doubts
+
+    @property
+    def journal(self) -> Journal:
+        """Where they are written down."""
+        return self.desk.journal
+
+    async def send(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
+        """Send a launch that is written down, find out what became of it, and repeat it only if nothing did."""
+        # What cannot be sent is refused before anything is read for it.
+        expand(self.core.operations[launch.operation].path, launch.path)
+        baseline: dict[str, Any] = {}
+        if launch.kind is JobKind.GENERATION and self.policy.baseline == "read":
+            current = await self.reconciler.baseline(launch.target)
+            baseline["baseline"] = None if current is None else current.id
+        # Of a prompt the charges tell nothing.
+        if self.policy.baseline == "read" and launch.kind is not JobKind.PROMPT_ANALYSIS:
+            await self.reconciler.read_balances()
+        core = self._watched(sending, record, baseline)
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return await self._ask(launch, sending, record, core)
+            except _DoubtError as doubt:
+                cause, said = doubt.cause, doubt.said
+            except LaunchUnknownError:
+                raise
+            except CMSError as refusal:
+                # A conflict may be the echo of an earlier attempt.
+                if tries > 1 and isinstance(refusal, ConflictError):
+                    cause, said = refusal, str(refusal)
+                elif (earlier := record.entry.facts.get("doubt")) is not None:
+                    # This attempt was refused, and the one before it may have been charged.
+                    finding = nothing_to_go_by(str(earlier))
+                    await self.doubts.give_up(launch, record, finding, str(refusal), refusal, last=True)
+                    raise
+                else:
+                    if record.held and sending.departure.departed:
+                        self.journal.withdraw(record)
+                    raise
+            try:
+                finding = await self.reconciler.find_out(record.entry, sending.departure)
+            except (Exception, asyncio.CancelledError) as error:
+                found, stays = f"looking it up failed: {error}", self.doubts.stays(launch, record.entry)
+                unknown = self.doubts.unknown(launch, said, record.entry, found=found, open=stays)
+                self._log(unknown, sending)
+                raise unknown from cause
+            if finding.verdict is Verdict.LAUNCHED:
+                return await adopt(self.desk, record, finding, launch.body)
+            last = tries >= self.core.pipeline.retry.max_attempts or isinstance(cause, ConflictError)
+            if finding.verdict is Verdict.UNKNOWN:
+                try:
+                    await self.doubts.give_up(launch, record, finding, said, cause, last=last)
+                except LaunchUnknownError as unknown:
+                    self._log(unknown, sending)
+                    raise
+            elif last:
+                await self.journal.strike(record)
+                sending.departure.departed = False
+                cause.add_note("It was found out that nothing was launched or charged.")
+                raise cause
+
+    def _watched(self, sending: Sending, record: Record, baseline: Mapping[str, Any]) -> Core:
+        """Have it written down before each request that it is about to be sent, and afterwards that it was not."""
+        departure, clock = sending.departure, self.core.pipeline.clock
+        settle, leaves = self.policy.settle, self.core.pipeline.timeouts.request
+        if settle is None:
+            settle = leaves + COMMITS
+            departure.commits = COMMITS
+        else:
+            leaves = settle
+
+        async def before() -> None:
+            now = self.desk.time()
+            served = clock.at(now)
+            first, wall = record.entry.served_at, self.journal.wall()
+            mark = self.journal.marks.leaves(record.entry.kind)
+            sent = sent_times(record.entry) + 1
+            facts = {**record.entry.facts, **baseline, **mark, "sent_at": wall, "settle": settle, "sent": sent}
+            await self.journal.write(
+                record,
+                status=SENDING,
+                served_at=first if first is not None else served.timestamp() if served is not None else None,
+                facts=facts,
+            )
+            departure.settles_at = now + settle
+            departure.until = now + max(leaves, _LAST_BYTES)
+            if departure.left_at is None:
+                departure.left_at = now
+
+        async def undone() -> None:
+            if record.held:
+                facts = {**record.entry.facts, "sent": sent_times(record.entry) - 1}
+                if "doubt" in facts:
+                    await self.journal.write(record, facts=facts)
+                else:
+                    await self.journal.write(record, status=INTENT, served_at=None, facts=facts)
+            # An earlier attempt that is in doubt cannot be called back.
+            departure.departed = "doubt" in record.entry.facts
+            departure.left_at = None
+
+        departure.before, departure.undone = before, undone
+        return departure.watching(self.core)
+
+    async def _ask(self, launch: Launch, sending: Sending, record: Record, core: Core) -> Job[Any]:
+        """Send it and read the answer.
+
+        Raises:
+            _DoubtError: It may have happened.
+        """
+        asked = self.desk.time()
+        demand = Demand(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
+        try:
+            exchange = await core.exchange(launch.operation, launch.path, body=launch.body, demand=demand)
+            launched = self._launched(launch, exchange)
+            sent_at = exchange.sent_at
+        except (OutcomeUnknownError, DecodeError) as error:
+            if not (_was_accepted(error) and launch.kind in _NAMED_BY_TARGET):
+                raise _DoubtError(error) from error
+            launched, sent_at = None, asked
+        except DeadlineError as error:
+            if not error.sent:
+                raise
+            raise _DoubtError(error) from error
+        except CMSError:
+            raise
+        except asyncio.CancelledError as error:
+            # Only the end of the client cancels what has departed; the next one that asks finds out.
+            if sending.departure.departed:
+                said, stays = type(error).__name__, self.doubts.stays(launch, record.entry)
+                unknown = self.doubts.unknown(launch, said, record.entry, open=stays)
+                self._log(unknown, sending)
+                raise unknown from error
+            self.core.ensure_open()
+            raise
+        except Exception as error:
+            # A transport that raises what no transport should: it may have been sent all the same.
+            raise _DoubtError(error) from error
+        launched_at = self.core.pipeline.clock.at(sent_at)
+        job_id = launched.id if launched is not None else None
+        served_at = None if launched_at is None else launched_at.timestamp()
+        await self.journal.bind(record, job_id=job_id, served_at=served_at)
+        trail = Trail(
+            began=self.desk.time(),
+            launched_at=launched_at or by_own_clock(self.journal.wall() - (self.desk.time() - sent_at)),
+            job_id=job_id,
+            fresh=True,
+            settings=launch.body,
+            search=launched if isinstance(launched, ContentIdeaSearch) else None,
+        )
+        target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
+        job: Job[Any] = Job(self.desk, launch.kind, target, trail)
+        job._record, record.job = record, job
+        self.desk.kept.launched(job)
+        return job
+
+    def _launched(self, launch: Launch, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
+        if launch.kind is JobKind.IDEA_SEARCH:
+            return self.core.read(launch.operation, exchange, ContentIdeaSearch)
+        if launch.kind is JobKind.GENERATION:
+            return self.core.read(launch.operation, exchange, Generation)
+        return None
+
+    def _log(self, unknown: LaunchUnknownError, sending: Sending) -> None:
+        if not sending.callers:
+            logger.error("nobody waits for this launch any more: %s", unknown)
+
+
+class _DoubtError(Exception):
+    """Say that a launch may have happened."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.said = str(cause.__cause__ or "") or str(cause) or type(cause).__name__
+
+
+_NAMED_BY_TARGET = (JobKind.KEYWORD_ANALYSIS, JobKind.PROMPT_ANALYSIS)
+
+
+def _names(body: Mapping[str, Any]) -> Iterator[str]:
+    """Name the fields of a body, those of nested objects instead of the objects."""
+    for name, value in body.items():
+        if isinstance(value, Mapping):
+            yield from _names(value)
+        else:
+            yield name
+
+
+def _was_accepted(error: CMSError) -> bool:
+    """Tell whether the service said 2xx and only the document could not be read."""
+    return isinstance(error, DecodeError) or isinstance(error.__cause__, DecodeError)

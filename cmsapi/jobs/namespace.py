@@ -1,0 +1,259 @@
+"""`client.jobs`: everything about jobs that is not one job."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from typing import Any, Literal, TypeVar, overload
+
+from cmsapi.api.arguments import function, several, within
+from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
+from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.errors import ArgumentError
+from cmsapi.jobs.fanout.batch import Batch
+from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, gather
+from cmsapi.jobs.fanout.table import JobTable
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.journal.balances import TYPES, balance_of
+from cmsapi.jobs.journal.view import JournalEntry, read_journal
+from cmsapi.jobs.kinds.ideas import ContentIdeas
+from cmsapi.jobs.kinds.registry import STRATEGIES, JobKind, Trail, kind_of
+from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.recovery import Resumed, Resumption
+from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.scheduling.forecast import Forecast
+from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
+from cmsapi.jobs.token import Token
+
+# Jobs that a plan may be asked for: more overflow the arithmetic of times.
+_MOST = 1_000_000_000
+
+I = TypeVar("I")  # noqa: E741  an item
+R = TypeVar("R")
+
+
+class Jobs:
+    """Fan out, wait for many, and find jobs again.
+
+    Args:
+        desk: Looks at the jobs.
+        reconciler: Finds out what became of launches.
+    """
+
+    def __init__(self, desk: Desk, reconciler: Reconciler) -> None:
+        self._desk = desk
+        self._resumption = Resumption(desk, reconciler)
+
+    def map(
+        self,
+        launch: Callable[[I], Awaitable[Job[R]]],
+        items: Iterable[I] | AsyncIterable[I],
+        *,
+        in_flight: int | Literal["auto"] = "auto",
+        errors: Literal["collect", "raise"] = "collect",
+        max_credits: int | None = None,
+    ) -> Fanout[I, R]:
+        """Launch a job for each item and give the outcomes in the order in which they end.
+
+        Use `async with` around the loop when it may be left early::
+
+            async with client.jobs.map(client.keywords.analyze, keyword_ids) as outcomes:
+                async for outcome in outcomes:
+                    ...
+
+        Args:
+            launch: Launches the job of one item, such as `client.keywords.analyze`.
+            items: The items, also from an async iterable.
+            in_flight: Jobs that are launched and not over, at the most. `"auto"` launches a job when its whole life,
+                from its launch to its result, fits into what the limit leaves, and at most a thousand at a time.
+            errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
+            max_credits: Launches, of one credit each, after which the next item has an `OutOfCreditsError` and no
+                more are taken. The same happens when a launch is refused and the balance turns out to be empty,
+                which takes one request to find out.
+
+        Returns:
+            An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
+
+        Raises:
+            ArgumentError: An argument is of the wrong kind; nothing was sent.
+        """
+        function("launch", launch)
+        if not isinstance(items, AsyncIterable):
+            several("items", items)
+        if in_flight != "auto":
+            within("in_flight", in_flight, 1)
+        if errors not in ("collect", "raise"):
+            raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
+        if max_credits is not None:
+            within("max_credits", max_credits, 0)
+        self._desk.ensure_open()
+        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, max_credits, self._desk)
+
+    def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
+        """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
+
+        Use `async with` around the loop when it may be left early, so that nobody goes on looking at the others.
+
+        Raises:
+            ArgumentError: One of them is not a job, for example a launch that was not awaited.
+        """
+        self._desk.ensure_open()
+        return AsCompleted(several("jobs", jobs), self._desk.start)
+
+    async def gather(self, *jobs: Job[R]) -> list[R]:
+        """Wait for all jobs and return their results in order.
+
+        Raises:
+            ArgumentError: One of them is not a job, for example a launch that was not awaited.
+            JobError: One has no result; raised when all are over, with a note on the others.
+        """
+        return await gather(jobs)
+
+    def batch(self, name: str) -> Batch:
+        """Name a fan-out, so that whoever runs it again launches only what is missing; sends nothing by itself.
+
+        What has ended is kept in the client's `state`, so that a rerun after a crash needs a shared one::
+
+            async with client.jobs.batch("nightly") as batch:
+                async for outcome in batch.map(client.keywords.analyze, keyword_ids):
+                    ...
+
+        Args:
+            name: The name, the same in each run.
+
+        Raises:
+            ArgumentError: It is not a text, empty, or longer than 500 characters.
+        """
+        self._desk.ensure_open()
+        return Batch(name, self._desk, self.map)
+
+    async def journal(self) -> list[JournalEntry]:
+        """Return the launches of this state that are not over, the oldest first, whichever process made them.
+
+        It takes nothing up. With a shared state it takes one request, the first time, to find out whose journal it is.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        self._desk.ensure_open()
+        return await read_journal(self._desk)
+
+    async def resume(self) -> Resumed:
+        """Take up every launch of this state that nobody alive works on, whichever process made it.
+
+        It takes no credit, and a request or more only for launches whose answer nobody has seen; for those it waits
+        until they can no longer arrive.
+
+        Raises:
+            StateError: The state cannot be reached.
+            CMSError: The service could not be read; what was not taken up stays in the journal.
+        """
+        self._desk.ensure_open()
+        return await self._resumption.resume()
+
+    async def reviews(self) -> list[GenerationReview]:
+        """Return the generated articles that wait for a decision, whichever process launched them.
+
+        One request for each generation of this state that is not decided. A decision made on one of them here ends it.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        self._desk.ensure_open()
+        return await self._resumption.reviews()
+
+    def attach(self, token: str) -> Job[Any]:
+        """Turn a token into its job again, also in another process; sends nothing.
+
+        Once it is awaited it is looked at here, unless another process that shares the state does so already.
+
+        It is the same object as long as this client has one for it, and launches of the same work join it.
+
+        Raises:
+            ArgumentError: It is not a token, was changed, or names a job of another service.
+        """
+        self._desk.ensure_open()
+        found = Token.read(token, self._desk.base_url)
+        trail = Trail(
+            began=self._desk.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
+        )
+        job: Job[Any] = Job(self._desk, found.kind, found.target, trail)
+        return job if found.watched else self._desk.kept.attached(job)
+
+    @overload
+    def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...
+    @overload
+    def watch(self, kind: Literal["prompt_analysis"], id: str) -> Job[Prompt]: ...
+    @overload
+    def watch(self, kind: Literal["idea_search"], id: str) -> Job[ContentIdeas]: ...
+    @overload
+    def watch(self, kind: Literal["generation"], id: str) -> Job[GenerationReview]: ...
+    @overload
+    def watch(self, kind: Literal["knowledge_document"], id: str) -> Job[KnowledgeDocument]: ...
+    def watch(self, kind: str, id: str) -> Job[Any]:  # noqa: A002  the word that users know
+        """Follow a job that somebody else launched; sends nothing by itself and costs no credit.
+
+        Args:
+            kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
+                `"knowledge_document"`.
+            id: Identifier of the keyword, prompt, search, content or knowledge document.
+
+        Raises:
+            ArgumentError: There is no such kind, or `id` cannot be an identifier.
+        """
+        self._desk.ensure_open()
+        known = _kind(kind)
+        STRATEGIES[known].check(id)
+        return Job(self._desk, known, id, Trail(began=self._desk.time(), watched=True))
+
+    async def plan(self, kind: str, count: int) -> Forecast:
+        """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
+
+        That request reads the balances and shows what is left of the hour. The times rest on how long such jobs took,
+        as far as this process or others that share its state have seen it.
+
+        Args:
+            kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
+                `"knowledge_document"`.
+            count: How many jobs.
+
+        Raises:
+            ArgumentError: There is no such kind, or `count` is no count; nothing was sent.
+            StateError: The state cannot be reached, so that what it has learned is not known; nothing was sent.
+        """
+        self._desk.ensure_open()
+        known, desk = _kind(kind), self._desk
+        within("count", count, 0, _MOST)
+        if desk.pacer.remembering is not None:
+            await desk.pacer.remembering.known()
+        user = await desk.poll_settings.read_user()
+        balance = balance_of(user, TYPES[known]) if known in TYPES else None
+        return desk.pacer.workload.forecast(known, desk.policy, count, balance)
+
+    def show(self) -> JobTable:
+        """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.
+
+        At the end of a notebook's cell it stays up to date, also while other cells run.
+        """
+        self._desk.ensure_open()
+        return JobTable(self._desk)
+
+    def statistics(self, kind: str | None = None) -> JobStatistics:
+        """Show how the jobs of this account were looked at on this event loop; sends nothing.
+
+        Args:
+            kind: One kind of job, as in `plan`; all of them if left out.
+
+        Raises:
+            ArgumentError: There is no such kind.
+        """
+        self._desk.ensure_open()
+        tallies = self._desk.pacer.tallies
+        return summary(tallies.values() if kind is None else [tallies[_kind(kind)]])
+
+
+def _kind(word: str) -> JobKind:
+    if isinstance(word, str) and (known := kind_of(word)) is not None:
+        return known
+    words = ", ".join(repr(kind.value) for kind in STRATEGIES)
+    raise ArgumentError(f"kind is one of {words}, not {excerpt(word)}.", parameter="kind")

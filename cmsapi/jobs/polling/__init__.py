@@ -1,0 +1,1 @@
+"""Read the states of jobs, and tell what was seen."""

@@ -1,0 +1,103 @@
+"""What is under way: launches that are being sent, and jobs that another launch would repeat.
+
+A launch looks here before it is sent. Clients that share one of these never pay twice for the same work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+import attrs
+
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.launching.departure import Departure
+
+Key: TypeAlias = tuple[JobKind, str]
+
+# A job that nobody has looked at for this long is no longer joined: it may have ended long ago.
+FORGOTTEN_AFTER = 86_400.0
+
+
+@attrs.define(eq=False)
+class Sending:
+    """Hold a launch that is being sent.
+
+    Args:
+        key: What work it is.
+        settings: What it was asked to do.
+        departure: Whether it can still be called back.
+        sender: The client's launcher that sends it.
+        callers: How many wait for its answer.
+        counted: Whether it counts as paid.
+        task: Sends it.
+    """
+
+    key: Key
+    settings: Mapping[str, Any] | None
+    departure: Departure
+    sender: object
+    callers: int = 0
+    counted: bool = False
+    task: asyncio.Task[Job[Any]] = attrs.field(init=False)
+
+
+#: Where the launches of a task leave a trace, so that a fan-out that is left does not lose what is being sent.
+TRACES: ContextVar[list[Sending] | None] = ContextVar("cmsapi_launches", default=None)
+
+
+#: The batch and the item for which a task launches, so that the journal can say so.
+ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
+
+
+class Ongoing:
+    """Remember what is being launched and what runs, by kind and target."""
+
+    def __init__(self) -> None:
+        self.sending: dict[Key, Sending] = {}
+        #: Launches that were sent and not certainly free.
+        self.paid: int = 0
+        self._jobs: OrderedDict[Key, Job[Any]] = OrderedDict()
+
+    def job(self, key: Key) -> Job[Any] | None:
+        """Return the job for a target, or None."""
+        return self._jobs.get(key)
+
+    def jobs(self) -> tuple[Job[Any], ...]:
+        """Return all jobs that are remembered, oldest first."""
+        return tuple(self._jobs.values())
+
+    def add(self, job: Job[Any], now: float) -> list[Job[Any]]:
+        """Remember a launched job, and return those that are forgotten now."""
+        jobs, forgotten = self._jobs, []
+        while jobs and next(iter(jobs.values()))._trail.began < now - FORGOTTEN_AFTER:
+            forgotten.append(jobs.popitem(last=False)[1])
+        key = (job.kind, job.target)
+        jobs[key] = job
+        jobs.move_to_end(key)
+        return forgotten
+
+    def remove(self, job: Job[Any]) -> None:
+        """Forget a job, unless another one has taken its place."""
+        key = (job.kind, job.target)
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+
+    def count(self, sending: Sending) -> None:
+        """Count a launch as paid."""
+        self.paid += 1
+        sending.counted = True
+
+    def uncount(self, sending: Sending) -> None:
+        """Count a launch no more, because it certainly cost nothing."""
+        self.paid -= sending.counted
+        sending.counted = False
+
+    def sent(self, sending: Sending) -> None:
+        """Forget a launch that is sent or called back, unless another one has taken its place."""
+        if self.sending.get(sending.key) is sending:
+            del self.sending[sending.key]

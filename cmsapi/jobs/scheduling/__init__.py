@@ -1,0 +1,1 @@
+"""When to poll: learned durations, a plan that fits the limits, a queue."""

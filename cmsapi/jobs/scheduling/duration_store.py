@@ -1,0 +1,137 @@
+"""Keep what was learned about durations in a shared state, so that no other process has to learn it anew.
+
+Only ends are kept: between which two ages each job ended, counted. From them a process believes what it would if it had
+seen them itself. Whoever writes adds to what others have written meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cmsapi.errors import StateError
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.durations import NEVER, Durations, Seen
+from cmsapi.state.store import State
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# So many ends are worth a write; what a process that dies has seen since is lost.
+_WORTH_WRITING = 20
+_LARGEST_MEMORY = 400
+_TRIES = 8
+
+
+class Remembering:
+    """Keep the durations of one service.
+
+    Args:
+        find_state: Finds the state.
+        scope: Names the service.
+        durations: What is learned, by kind.
+    """
+
+    def __init__(self, find_state: Callable[[], State], scope: str, durations: Mapping[JobKind, Durations]) -> None:
+        self._find_state = find_state
+        self._scope = scope
+        self._durations = durations
+        self._task: asyncio.Task[None] | None = None
+        self._asked = self._known = False
+        self._reading = asyncio.Lock()
+
+    def note(self) -> None:
+        """Write in the background, once there is enough that is worth it."""
+        unwritten = sum(durations.unwritten.total() for durations in self._durations.values())
+        if unwritten >= _WORTH_WRITING and self._task is None:
+            self._begin(self.write())
+
+    def recall(self) -> None:
+        """Read in the background what is known, once."""
+        if not self._asked and self._task is None:
+            self._asked = True
+            self._begin(self._recall())
+
+    async def known(self) -> None:
+        """Wait until what is known was read.
+
+        Raises:
+            StateError: The state cannot be reached.
+        """
+        async with self._reading:
+            if not self._known:
+                state = self._find_state()
+                found = {kind: _read(await state.recall(self._scope, _name(kind))) for kind in self._durations}
+                self._known = True
+                for kind, seen in found.items():
+                    self._durations[kind].learn(seen)
+
+    async def aclose(self) -> None:
+        """Wait for what is under way, and write what is left."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        await self.write()
+
+    async def write(self) -> None:
+        """Add what was seen since the last time; when the state cannot be reached, that is tried again later."""
+        for kind, durations in self._durations.items():
+            if not (seen := durations.unwritten.copy()):
+                continue
+            try:
+                await self._add(_name(kind), seen)
+            except StateError as error:
+                logger.debug("durations could not be written: %s", error)
+                return
+            durations.unwritten.subtract(seen)
+            durations.unwritten = +durations.unwritten
+
+    async def _add(self, name: str, seen: Seen) -> None:
+        state = self._find_state()
+        stands = await state.recall(self._scope, name)
+        for _ in range(_TRIES):
+            new = _spell(_read(stands) + seen)
+            found = await state.swap(self._scope, name, stands, new)
+            if found == new:
+                return
+            stands = found
+
+    async def _recall(self) -> None:
+        try:
+            await self.known()
+        except StateError as error:
+            logger.debug("durations could not be read: %s", error)
+
+    def _begin(self, work: Any) -> None:
+        self._task = asyncio.get_running_loop().create_task(work)
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("durations could not be kept", exc_info=error)
+
+
+def _name(kind: JobKind) -> str:
+    return f"durations {kind.value}"
+
+
+def _spell(seen: Seen) -> dict[str, float]:
+    """Write counts as a document, those of so many ends at the most."""
+    while seen.total() > _LARGEST_MEMORY:
+        seen = Counter({between: count / 2 for between, count in seen.items()})
+    return {f"{before} {after}": round(count, 3) for (before, after), count in sorted(seen.items())}
+
+
+def _read(document: Any) -> Seen:
+    """Read counts; what does not look like some is no knowledge."""
+    seen: Seen = Counter()
+    if isinstance(document, Mapping):
+        for between, count in document.items():
+            words = between.split()
+            if len(words) == 2 and all(word.isdecimal() for word in words) and isinstance(count, int | float):
+                before, after = map(int, words)
+                if before < after <= NEVER and 0 < count <= _LARGEST_MEMORY:
+                    seen[before, after] += count  # type: ignore[assignment]  # halves count too
+    return seen

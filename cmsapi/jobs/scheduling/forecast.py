@@ -1,0 +1,114 @@
+"""Say what a fan-out would take before anything is launched."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+
+from cmsapi.display import markup
+from cmsapi.jobs.journal.balances import TYPES
+from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.scheduling.durations import step_before
+from cmsapi.jobs.scheduling.plan import Load, Pace, Supply
+
+_HOUR = 3600.0
+_PRECISION = 1.0
+
+
+@attrs.frozen(kw_only=True)
+class Forecast:
+    """Say what more jobs of a kind would take if they were launched now, beside those that run.
+
+    Args:
+        kind: Kind of job.
+        count: How many.
+        credits: Credits that the launches cost, one each; 0 for knowledge documents.
+        balance: Credits of that kind that are left, or None where launches cost none or the service does not show it.
+        requests: Requests that launches, looks and results take.
+        polls_per_job: Looks at each of them, on average.
+        lateness: Seconds between an end and the look that sees it, on average.
+        seconds: Seconds until about the last result is in hand.
+        fits: Whether all of it fits into what is left of the hour. If not, the rest waits for requests to come back.
+        learned_from: Jobs of this kind that were seen to end before; with none of them, this is a guess.
+    """
+
+    kind: JobKind
+    count: int
+    credits: int
+    balance: int | None
+    requests: int
+    polls_per_job: float
+    lateness: float
+    seconds: float
+    fits: bool
+    learned_from: int
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the balance pays for all launches, as far as it is known."""
+        return self.balance is None or self.credits <= self.balance
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)
+
+
+def forecast(
+    kind: JobKind,
+    load: Load,
+    pace: Pace,
+    supply: Supply,
+    *,
+    balance: int | None,
+    per_second: float,
+    learned_from: int,
+) -> Forecast:
+    """Work out what the queued jobs of a load take.
+
+    Args:
+        kind: Their kind.
+        load: How long they take, and how many are queued.
+        pace: How they will be looked at.
+        supply: Requests that the jobs that run leave.
+        balance: Credits that are left for them, or None when that is not known.
+        per_second: Requests that one second admits.
+        learned_from: Jobs that were seen to end before.
+    """
+    count = load.queued
+    requests = math.ceil(count * pace.life)
+    waves, wait = _wait(requests, supply)
+    # Of jobs that wait for requests to come back, the last ones end last.
+    last = count if not waves else max(1.0, supply.returning(_HOUR) + max(0.0, supply.free)) / pace.life
+    age = load.curve.quantile(1.0 - 0.5 / max(1.0, min(count, last)))
+    # The last ones are looked at less often than most.
+    ending = age + pace.gap(step_before(age), 0) / 2.0
+    return Forecast(
+        kind=kind,
+        count=count,
+        credits=count if kind in TYPES else 0,
+        balance=balance,
+        requests=requests,
+        polls_per_job=pace.life - 1.0 - load.result,
+        lateness=pace.lateness,
+        seconds=(wait + min(count, last) / per_second + ending) if count else 0.0,
+        fits=not wait,
+        learned_from=learned_from,
+    )
+
+
+def _wait(requests: int, supply: Supply) -> tuple[int, float]:
+    """Return how many whole hours, and how many seconds in all, pass until so many requests are there."""
+    free = max(0.0, supply.free)
+    if requests <= free:
+        return 0, 0.0
+    hourly = free + supply.returning(_HOUR)
+    if hourly <= 0.0:
+        return 0, _HOUR
+    hours, rest = divmod(requests, hourly)
+    low, high = 0.0, _HOUR
+    if rest <= free:
+        return int(hours), hours * _HOUR
+    while high - low > _PRECISION:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if free + supply.returning(middle) >= rest else (middle, high)
+    return int(hours), hours * _HOUR + high

@@ -1,0 +1,77 @@
+"""Figures about jobs: how they were looked at, and how late their ends were seen."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+import attrs
+
+from cmsapi.display import markup
+
+# Enough for a percentile, and for a process that runs for months.
+_LARGEST_SAMPLE = 10_000
+
+
+@attrs.frozen(kw_only=True)
+class JobStatistics:
+    """Show how jobs were looked at. Lateness is estimated: of an end only the looks before and after it are known.
+
+    Args:
+        finished: Jobs whose end was seen.
+        polls: Looks at them and at jobs that still run; one look at a page of a list counts once for each job it shows.
+        polls_per_job: Looks for each finished job, or None before the first.
+        wasted_polls: Looks that found the job running, or failed.
+        lateness_p50: Median of the seconds between the end of a job and the look that saw it, or None.
+        lateness_p95: The same, which 95 % do not exceed.
+        stretch: Mean of the time from launch to the seen end, as a multiple of the time to the end; or None.
+    """
+
+    finished: int
+    polls: int
+    polls_per_job: float | None
+    wasted_polls: int
+    lateness_p50: float | None
+    lateness_p95: float | None
+    stretch: float | None
+
+    def _repr_html_(self) -> str:
+        return markup.record(self)
+
+
+@attrs.define
+class Tally:
+    """Count what is seen of one kind of job."""
+
+    polls: int = 0
+    wasted: int = 0
+    finished: int = 0
+    lateness: deque[float] = attrs.field(factory=lambda: deque(maxlen=_LARGEST_SAMPLE))
+    stretches: deque[float] = attrs.field(factory=lambda: deque(maxlen=_LARGEST_SAMPLE))
+
+    def end(self, age: float, lateness: float) -> None:
+        """Count an end that was seen at an age, so many seconds late."""
+        self.finished += 1
+        self.lateness.append(lateness)
+        self.stretches.append(age / max(age - lateness, 1e-3))
+
+
+def summary(tallies: Iterable[Tally]) -> JobStatistics:
+    """Add up what was counted."""
+    counted = list(tallies)
+    lateness = sorted(late for tally in counted for late in tally.lateness)
+    stretches = [stretch for tally in counted for stretch in tally.stretches]
+    finished, polls = sum(tally.finished for tally in counted), sum(tally.polls for tally in counted)
+    return JobStatistics(
+        finished=finished,
+        polls=polls,
+        polls_per_job=polls / finished if finished else None,
+        wasted_polls=sum(tally.wasted for tally in counted),
+        lateness_p50=_quantile(lateness, 0.5),
+        lateness_p95=_quantile(lateness, 0.95),
+        stretch=sum(stretches) / len(stretches) if stretches else None,
+    )
+
+
+def _quantile(values: list[float], share: float) -> float | None:
+    return values[min(len(values) - 1, int(share * len(values)))] if values else None

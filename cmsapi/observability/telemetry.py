@@ -1,0 +1,245 @@
+"""OpenTelemetry spans and metrics of what a client does (extra `otel`).
+
+A hook like any other: it turns events into one span a call, with its repeats and waits as events of the span, and one
+span a job, under which its looks are. Begins are told by the clock of the machine, lengths by that of the event loop.
+Neither holds a key, a query or a body, because events hold none; identifiers are in spans of jobs only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from cmsapi._version import __version__
+from cmsapi.extras import needs
+from cmsapi.observability import (
+    EVENT_NAMES,
+    CallFinished,
+    CallStarted,
+    Event,
+    JobObserved,
+    JobReleased,
+    JobWatched,
+    QuotaWait,
+    RateLimitPaused,
+    RequestFinished,
+    RequestStarted,
+    RetryScheduled,
+)
+
+with needs("otel"):
+    from opentelemetry import context, metrics, trace
+
+# Advised by the conventions for `http.client.request.duration`.
+_REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+_JOB_BUCKETS = (5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 1200, 3600)
+
+_Attributes = dict[str, str | int | float | bool]
+
+
+@attrs.define
+class _Open:
+    """Hold a span that has not ended, and when it began: in nanoseconds of the machine, in seconds of the loop.
+
+    Args:
+        span: The span.
+        labels: What its metrics are told apart by.
+        at: When it began, in nanoseconds since the epoch.
+        loop_time: The same, in seconds of the loop.
+        token: Makes the span before it the current one again.
+        waiting: Whether the call waits for its next attempt to leave.
+    """
+
+    span: trace.Span
+    labels: _Attributes
+    at: int
+    loop_time: float
+    token: Any = None
+    waiting: bool = True
+
+    def after(self, seconds: float) -> int:
+        return self.at + int(seconds * 1e9)
+
+    def add(self, event: Event, attributes: _Attributes) -> None:
+        now = self.after(asyncio.get_running_loop().time() - self.loop_time)
+        self.span.add_event(EVENT_NAMES[type(event)], attributes, now)
+
+
+class OpenTelemetry:
+    """Make spans and metrics of events; a hook for `Client(hooks=[OpenTelemetry()])`, also for several clients.
+
+    Args:
+        tracer_provider: Where spans go; the global one if left out.
+        meter_provider: Where metrics go; the global one if left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+    ) -> None:
+        self._tracer = trace.get_tracer("cmsapi", __version__, tracer_provider)
+        self._meters = _Meters(metrics.get_meter("cmsapi", __version__, meter_provider))
+        # A task makes one call at a time.
+        self._calls: dict[asyncio.Task[Any] | None, _Open] = {}
+        self._jobs: dict[tuple[str, str], _Open] = {}
+
+    def __call__(self, event: Event, /) -> None:
+        """Take note of an event."""
+        match event:
+            case CallStarted():
+                self._begin_call(event)
+            case JobWatched():
+                self._begin_job(event)
+            case JobObserved() | JobReleased():
+                self._on_job(event)
+            case _ if (call := self._calls.get(asyncio.current_task())) is not None:
+                self._on_call(event, call)
+
+    def _begin_call(self, event: CallStarted) -> None:
+        server = _server(event.base_url)
+        begun: _Attributes = {"http.request.method": event.method, **server, "cmsapi.operation": event.operation}
+        # A path of `client.request` is no template: it would make a name for each resource.
+        name = event.method if event.operation == "request" else f"{event.method} {event.path}"
+        call = self._open(name, trace.SpanKind.CLIENT, begun, server)
+        call.token = context.attach(trace.set_span_in_context(call.span))
+        self._calls[asyncio.current_task()] = call
+        self._meters.waiting.add(1, server)
+
+    def _on_call(self, event: Event, call: _Open) -> None:
+        match event:
+            case RequestStarted():
+                self._wait(call, False)
+            case RequestFinished():
+                self._meters.measure(event, call.labels)
+            case RetryScheduled():
+                self._wait(call, True)
+                self._meters.retries.add(1, {**call.labels, "cmsapi.operation": event.operation})
+                told: _Attributes = {"cmsapi.retry.delay": event.delay, "cmsapi.retry.reason": event.reason}
+                call.add(event, {"http.request.resend_count": event.attempt, **told})
+            case QuotaWait():
+                call.add(event, {"cmsapi.wait.expected": event.expected})
+            case RateLimitPaused():
+                call.add(event, {"cmsapi.pause.duration": event.seconds})
+            case CallFinished():
+                self._end_call(event, call)
+
+    def _end_call(self, event: CallFinished, call: _Open) -> None:
+        del self._calls[asyncio.current_task()]
+        self._wait(call, False)
+        if event.status is not None:
+            call.span.set_attribute("http.response.status_code", event.status)
+        if event.attempts > 1:
+            call.span.set_attribute("http.request.resend_count", event.attempts - 1)
+        if event.error is not None:
+            _fail(call.span, event.error)
+        context.detach(call.token)
+        call.span.end(call.after(event.duration))
+
+    def _wait(self, call: _Open, waiting: bool) -> None:
+        if waiting is not call.waiting:
+            call.waiting = waiting
+            self._meters.waiting.add(1 if waiting else -1, call.labels)
+
+    def _begin_job(self, event: JobWatched) -> None:
+        kind: _Attributes = {"cmsapi.job.kind": event.kind}
+        begun: _Attributes = {**kind, "cmsapi.job.id": event.id, "cmsapi.job.target": event.target}
+        job = self._open(f"job {event.kind}", trace.SpanKind.INTERNAL, begun, kind, ago=event.elapsed)
+        # This context is the job's own: what is attached stays for its looks, and for nothing else.
+        context.attach(trace.set_span_in_context(job.span))
+        if (twin := self._jobs.pop((event.kind, event.target), None)) is not None:
+            self._end_job(twin, twin.after(0))
+        self._jobs[event.kind, event.target] = job
+        self._meters.jobs.add(1, kind)
+
+    def _on_job(self, event: JobObserved | JobReleased) -> None:
+        job = self._jobs.get((event.kind, event.target))
+        if job is None:
+            return
+        seen: _Attributes = {"cmsapi.job.phase": event.phase, "cmsapi.job.polls": event.polls}
+        if isinstance(event, JobObserved):
+            if event.state is not None:
+                seen["cmsapi.job.state"] = event.state
+            if event.error is not None:
+                seen["error.type"] = event.error
+            job.add(event, seen)
+            return
+        del self._jobs[event.kind, event.target]
+        job.span.set_attributes({**seen, "cmsapi.job.over": event.over})
+        if event.error is not None:
+            _fail(job.span, event.error)
+        if event.over:
+            self._meters.job_duration.record(event.elapsed, {**job.labels, "cmsapi.job.phase": event.phase})
+        self._end_job(job, job.after(event.elapsed))
+
+    def _end_job(self, job: _Open, at: int) -> None:
+        self._meters.jobs.add(-1, job.labels)
+        job.span.end(at)
+
+    def _open(
+        self, name: str, kind: trace.SpanKind, attributes: _Attributes, labels: _Attributes, *, ago: float = 0.0
+    ) -> _Open:
+        at = time.time_ns() - int(ago * 1e9)
+        span = self._tracer.start_span(name, kind=kind, attributes=attributes, start_time=at)
+        return _Open(span, labels, at, asyncio.get_running_loop().time() - ago)
+
+
+class _Meters:
+    """Hold the instruments.
+
+    Args:
+        meter: Makes them.
+    """
+
+    def __init__(self, meter: metrics.Meter) -> None:
+        self._duration = meter.create_histogram(
+            "http.client.request.duration",
+            "s",
+            "Time from the moment a request may leave to its whole answer.",
+            explicit_bucket_boundaries_advisory=_REQUEST_BUCKETS,
+        )
+        self._remaining = meter.create_gauge(
+            "cmsapi.rate_limit.remaining", "{request}", "Requests that the hour admitted after the last answer."
+        )
+        self.waiting = meter.create_up_down_counter(
+            "cmsapi.calls.waiting", "{call}", "Calls that wait for the request limit or for their next attempt."
+        )
+        self.retries = meter.create_counter("cmsapi.retries", "{request}", "Repeats that were scheduled.")
+        self.jobs = meter.create_up_down_counter("cmsapi.jobs.watched", "{job}", "Jobs that somebody waits for.")
+        self.job_duration = meter.create_histogram(
+            "cmsapi.job.duration",
+            "s",
+            "Time from a launch to the look that showed its end.",
+            explicit_bucket_boundaries_advisory=_JOB_BUCKETS,
+        )
+
+    def measure(self, event: RequestFinished, server: Mapping[str, str | int | float | bool]) -> None:
+        """Take note of an attempt."""
+        labels = {**server, "http.request.method": event.method}
+        if event.status is not None:
+            labels["http.response.status_code"] = event.status
+        if (failure := _error_type(event.status) or event.error) is not None:
+            labels["error.type"] = failure
+        self._duration.record(event.duration, labels)
+        if event.remaining is not None:
+            self._remaining.set(event.remaining, server)
+
+
+def _server(base_url: str) -> _Attributes:
+    url = urlsplit(base_url)
+    return {"server.address": url.hostname or "", "server.port": url.port or (443 if url.scheme == "https" else 80)}
+
+
+def _error_type(status: int | None) -> str | None:
+    return str(status) if status is not None and status >= 400 else None
+
+
+def _fail(span: trace.Span, error: str) -> None:
+    span.set_attribute("error.type", error)
+    span.set_status(trace.StatusCode.ERROR, error)

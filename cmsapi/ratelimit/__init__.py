@@ -1,0 +1,1 @@
+"""When a request may leave, and whose turn it is (specification 8)."""

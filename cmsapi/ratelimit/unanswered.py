@@ -1,0 +1,65 @@
+"""Say when a request that was given up can no longer arrive, and whether the network has fallen silent.
+
+Most likely it died with its connection, or had arrived long ago. But a network that was interrupted delivers late what
+it held. So a request that was given up settles `IN_FLIGHT_CAP` after the network has shown life: after the first answer
+to a request that left later than the giving up. Without such an answer it settles `LOST_FOR_GOOD` after the giving up.
+
+There is *silence* when something is out and nothing has been answered for `QUIET`. *Overdue* is then what was given up
+so long ago that its token would be back if the network lived.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+
+from cmsapi.ratelimit.request_log import SECOND
+
+# Shorter than the second after which the last token of an answered request is back: a silence finds some of them left.
+QUIET = 0.5
+IN_FLIGHT_CAP = 2.0
+# Systems stop trying to deliver within this time.
+LOST_FOR_GOOD = 120.0
+# Settled by the cap, and out of the second.
+_OVERDUE = IN_FLIGHT_CAP + SECOND
+
+
+class Lost:
+    """Keep the requests that were given up until they settle."""
+
+    def __init__(self) -> None:
+        # When those were given up after which the network has shown no life; when the others settle.
+        self.unvouched: list[float] = []
+        self.vouched: list[float] = []
+        # When there is silence, unless an answer comes before.
+        self.silent_from: float = math.inf
+
+    def vouch(self, left: float, now: float) -> None:
+        """Note an answer to a request that left at a time or later."""
+        before = bisect_right(self.unvouched, left)
+        del self.unvouched[:before]
+        self.vouched += [now + IN_FLIGHT_CAP] * before
+
+    def settle(self, now: float) -> list[float]:
+        """Let go of those that have settled by now, and return when each did, in order."""
+        vouched = bisect_right(self.vouched, now)
+        unvouched = bisect_right(self.unvouched, now, key=lambda at: at + LOST_FOR_GOOD)
+        settled = self.vouched[:vouched] + [at + LOST_FOR_GOOD for at in self.unvouched[:unvouched]]
+        del self.vouched[:vouched], self.unvouched[:unvouched]
+        return sorted(settled)
+
+    def overdue(self, now: float) -> int:
+        """Return how many are overdue; none unless there is silence."""
+        return self._late(now) if now >= self.silent_from else 0
+
+    def next_change(self, now: float) -> float:
+        """Return when one may settle or become overdue, infinity when only an answer can change something."""
+        moments = self.vouched[:1]
+        if self.unvouched:
+            late = self._late(now)
+            moments += [at + _OVERDUE for at in self.unvouched[late : late + 1]]
+            moments += [self.silent_from, self.unvouched[0] + LOST_FOR_GOOD]
+        return min((moment for moment in moments if moment > now), default=math.inf)
+
+    def _late(self, now: float) -> int:
+        return bisect_right(self.unvouched, now, key=lambda at: at + _OVERDUE)
