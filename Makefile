@@ -60,10 +60,10 @@ test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and instal
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 	|| $(BIN)/playwright install chromium
-	$(BIN)/pytest tests/browser
+	$(BIN)/pytest tests/long/browser
 
 crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
-	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.crash $(SEEDS) --update docs/reliability.md
+	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.crash $(SEEDS) --update docs/reliability.md
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
@@ -85,14 +85,14 @@ figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.overhead --update docs/benchmarks.md
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
-	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.chaos --update docs/reliability.md
+	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
 
 soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
-	$(BIN)/python -m tests.soak --update docs/reliability.md
+	$(BIN)/python -m tests.long.soak --update docs/reliability.md
 
-mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=state/windows for a module)
+mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/windows for a module)
 	@$(call install,.[mutants])
-	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
+	$(BIN)/python -m tests.long.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
 
 clean: ## Remove what these commands made
 	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from cmsapi._version import __version__
-from cmsapi.api.caller import Core
 from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
@@ -20,6 +19,7 @@ from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
 from cmsapi.runtime.runtime import Settings, Trunk
 from cmsapi.state.opening import check_url
+from cmsapi.transport.caller import Core
 from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
 from cmsapi.transport.pipeline import Demand, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path

@@ -16,6 +16,8 @@ from cmsapi.ratelimit.process import forget_closed
 from cmsapi.sandbox import Sandbox
 from tests.support.watchdog import turning
 
+pytest_plugins = ["tests.support.connecting", "tests.support.exported", "tests.support.places"]
+
 # A timing is never a test, and what holds today must hold tomorrow; RANDOM=1 looks for new examples.
 settings.register_profile(
     "steady", deadline=None, derandomize=not os.environ.get("RANDOM"), suppress_health_check=[HealthCheck.too_slow]

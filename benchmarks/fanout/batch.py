@@ -14,12 +14,12 @@ import attrs
 
 from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
 from cmsapi import OPERATIONS, RateLimits, RetryPolicy, Timeouts
-from cmsapi.api.caller import Core
 from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.windows import Windows
+from cmsapi.transport.caller import Core
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder

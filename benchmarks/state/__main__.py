@@ -16,7 +16,7 @@ import attrs
 from benchmarks.state.cost import on_redis, on_sqlite
 from benchmarks.state.saturation import Saturation, saturate
 from benchmarks.tables import replace_section, table
-from tests.state.servers import running_server, server_binary
+from tests.support.servers import running_server, server_binary
 
 
 async def measure(seconds: float) -> dict[str, Any]:

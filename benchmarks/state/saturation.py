@@ -48,7 +48,7 @@ async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float
     """
     async with Sandbox(limits=Limits(per_hour=per_hour), faults=Faults(latency=latency)) as sandbox:
         words = (url, sandbox.base_url, sandbox.api_key, seconds, CALLERS, per_hour, _LIFE)
-        command = (sys.executable, "-m", "tests.state.worker", "saturate", *(str(word) for word in words))
+        command = (sys.executable, "-m", "tests.support.worker", "saturate", *(str(word) for word in words))
         fleet = [await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE) for _ in range(PROCESSES)]
         said = [json.loads((await process.communicate())[0].splitlines()[-1]) for process in fleet]
         arrivals = [entry.at for entry in sandbox.ledger]

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import Member, Role, User, Workspace
 from cmsapi.api.operations import Operation
 from cmsapi.api.wire.drift import Deviation
@@ -19,6 +18,7 @@ from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
 from cmsapi.ratelimit.limiter import RateLimit
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 from cmsapi.transport.pipeline import Demand
 
 T = TypeVar("T")

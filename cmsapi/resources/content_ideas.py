@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import text
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import Launch
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class ContentIdeaSearches:

@@ -8,7 +8,6 @@ from datetime import date, datetime
 from typing import Any, TypeAlias
 
 from cmsapi.api.arguments import function, given, optional_text, text, timestamp, within
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.document import encode
@@ -18,6 +17,7 @@ from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import Launch
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 

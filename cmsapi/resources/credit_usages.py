@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date, datetime
 
 from cmsapi.api.arguments import moment, optional_text
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import CreditType, CreditUsage
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
 from cmsapi.resources.credit_report import CreditReport
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class CreditUsages:

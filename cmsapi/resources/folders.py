@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import optional_text, text
-from cmsapi.api.caller import Core
 from cmsapi.api.models import Folder, FolderTree
+from cmsapi.transport.caller import Core
 
 
 class Folders:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import text
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import Keyword, Report
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import Launch
 from cmsapi.resources.scoring import scored
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class Keywords:

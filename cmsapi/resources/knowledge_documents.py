@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import given, optional_text, text as check_text
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import KnowledgeDocument
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class KnowledgeDocuments:

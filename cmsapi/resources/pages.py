@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import text
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import Acknowledgement, WebPage
 from cmsapi.api.pagination import Paginator
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class Pages:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import Member
 from cmsapi.api.pagination import Paginator
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class Users:

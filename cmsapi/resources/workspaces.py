@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import ContentStatus, Member, Workspace
 from cmsapi.api.pagination import Paginator
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 
 
 class Workspaces:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 
-from cmsapi.api.caller import Core
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.namespace import Jobs
 from cmsapi.jobs.polling.observer import Witness
@@ -32,6 +31,7 @@ from cmsapi.resources import (
 from cmsapi.runtime.runtime import Settings, Trunk
 from cmsapi.runtime.schedulers import pacer_of
 from cmsapi.runtime.shared_state import place_of
+from cmsapi.transport.caller import Core
 
 
 class Branches:

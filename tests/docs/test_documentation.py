@@ -16,8 +16,7 @@ import cmsapi
 import cmsapi.sandbox
 import cmsapi.testing
 from cmsapi.sandbox import Sandbox
-
-from .running import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
+from tests.support.pages import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
 
 
 def _name(path: Path) -> str:

@@ -16,7 +16,6 @@ from typing import Literal, TypeAlias
 import attrs
 
 from cmsapi.api.arguments import function
-from cmsapi.api.caller import Core
 from cmsapi.api.models import Content, Generation, GenerationStatus
 from cmsapi.display import markup
 from cmsapi.errors import (
@@ -28,6 +27,7 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     ValidationError,
 )
+from cmsapi.transport.caller import Core
 
 Decision: TypeAlias = Literal["confirm", "cancel", "leave", "elsewhere"]
 

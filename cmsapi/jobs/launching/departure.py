@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 
 import attrs
 
-from cmsapi.api.caller import Core
 from cmsapi.errors import LeaseLostError, NotSentError
+from cmsapi.transport.caller import Core
 from cmsapi.transport.http import TellingTransport, Transport
 from cmsapi.transport.message import Request, Response
 

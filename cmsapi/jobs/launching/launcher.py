@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.api.arguments import function
-from cmsapi.api.caller import Core
 from cmsapi.api.models import Generation, GenerationStatus
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
@@ -38,6 +37,7 @@ from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Desk
 from cmsapi.jobs.polling.registry import TRACES, Sending
 from cmsapi.jobs.tasks import outcome_of
+from cmsapi.transport.caller import Core
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

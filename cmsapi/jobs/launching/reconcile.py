@@ -13,7 +13,6 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.caller import LARGEST_PAGE, Core
 from cmsapi.api.models import CreditUsage, Generation, Keyword, Prompt, User
 from cmsapi.api.pagination import Page
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
@@ -27,6 +26,7 @@ from cmsapi.jobs.launching.departure import Departure
 from cmsapi.jobs.launching.evidence import Finding, Others, Verdict
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
+from cmsapi.transport.caller import LARGEST_PAGE, Core
 from cmsapi.transport.pipeline import Demand
 
 logger: logging.Logger = logging.getLogger("cmsapi")

@@ -14,7 +14,6 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.caller import Core
 from cmsapi.api.models import ContentIdeaSearch, Generation
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import (
@@ -38,6 +37,7 @@ from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Desk
 from cmsapi.jobs.polling.registry import Sending
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.caller import Core
 from cmsapi.transport.pipeline import Demand, Exchange
 from cmsapi.transport.protocol import expand
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cmsapi.api.caller import LARGEST_PAGE
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch, Generation
 from cmsapi.api.models.model import Model
 from cmsapi.errors import APIError
@@ -20,6 +19,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.scheduling.scheduler import Pacer
 from cmsapi.jobs.status import Phase
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.caller import LARGEST_PAGE
 from cmsapi.transport.pipeline import Demand
 
 # What a service may say of ideas that are not there yet.

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import attrs
 
-from cmsapi.api.caller import LARGEST_PAGE
 from cmsapi.api.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
 from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
@@ -47,6 +46,7 @@ from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tasks import outcome_of
 from cmsapi.observability import Hooks
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.caller import LARGEST_PAGE
 from cmsapi.transport.pipeline import Demand
 
 logger: logging.Logger = logging.getLogger("cmsapi")

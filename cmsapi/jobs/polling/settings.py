@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.api.caller import Core
 from cmsapi.api.models import User
 from cmsapi.config import PollPolicy
+from cmsapi.transport.caller import Core
 
 
 @attrs.frozen(eq=False)

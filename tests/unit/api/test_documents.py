@@ -1,0 +1,340 @@
+"""Documents become models and come back as they were."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import pickle
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from cmsapi.api import models
+from cmsapi.api.models import Content, ContentIdea, ContentSummary, Folder, Keyword, Model, Report, ScoreReport
+from cmsapi.api.wire.converter import Converter, to_dict
+from cmsapi.api.wire.drift import DriftKind
+from cmsapi.api.wire.shape import shape
+from cmsapi.errors import DecodeError
+from tests.support import strategies
+
+converter = Converter()
+everywhere = pytest.mark.parametrize("model", strategies.TABLES, ids=lambda model: model.__name__)
+thorough = settings(
+    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def outcome(converter: Converter, model: type[Model], document: Any) -> tuple[Model | None, DecodeError | None]:
+    """Give the model, or the error."""
+    try:
+        return converter.decode(model, document), None
+    except DecodeError as error:
+        return None, error
+
+
+def misfits(converter: Converter) -> list[str]:
+    """Name the fields whose type was guessed wrongly."""
+    return [each.where for each in converter.drift.deviations() if each.kind is DriftKind.MISFIT]
+
+
+def test_every_model_is_drawn_from_a_table() -> None:
+    """No model escapes the properties below."""
+    public = {getattr(models, name) for name in models.__all__}
+    expected = {each for each in public if isinstance(each, type) and issubclass(each, Model)} - {Model}
+
+    assert expected == strategies.TABLES.keys()
+
+
+@everywhere
+@thorough
+@given(data=st.data())
+def test_what_came_in_goes_out(model: type[Model], data: st.DataObject) -> None:
+    """Unknown keys, absences, nulls, new words and spellings of times survive the way through a model."""
+    document = data.draw(strategies.documents(strategies.TABLES[model]))
+    before = copy.deepcopy(document)
+
+    assert before == to_dict(converter.decode(model, document))
+    assert json.dumps(before, sort_keys=True) == json.dumps(to_dict(converter.decode(model, document)), sort_keys=True)
+    assert before == document
+
+
+@everywhere
+@thorough
+@given(data=st.data())
+def test_equal_documents_make_equal_models(model: type[Model], data: st.DataObject) -> None:
+    """Models of equal documents are equal, hash alike, and stay so through pickle, copy and evolve."""
+    document = data.draw(strategies.documents(strategies.TABLES[model]))
+    first, second = converter.decode(model, document), converter.decode(model, copy.deepcopy(document))
+
+    assert first == second
+    assert hash(first) == hash(second)
+    for twin in (pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first), attrs.evolve(first)):  # noqa: S301
+        assert type(twin) is model
+        assert first == twin
+        assert hash(first) == hash(twin)
+        assert document == to_dict(twin)
+
+
+@everywhere
+@thorough
+@given(data=st.data())
+def test_a_wrong_type_is_named(model: type[Model], data: st.DataObject) -> None:
+    """One value of a wrong type is an error that names its path, unless nobody shows the type: then it is kept."""
+    converter = Converter()
+    document = data.draw(strategies.documents(strategies.TABLES[model]))
+    places = [
+        place for place in strategies.places(strategies.TABLES[model], document) if strategies.bare(place[1]) != "any"
+    ]
+    if not places:
+        return
+    path, kind, container, key = data.draw(st.sampled_from(places))
+    container[key] = data.draw(strategies.misfits(kind))
+
+    read, error = outcome(converter, model, document)
+
+    if read is not None:
+        assert document == to_dict(read)
+        # What holds it is kept, where that cannot be read without it.
+        (where,) = misfits(converter)
+        assert f".{where.rpartition('.')[2]}" in path
+    else:
+        assert error is not None
+        assert path == error.path
+        assert len(error.excerpt) <= 80
+        assert error.__context__ is None
+
+
+@everywhere
+@thorough
+@given(document=strategies.json_values)
+def test_anything_else_is_a_decode_error(model: type[Model], document: Any) -> None:
+    """No JSON value makes the converter raise anything but its own error."""
+    with contextlib.suppress(DecodeError):
+        assert document == to_dict(converter.decode(model, document))
+
+
+@everywhere
+@thorough
+@given(data=st.data())
+def test_an_ordinary_document_is_no_drift(model: type[Model], data: st.DataObject) -> None:
+    """A document as the tables show it leaves no trace."""
+    converter = Converter()
+    document = data.draw(strategies.documents(strategies.TABLES[model], odd=False))
+
+    read = converter.decode(model, document)
+
+    assert converter.drift.deviations() == ()
+    assert read.extra == {}
+    assert document == to_dict(read)
+
+
+@everywhere
+def test_identifiers_are_required(model: type[Model]) -> None:
+    """An identifier that is null or absent is an error; nothing else is required."""
+    if "id" not in strategies.TABLES[model]:
+        assert to_dict(converter.decode(model, {})) == {}
+        return
+    assert to_dict(converter.decode(model, {"id": "x"})) == {"id": "x"}
+    for document, found in (({}, "nothing"), ({"id": None}, "null"), ({"id": 3}, "3")):
+        with pytest.raises(DecodeError) as caught:
+            converter.decode(model, document)
+        assert ("$.id", found) == (caught.value.path, caught.value.excerpt)
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({"id": "c", "contentScore": True}, "$.contentScore"),
+        ({"id": "c", "contentScore": 3.0}, "$.contentScore"),
+        ({"id": "c", "isStarted": 1}, "$.isStarted"),
+        ({"id": "c", "isStarted": "false"}, "$.isStarted"),
+        ({"id": "c", "title": 3}, "$.title"),
+        ({"id": "c", "type": ["DRAFT"]}, "$.type"),
+        ({"id": "c", "dueDate": 1700000000}, "$.dueDate"),
+        ({"id": "c", "dueDate": "2024-01-01x00:00:00Z"}, "$.dueDate"),
+        ({"id": "c", "folder": {"name": "no id"}}, "$.folder.id"),
+        ({"id": "c", "folder": []}, "$.folder"),
+        ({"id": "c", "page": {"id": "p", "lastStatusCode": "200"}}, "$.page.lastStatusCode"),
+    ],
+)
+def test_nothing_is_coerced(document: dict[str, Any], path: str) -> None:
+    """A value that is almost right is wrong."""
+    with pytest.raises(DecodeError) as caught:
+        converter.decode(Content, document)
+
+    assert path == caught.value.path
+
+
+@pytest.mark.parametrize(
+    ("model", "document", "field"),
+    [
+        (Keyword, {"id": "k", "searchVolume": "many"}, "search_volume"),
+        (Keyword, {"id": "k", "lastAnalyzedAt": 1700000000}, "last_analyzed_at"),
+        (Keyword, {"id": "k", "lastAnalyzedAt": "yesterday"}, "last_analyzed_at"),
+        (ContentIdea, {"id": "i", "keyword": ["a", "b"]}, "keyword"),
+        (Report, {"score": 0.5, "sources": {"by": "domain"}}, "sources"),
+        (Report, {"score": 0.5, "sources": ["https://one.example"]}, "sources"),
+        (Report, {"score": 0.5, "brands": [{"name": "One"}, None]}, "brands"),
+        (ScoreReport, {"chatgpt": "soon"}, "chatgpt"),
+        (ContentSummary, {"id": "c", "folder": {"name": "no id"}}, "folder"),
+        (ContentSummary, {"id": "c", "assignedTo": "usr_1"}, "assigned_to"),
+    ],
+)
+def test_a_wrong_guess_makes_nothing_unreadable(model: type[Model], document: dict[str, Any], field: str) -> None:
+    """A value whose type nobody shows is kept in `extra` when it is another than was guessed."""
+    converter = Converter()
+
+    read = converter.decode(model, document)
+
+    assert not getattr(read, field)
+    assert document == to_dict(read)
+    assert len(misfits(converter)) == 1
+    assert to_dict(converter.decode(model, {"id": "next", "score": 1})) == {"id": "next", "score": 1}
+
+
+def test_a_new_value_replaces_a_misfit() -> None:
+    """What was set on purpose is written, not what was in its way."""
+    read = Converter().decode(Keyword, {"id": "k", "searchVolume": "many"})
+
+    assert to_dict(attrs.evolve(read, search_volume=3)) == {"id": "k", "searchVolume": 3}
+
+
+def test_a_failed_reading_leaves_nothing_behind() -> None:
+    """Misfits of a document that could not be read do not turn up in the next one."""
+    converter = Converter()
+    with pytest.raises(DecodeError):
+        converter.decode(Keyword, {"id": "k", "searchVolume": "many", "analysisStatus": 3})
+
+    assert converter.decode(Keyword, {"id": "k"}).extra == {}
+
+
+def test_numbers_are_left_untouched() -> None:
+    """A score may be an integer or a float, and stays what it was."""
+    for score in (1, 1.0, 0.5):
+        read = converter.decode(Report, {"score": score}).score
+        assert (type(score), score) == (type(read), read)
+    assert converter.decode(Report, {"score": True}).extra == {"score": True}
+
+
+def test_equally_many_unknown_and_absent_keys_are_told_apart() -> None:
+    """A count of keys would be fooled by this pair."""
+    document = {"id": "f", "name": "n", "depth": 0, "nbAssociatedContents": 0, "colour": "red"}
+
+    folder = converter.decode(Folder, document)
+
+    assert folder.extra == {"colour": "red"}
+    assert folder.parent_folder_id is None
+    assert document == to_dict(folder)
+
+
+def test_times_are_aware() -> None:
+    """Offsets are kept, and a time without one is UTC."""
+
+    def read(text: str) -> datetime | None:
+        return converter.decode(Content, {"id": "c", "dueDate": text}).due_date
+
+    assert datetime(2024, 1, 31, tzinfo=UTC) == read("2024-01-31")
+    assert datetime(2024, 1, 31, 12, tzinfo=UTC) == read("2024-01-31T12:00:00")
+    assert datetime(2024, 1, 31, 12, tzinfo=UTC) == read("2024-01-31T12:00:00.000Z")
+    assert datetime(2024, 1, 31, 10, tzinfo=UTC) == read("2024-01-31T12:00:00+02:00")
+
+
+def test_a_changed_field_shows_and_the_rest_stays() -> None:
+    """Only what `attrs.evolve` changes differs in the document."""
+    document = {"id": "c", "title": "old", "html": None, "dueDate": "2024-01-31T12:00:00+02:00", "new": [1]}
+    content = converter.decode(Content, document)
+
+    evolved = attrs.evolve(content, title=None, version=3, updated_at=datetime(2024, 2, 1, microsecond=5, tzinfo=UTC))
+
+    expected = {**document, "title": None, "version": 3, "updatedAt": "2024-02-01T00:00:00.000005Z"}
+    assert expected == to_dict(evolved)
+    assert {**document, "dueDate": "2025-01-01T00:00:00.000Z"} == to_dict(
+        attrs.evolve(content, due_date=datetime(2025, 1, 1, tzinfo=UTC))
+    )
+    assert {**document, "dueDate": None} == to_dict(attrs.evolve(content, due_date=None))
+
+
+def test_a_model_built_by_hand_writes_what_is_set() -> None:
+    """None is left out, because nobody said null."""
+    folder = models.FolderRef(id="f")
+    content = Content(id="c", folder=folder, created_at=datetime(2024, 1, 1, tzinfo=UTC), extra={"new": {"a": 1}})
+
+    expected = {"id": "c", "folder": {"id": "f"}, "createdAt": "2024-01-01T00:00:00.000Z", "new": {"a": 1}}
+    assert expected == to_dict(content)
+    assert [expected, {"id": "f"}] == to_dict([content, folder])
+    assert repr(content).startswith("Content(id='c', title=None")
+
+
+def test_models_are_read_only() -> None:
+    """Neither a field nor an unknown key can be changed, and the document of a model is a copy."""
+    document = {"id": "c", "new": {"a": [1]}}
+    content = converter.decode(Content, document)
+
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        content.title = "x"  # type: ignore[misc]
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        del content.title
+    with pytest.raises(TypeError):
+        content.extra["new"] = 1  # type: ignore[index]
+    to_dict(content)["new"]["a"].append(2)
+    assert to_dict(content) == {"id": "c", "new": {"a": [1]}}
+    assert not hasattr(content, "__dict__")
+
+
+def test_a_null_list_stays_null() -> None:
+    """A list that came as null is None, an absent one is empty, and both go out as they came."""
+    for document in ({"score": 1, "sources": None}, {"score": 1}, {"score": 1, "sources": []}):
+        report = converter.decode(Report, document)
+        assert document == to_dict(report)
+        assert document == to_dict(attrs.evolve(report))
+    assert to_dict(converter.decode(ScoreReport, {"chatgpt": None})) == {"chatgpt": None}
+
+
+@pytest.mark.parametrize("value", [{"add": ["hats"]}, ["hats", {"add": 3}], "more hats", 0, None])
+def test_what_has_no_shown_shape_is_what_came(value: Any) -> None:
+    """Recommendations are whatever JSON came, and no deviation."""
+    converter = Converter()
+    report = converter.decode(Report, {"score": 1, "recommendations": value})
+
+    assert value == report.recommendations
+    assert converter.drift.count(DriftKind.MISFIT, "Report.recommendations") == 0
+    assert to_dict(report) == {"score": 1, "recommendations": value}
+
+
+def test_patterns_of_absent_keys_are_shared() -> None:
+    """A thousand models without the same keys remember them once."""
+    read = [converter.decode(Content, {"id": str(number)}) for number in range(2)]
+
+    assert read[0]._absent is read[1]._absent
+
+
+def test_patterns_of_absent_keys_are_bounded() -> None:
+    """A service that omits keys at random does not fill the memory."""
+    names = [name for name in strategies.CONTENT if name != "id"][:8]
+    for pattern in range(256):
+        document = {"id": "c"} | {name: None for bit, name in enumerate(names) if pattern >> bit & 1}
+        assert document == to_dict(converter.decode(Content, document))
+
+
+def test_what_is_not_json_is_refused_too() -> None:
+    """A mapping that is no dictionary, or an endless integer, still ends in the converter's own error."""
+    with pytest.raises(DecodeError) as caught:
+        converter.decode(Content, {"id": 10**5000})
+    assert caught.value.excerpt == "int"
+    with pytest.raises(DecodeError, match="an object"):
+        converter.decode(Content, models.Content(id="c").extra)
+
+
+def test_a_field_without_a_form_on_the_wire_is_a_mistake_in_the_model() -> None:
+    """A type that no document can hold is refused when the class is first read."""
+
+    @attrs.frozen(kw_only=True)
+    class Odd(Model):
+        blob: bytes
+
+    with pytest.raises(TypeError, match="blob"):
+        shape(Odd)

@@ -1,0 +1,85 @@
+"""What is tolerated is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cmsapi.api.models import Content, ContentSummary, Folder, Keyword, Prompt, User
+from cmsapi.api.wire.converter import Converter
+from cmsapi.api.wire.drift import Deviation, Drift, DriftKind
+from tests.support import strategies
+
+
+@pytest.mark.parametrize("model", strategies.TABLES, ids=lambda model: model.__name__)
+def test_nulls_are_counted_where_none_is_shown(model: Any) -> None:
+    """One count per field whose table shows no null, and none for the others."""
+    converter = Converter()
+    table = strategies.TABLES[model]
+    unshown = {f"{model.__name__}.{name}" for name, kind in table.items() if not strategies.shows_null(kind)}
+
+    converter.decode(model, {name: "x" if name == "id" else None for name in table})
+
+    expected = {(DriftKind.NULL, where, 1) for where in unshown - {f"{model.__name__}.id"}}
+    assert expected == {(found.kind, found.where, found.count) for found in converter.drift.deviations()}
+
+
+@pytest.mark.parametrize(
+    ("model", "absent"),
+    [
+        (Folder, {"name", "depth", "nbAssociatedContents", "parentFolderId"}),
+        (Content, strategies.CONTENT.keys() - {"id"}),
+        (ContentSummary, set()),
+        (Keyword, {"analysisStatus"}),
+        (Prompt, set()),
+    ],
+)
+def test_absences_are_counted_where_the_specification_shows_the_key(model: Any, absent: set[str]) -> None:
+    """A key that the specification does not show may be absent without a word."""
+    converter = Converter()
+
+    converter.decode(model, {"id": "x"})
+
+    expected = {(DriftKind.ABSENT, f"{model.__name__}.{name}", 1) for name in absent}
+    assert expected == {(found.kind, found.where, found.count) for found in converter.drift.deviations()}
+
+
+def test_unknown_keys_words_and_naive_times_are_counted() -> None:
+    """Each kind of difference is told with the class, the wire name and an example."""
+    converter = Converter()
+    whole: dict[str, Any] = dict.fromkeys(strategies.CONTENT) | {"id": "c", "new": 1, "type": "LISTICLE"}
+    whole["dueDate"] = "2024-01-31"
+
+    converter.decode(list[Content], [whole, whole])
+
+    assert {
+        Deviation(DriftKind.UNKNOWN_KEY, "Content.new", 2),
+        Deviation(DriftKind.UNKNOWN_WORD, "Content.type", 2, "LISTICLE"),
+        Deviation(DriftKind.NAIVE_TIME, "Content.dueDate", 2, "2024-01-31"),
+    } == set(converter.drift.deviations())
+    assert converter.drift.count(DriftKind.UNKNOWN_KEY, "Content.new") == 2
+    assert converter.drift.count(DriftKind.NULL, "Content.new") == 0
+
+
+def test_nested_differences_carry_the_nested_class() -> None:
+    """A null inside an organization is the organization's."""
+    converter = Converter()
+
+    converter.decode(User, {"id": "u", "organization": {"id": "o", "credits": {"analysis": None}}})
+
+    assert converter.drift.count(DriftKind.NULL, "Credits.analysis") == 1
+
+
+def test_memory_is_bounded() -> None:
+    """Keys that never repeat are only totalled once the table is full, and long names are cut."""
+    drift = Drift(capacity=3)
+    for number in range(10):
+        drift.note(DriftKind.UNKNOWN_KEY, f"Content.{number}" + "x" * 1000)
+    drift.note(DriftKind.UNKNOWN_KEY, "Content.0" + "x" * 1000)
+
+    assert len(drift) == 3
+    assert drift.uncounted == 7
+    assert drift.deviations()[0].count == 2
+    assert all(len(found.where) <= 100 for found in drift.deviations())
+    assert "UNKNOWN_KEY" in repr(drift)

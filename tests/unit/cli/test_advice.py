@@ -1,0 +1,98 @@
+"""What a shell is advised: commands, options and variables, never Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+from cmsapi.cli.advice import for_shell
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Fault, Faults, Sandbox
+from tests.support.command import command
+
+PYTHON = re.compile(
+    r"\bclient\.\w|Client\(|OPERATIONS|RetryPolicy|LaunchPolicy|\bbatch\.\w|attach\(|base_url|allow_http"
+)
+# These are about what only a program can do.
+PROGRAMS = {"fan_out.py", "job.py", "runtime.py", "client.py", "telemetry.py", "plugin.py", "handler.py", "terminal.py"}
+
+
+def messages() -> Iterator[str]:
+    """Give each text of the SDK with white space in it that is no docstring, with a word for each placeholder."""
+    package = Path(cmsapi.__file__).parent
+    for path in package.rglob("*.py"):
+        if {"cli", "sandbox", "testing"} & set(path.relative_to(package).parts) or path.name in PROGRAMS:
+            continue
+        tree = ast.parse(path.read_text())
+        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(map(_placed, node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner | statements:
+                text = node.value
+            else:
+                continue
+            if " " in text:
+                yield text
+
+
+def _placed(part: ast.expr) -> str:
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    return "'x'" if isinstance(part, ast.FormattedValue) and part.conversion == ord("r") else "x"
+
+
+def test_no_python_is_advised() -> None:
+    """Each message with a Python name in it has other words for a shell."""
+    told = {text: for_shell(text) for text in messages() if PYTHON.search(text)}
+    assert len(told) > 10
+    assert [shell for shell in told.values() if PYTHON.search(shell)] == []
+
+
+def test_no_message_cites_what_a_reader_does_not_have() -> None:
+    """Rules are said, or are in the pages of this project; a number of a section says nothing."""
+    assert [text for text in messages() if re.search(r"specification,? (section )?\d|\brule \d|section \d", text)] == []
+
+
+@pytest.mark.looptime
+async def test_errors_speak_to_a_shell(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing key, a missing address, an assumed route, a failed job: each names what a shell has for it."""
+    box.set_outcome(box.keyword_ids[0], "failed")
+    seen = []
+    for tokens in (["contents", "show", "cnt_x"], ["analyze", box.keyword_ids[0], "--batch", "b"]) * 2:
+        await command(*tokens)
+        seen.append(capsys.readouterr().err)
+    monkeypatch.setenv("CMSAPI_BASE_URL", "http://service.example")
+    assert await command("me") == Exit.USAGE
+    seen.append(capsys.readouterr().err)
+    for name in ("CMSAPI_BASE_URL", "CMSAPI_API_KEY"):
+        monkeypatch.delenv(name)
+        assert await command("me") == Exit.USAGE
+        seen.append(capsys.readouterr().err)
+    assert [text for text in seen if PYTHON.search(text)] == []
+    assert "set CMSAPI_API_KEY" in seen[-1]
+    assert "cmsapi credits" in seen[1]
+    assert "--retry failed" in seen[3]
+
+
+@pytest.mark.looptime
+async def test_a_lost_answer_advises_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether a search was paid can be seen with a command, and that one is named."""
+    faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after")])
+    async with Sandbox(faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("ideas", box.workspace_id, "trail running") == Exit.UNKNOWN
+    shown = capsys.readouterr().err
+    assert "cmsapi credits --csv" in shown
+    assert not PYTHON.search(shown)

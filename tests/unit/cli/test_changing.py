@@ -1,0 +1,143 @@
+"""Commands that change contents."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Sandbox
+from tests.support.command import command
+
+pytestmark = pytest.mark.looptime
+
+
+@contextmanager
+def keyboard(monkeypatch: pytest.MonkeyPatch, keys: str) -> Iterator[None]:
+    """Make standard input a terminal at which these keys are pressed."""
+    ours, its = pty.openpty()
+    with os.fdopen(its) as terminal, os.fdopen(ours, "w") as fingers:
+        monkeypatch.setattr("sys.stdin", terminal)
+        fingers.write(keys)
+        fingers.flush()
+        yield
+
+
+async def test_a_draft_lives_and_dies(box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Create from a file, edit, show the body, delete without a question."""
+    body = tmp_path / "body.html"
+    body.write_text("<p>One two three</p>")
+
+    assert await command("contents", "create", box.workspace_id, "New", "--html", str(body), "--json") == Exit.DONE
+    content_id = json.loads(capsys.readouterr().out)["id"]
+    assert await command("contents", "edit", content_id, "--title", "Newer", "--meta-description", "") == Exit.DONE
+    assert "Newer" in capsys.readouterr().out
+    await command("contents", "show", content_id, "--html")
+    assert "One two three" in capsys.readouterr().out
+    assert await command("contents", "delete", content_id, "--yes") == Exit.DONE
+    assert await command("contents", "show", content_id) == Exit.FAILED
+
+
+async def test_nothing_is_deleted_where_nobody_can_be_asked(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a terminal and without `--yes` the content stays."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+
+    assert await command("contents", "delete", box.content_ids[0]) == Exit.USAGE
+
+    assert "--yes" in capsys.readouterr().err
+    assert await command("contents", "show", box.content_ids[0]) == Exit.DONE
+
+
+async def test_an_unreadable_file_is_refused(box: Sandbox, tmp_path: Path) -> None:
+    """A body that cannot be read is wrong use, and nothing is sent."""
+    missing = str(tmp_path / "missing.html")
+    assert await command("contents", "create", box.workspace_id, "New", "--html", missing) == Exit.USAGE
+    assert len(box.ledger) == 0
+
+
+async def test_an_article_is_confirmed_or_discarded(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--confirm` applies, `--discard` discards; without either it waits for `contents review`."""
+    first, second, third = box.content_ids[:3]
+    assert await command("generate", first, "-s", "fact_checking_enabled=true", "--confirm") == Exit.DONE
+    assert "Applied" in capsys.readouterr().err
+    assert await command("generate", second, "--discard", "--yes") == Exit.DONE
+    assert "Discarded" in capsys.readouterr().err
+    assert await command("generate", third) == Exit.DONE
+    assert f"cmsapi contents review {third}" in capsys.readouterr().err
+
+    assert await command("contents", "review", third, "--confirm") == Exit.DONE
+    assert await command("contents", "review", third, "--confirm") == Exit.USAGE
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_paying_for_nothing_asks(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`generate --discard` pays and throws away, so that it asks, and launches nothing where it cannot ask."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert await command("generate", box.content_ids[0], "--discard") == Exit.USAGE
+    assert "--yes" in capsys.readouterr().err
+    with keyboard(monkeypatch, "n\n"):
+        assert await command("generate", box.content_ids[0], "--discard") == Exit.FAILED
+    assert "Pay for 1 article and throw them away" in capsys.readouterr().err
+    assert len(box.ledger.launches()) == 0
+    with keyboard(monkeypatch, "y\n"):
+        assert await command("generate", box.content_ids[0], "--discard") == Exit.DONE
+    assert box.ledger.count(operation="cancel_generation") == 1
+
+
+async def test_an_old_text_that_cannot_be_kept_stays(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the way back cannot be written down, the article is not applied."""
+    Path("body.html").write_text("<p>The old text.</p>")
+    await command("contents", "edit", box.content_ids[0], "--html", "body.html")
+    await command("generate", box.content_ids[0])
+    directory = Path("gone").absolute()
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    directory.rmdir()
+    with keyboard(monkeypatch, "a\n"):
+        assert await command("contents", "review", box.content_ids[0]) == Exit.USAGE
+    assert "Nothing was applied" in capsys.readouterr().err
+    assert box.ledger.count(operation="confirm_generation") == 0
+
+
+async def test_articles_are_reviewed_one_by_one(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`generate --review` waits for the articles, shows them against the old text, and does what is answered."""
+    # Apply and keep, apply and put back, discard.
+    with keyboard(monkeypatch, "a\nk\na\np\nd\n"):
+        assert await command("generate", *box.content_ids[:3], "--review") == Exit.DONE
+    shown = capsys.readouterr()
+    assert shown.out.count("+++ new") == 2
+    assert [word for word in ("Kept.", "The old text is back", "Discarded.") if word not in shown.err] == []
+    assert box.ledger.count(operation="confirm_generation") == 2
+
+
+async def test_an_article_in_review_is_not_paid_again(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """While an article waits for its decision, no other is launched for the content."""
+    await command("generate", box.content_ids[0])
+    assert await command("generate", box.content_ids[0]) == Exit.USAGE
+    assert "contents review" in capsys.readouterr().err
+    assert len(box.ledger.launches()) == 1
+
+
+async def test_settings_may_come_from_a_file(box: Sandbox, tmp_path: Path) -> None:
+    """`@FILE` holds a JSON object of settings; what is no setting is refused."""
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps({"custom_instructions": "Short.", "fact_checking_enabled": False}))
+    bad.write_text("[1]")
+    assert await command("generate", box.content_ids[0], "-s", f"@{good}", "--discard", "--yes") == Exit.DONE
+    assert await command("generate", box.content_ids[0], "-s", f"@{bad}") == Exit.USAGE
+    assert await command("generate", box.content_ids[0], "-s", "fact_checking_enabled=perhaps") == Exit.USAGE

@@ -1,0 +1,166 @@
+"""The command line: what it prints, and with which code it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cmsapi.cli.demo import run_demo
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Sandbox
+from tests.support.command import command
+
+COMMAND = [sys.executable, "-m", "cmsapi"]
+
+OPEN = "0.0.0.0"  # noqa: S104  reached over loopback only
+
+
+@contextlib.asynccontextmanager
+async def started(capsys: pytest.CaptureFixture[str], *options: str) -> AsyncIterator[list[str]]:
+    """Run `cmsapi sandbox` while a block runs, and give the lines it prints."""
+    serving = asyncio.create_task(command("sandbox", "--port", "0", *options))
+    lines: list[str] = []
+    while "Ctrl-C stops it." not in lines:
+        assert not serving.done()
+        await asyncio.sleep(0.01)
+        lines += capsys.readouterr().out.splitlines()
+    try:
+        yield lines
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
+async def beside(variables: dict[str, str], *tokens: str) -> tuple[int | None, str]:
+    """Run a command in a process of its own; return its exit code and what it said."""
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, *tokens, env=os.environ | variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    _, said = await process.communicate()
+    return process.returncode, said.decode()
+
+
+def exported(lines: list[str]) -> list[dict[str, str]]:
+    """Return the variables of each line to type."""
+    return [dict(word.split("=", 1) for word in line.split()[1:]) for line in lines if line.startswith("  export ")]
+
+
+@pytest.mark.looptime
+async def test_the_demo_does_the_main_job(capsys: pytest.CaptureFixture[str]) -> None:
+    """The demonstration ends with 0 and a table that shows 46 jobs, 46 credits and no 429."""
+    assert await run_demo() == 0
+
+    table = capsys.readouterr().out
+    assert "46 (40 analyses, 5 searches, 1 article)" in table
+    assert re.search(r"429 answers\s+│\s+0 ", table)
+    assert "10000 → 9960" in table
+
+
+@pytest.mark.slow
+def test_the_sandbox_is_served_until_interrupted() -> None:
+    """The command prints what to export, has the keywords that it was asked for, and ends with 0 on Ctrl-C."""
+    wanted = ["--port", "0", "--keywords", "100", "--seconds", "1"]
+    with subprocess.Popen([*COMMAND, "sandbox", *wanted], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(9)]
+        (variables,) = exported(lines)
+        assert variables == {"CMSAPI_BASE_URL": lines[0].split()[2], "CMSAPI_API_KEY": lines[1].split()[2]}
+        listing = [*COMMAND, "keywords", lines[3].split()[1], "--unanalysed", "--csv"]
+        done = subprocess.run(listing, env=os.environ | variables, capture_output=True, text=True, check=True)
+        assert len(done.stdout.splitlines()) == 101
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+
+
+@pytest.mark.looptime
+async def test_a_port_in_use_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """A second sandbox at the same port says what to do, and so does a port that cannot be."""
+    async with Sandbox() as box:
+        port = box.base_url.rpartition(":")[2]
+        assert await command("sandbox", "--port", port) == Exit.USAGE
+    assert capsys.readouterr().err == (
+        f"The sandbox cannot use port {port} of 127.0.0.1: another program uses it. --port 0 takes a free port.\n"
+    )
+    assert await command("sandbox", "--host", "192.0.2.1") == Exit.USAGE
+    assert "cannot use port 8000 of 192.0.2.1: " in (shown := capsys.readouterr().err)
+    assert "attempting" not in shown
+    assert await command("sandbox", "--port", "65536") == Exit.USAGE
+
+
+def test_a_wrong_option_is_refused() -> None:
+    """Bad input ends with another code than 0, and names the option."""
+    done = subprocess.run([*COMMAND, "sandbox", "--port", "many"], capture_output=True, text=True, check=False)
+
+    assert done.returncode != 0
+    assert "--port" in done.stdout + done.stderr
+
+
+def test_the_missing_extra_is_named() -> None:
+    """Without the extra's packages the command says how to install them."""
+    code = "import sys; sys.modules['cyclopts'] = None; from cmsapi.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "pip install 'cmsapi[cli]'" in done.stderr
+
+
+@pytest.mark.enable_socket
+async def test_each_start_is_another_service_unless_a_key_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """A start has a new key and the same data; with `--key` it is the same service again."""
+    keys, workspaces = [], []
+    for options in ((), (), ("--key", "sk_mine"), ("--key", "sk_mine")):
+        async with started(capsys, *options) as lines:
+            keys.append([line.split()[-2] for line in lines[1:3]])
+            workspaces.append(lines[3])
+    assert len({key for pair in keys for key in pair}) == 6
+    assert keys[2] == keys[3]
+    assert keys[2][0] == "sk_mine"
+    assert len(set(workspaces)) == 1
+
+
+async def test_a_key_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """A key begins with sk_ and goes on."""
+    for key in ("mine", "sk_", "sk_with space"):
+        assert await command("sandbox", "--key", key) == Exit.USAGE
+        assert "sk_" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.enable_socket
+async def test_what_a_sandbox_for_others_prints_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    """At 0.0.0.0 it prints a line for this machine, and one for others that allows plain HTTP; and it has no page."""
+    async with started(capsys, "--host", OPEN) as lines:
+        assert [line for line in lines if line.startswith("page")] == [
+            "page        none: it is only there with --host 127.0.0.1"
+        ]
+        here, elsewhere = exported(lines)
+        port = here["CMSAPI_BASE_URL"].rpartition(":")[2]
+        assert elsewhere["CMSAPI_BASE_URL"] == f"http://THIS-MACHINE:{port}"
+        elsewhere["CMSAPI_BASE_URL"] = f"http://{OPEN}:{port}"
+        for variables in (here, elsewhere):
+            assert (await beside(variables, "me"))[0] == Exit.DONE
+
+
+@pytest.mark.slow
+@pytest.mark.enable_socket
+async def test_plain_http_is_allowed_by_an_option_or_a_variable() -> None:
+    """Without one of them the key stays here, and the message names both."""
+    async with Sandbox() as box:
+        # This machine by an address that is not taken for its own.
+        address = {"CMSAPI_BASE_URL": box.base_url.replace("127.0.0.1", OPEN), "CMSAPI_API_KEY": box.api_key}
+        code, told = await beside(address, "me")
+        assert code == Exit.USAGE
+        assert "--allow-http" in told
+        assert "CMSAPI_ALLOW_HTTP=1" in told
+        assert (await beside(address | {"CMSAPI_ALLOW_HTTP": "0"}, "me"))[0] == Exit.USAGE
+        assert len(box.ledger) == 0
+        for tokens in (["me", "--allow-http"], ["--allow-http", "me"]):
+            assert (await beside(address, *tokens))[0] == Exit.DONE

@@ -1,0 +1,209 @@
+"""Commands that launch many jobs: results, limits of spending, Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.running import execute, read
+from cmsapi.sandbox import Fault, Faults, Sandbox
+from tests.support.command import command
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_keywords_are_analysed_from_standard_input(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`-` reads identifiers; each is launched once, the plan is said first, and JSON has each result."""
+    ids = box.keyword_ids[:4]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*ids, ids[0]])))
+
+    assert await command("analyze", "-", "--json") == Exit.DONE
+
+    shown = capsys.readouterr()
+    assert "plan: 4 x keyword analysis, 4 credits" in shown.err
+    assert {each["item"]: each["result"]["analysisStatus"] for each in json.loads(shown.out)} == dict.fromkeys(
+        ids, "success"
+    )
+    assert len(box.ledger.launches()) == 4
+
+
+async def test_a_dry_run_launches_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--dry-run` says what it would take and launches nothing."""
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
+    assert "20 credits" in capsys.readouterr().err
+    assert not box.ledger.launches()
+
+
+async def test_a_dry_run_tells_whether_the_balance_suffices(capsys: pytest.CaptureFixture[str], box: Sandbox) -> None:
+    """With too few credits it says so and ends with 4; what `--max-credits` leaves out need not be paid for."""
+    box.set_credits(analysis=3)
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.CREDITS
+    shown = capsys.readouterr().err
+    assert "20 credits of 3 left" in shown
+    assert "it pays for 3 of 20" in shown
+    assert await command("analyze", *box.keyword_ids, "--dry-run", "--max-credits", "3") == Exit.DONE
+    box.set_credits(analysis=0)
+    assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.CREDITS
+    assert await command("analyze", *box.keyword_ids) == Exit.CREDITS
+    assert not box.ledger.launches()
+
+
+async def test_a_plan_rests_on_what_earlier_commands_have_seen(
+    capsys: pytest.CaptureFixture[str], box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state remembers how long jobs took, and the next command plans with that."""
+    monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/jobs.db")
+    await command("analyze", *box.keyword_ids[:10], "--dry-run")
+    assert "a guess, none seen yet" in capsys.readouterr().err
+    await command("analyze", *box.keyword_ids[:10])
+    capsys.readouterr()
+    await command("analyze", *box.keyword_ids[10:], "--dry-run")
+    assert "learned from 10 jobs" in capsys.readouterr().err
+
+
+async def test_what_is_wrong_with_all_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Items that were refused in one way share a message, however long each of them waited in between."""
+    faults = Faults(rules=[Fault(match="POST */analyze", status=429, times=None)])
+    async with Sandbox(faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("analyze", *box.keyword_ids[:5]) == Exit.FAILED
+    shown = capsys.readouterr().err
+    assert shown.count("429 rate_limited") == 1
+    assert shown.count("; waited ") == 1
+    assert " and 2 more: 429" in shown
+
+
+async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """One failed job of two ends with 3, one of one with 1."""
+    box.set_outcome(box.keyword_ids[0], "failed")
+    assert await command("analyze", *box.keyword_ids[:2]) == Exit.PARTLY
+    assert box.keyword_ids[0] in capsys.readouterr().err
+    assert await command("analyze", box.keyword_ids[0]) == Exit.FAILED
+
+
+async def test_spending_is_bounded(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--max-credits` launches no more; the rest is in a file that the next command takes, with the same bound."""
+    box.set_credits(analysis=25)
+    monkeypatch.chdir(tmp_path)
+
+    assert await command("analyze", *box.keyword_ids, "--max-credits", "2") == Exit.CREDITS
+
+    shown = capsys.readouterr().err
+    (rest, bound) = re.findall(r"^  cmsapi analyze (@\S+)(.*)$", shown, re.MULTILINE)[0]
+    assert len(box.ledger.launches()) == 2
+    assert "The bound that you set, --max-credits=2, is reached" in shown
+    assert "23 credits remain." in shown
+    assert "18 items not launched and not charged. Launch up to 2 more:" in shown
+    assert bound == " --max-credits 2"
+    assert await command("analyze", rest, *bound.split()) == Exit.CREDITS
+    assert len(box.ledger.launches()) == 4
+    assert await command("analyze", rest) == Exit.DONE
+    assert len(box.ledger.launches()) == 20
+
+
+async def test_a_lost_answer_has_a_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A launch that may have been paid, and that nothing names, ends with 5."""
+    faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after", times=1)])
+    async with Sandbox(faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("ideas", box.workspace_id, "running shoes", "trail running") == Exit.UNKNOWN
+    assert "may have been launched" in capsys.readouterr().err
+
+
+async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Interrupted, the command names the tokens; `jobs watch` with them pays nothing and has the results."""
+    monkeypatch.chdir(tmp_path)
+    running = asyncio.create_task(execute(read(["analyze", *box.keyword_ids[:6]])))
+    await asyncio.sleep(5)
+    running.cancel()
+
+    assert await running == Exit.INTERRUPTED
+    shown = capsys.readouterr().err
+    assert "6 jobs launched and not over" in shown
+
+    (tokens,) = re.findall(r"cmsapi jobs watch (@\S+)", shown)
+    assert await command("jobs", "watch", tokens, "--json") == Exit.DONE
+    assert len(json.loads(capsys.readouterr().out)) == 6
+    assert len(box.ledger.launches()) == 6
+
+
+async def test_ctrl_c_keeps_the_bound_of_spending(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command that launches the rest has the `--max-credits` of the one that was interrupted."""
+    running = asyncio.create_task(execute(read(["analyze", *box.keyword_ids[:6], "--max-credits", "4"])))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+    (rest,) = re.findall(r"^  (cmsapi analyze .*)$", capsys.readouterr().err, re.MULTILINE)
+    assert rest.endswith(" --max-credits 4")
+
+
+async def test_ctrl_c_in_a_review_to_come_says_how_to_decide(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """An article that is still being written can be waited for and decided on by printed commands."""
+    running = asyncio.create_task(execute(read(["generate", box.content_ids[0], "--confirm"])))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    watch, decide = re.findall(r"^  cmsapi (.*)$", capsys.readouterr().err, re.MULTILINE)
+    assert decide == f"contents review {box.content_ids[0]} --confirm"
+    assert await command(*watch.split()) == Exit.DONE
+    assert await command(*decide.split()) == Exit.DONE
+    assert "Applied: " in capsys.readouterr().err
+
+
+async def test_ctrl_c_while_launching_offers_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A search whose launch is on its way goes on, and its seed is not among those to launch again."""
+    async with Sandbox(faults=Faults(latency=(2.0, 2.0))) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        running = asyncio.create_task(execute(read(["ideas", box.workspace_id, "trail running"])))
+        # The plan takes the first request.
+        await asyncio.sleep(5)
+        running.cancel()
+        assert await running == Exit.INTERRUPTED
+        assert len(box.ledger.launches()) == 1
+
+    shown = capsys.readouterr().err
+    assert "1 job launched and not over" in shown
+    assert "look before you launch them again" in shown
+    assert "not launched" not in shown
+
+
+async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The token of a single job is on the screen, ready to be copied."""
+    running = asyncio.create_task(execute(read(["generate", box.content_ids[0]])))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    (token,) = re.findall(r"cmsapi jobs watch (cmsjob\S+)", capsys.readouterr().err)
+    assert await command("jobs", "watch", token) == Exit.DONE
+    assert f"Decide with: cmsapi contents review {box.content_ids[0]}" in capsys.readouterr().err
+
+
+async def test_ideas_of_several_seeds(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each seed keyword is searched, spaces and all, and each idea names its seed."""
+    assert await command("ideas", box.workspace_id, "trail running", "barefoot shoes", "--json") == Exit.DONE
+    ideas = json.loads(capsys.readouterr().out)
+    assert {idea["seed"] for idea in ideas} == {"trail running", "barefoot shoes"}
+    assert await command("jobs", "watch", "-", "--csv") in (Exit.DONE, Exit.USAGE)

@@ -1,0 +1,123 @@
+"""What the journal holds, and how to go on with it."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.running import execute, read
+from cmsapi.sandbox import Fault, Faults, Fixed, Sandbox
+from tests.support.command import command
+
+pytestmark = pytest.mark.looptime
+
+
+async def interrupted(*tokens: str) -> None:
+    """Run a command line and press Ctrl-C once its jobs are launched."""
+    running = asyncio.create_task(execute(read(tokens)))
+    await asyncio.sleep(5)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+
+async def test_open_launches_are_listed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each launch that is not over is a row, with its batch; CSV and JSON have tokens that can be waited for."""
+    await interrupted("analyze", *box.keyword_ids[:2], "--batch", "nightly")
+    await interrupted("ideas", box.workspace_id, "trail running")
+    capsys.readouterr()
+
+    assert await command("jobs", "list") == Exit.DONE
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["id", *box.keyword_ids[:2], "trail"]
+    assert "nightly" in lines[1]
+    await command("jobs", "list", "--csv")
+    tokens = [row["token"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    await command("jobs", "list", "--json")
+    assert [each["token"] for each in json.loads(capsys.readouterr().out)] == tokens
+
+    assert await command("jobs", "watch", *tokens) == Exit.DONE
+    capsys.readouterr()
+    await command("jobs", "list", "--json")
+    assert json.loads(capsys.readouterr().out) == []
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_an_empty_list_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is nothing, standard error says that another state may know more; standard output stays a list."""
+    for name in ("list", "resume", "reviews"):
+        assert await command("jobs", name, "--json") == Exit.DONE
+        shown = capsys.readouterr()
+        assert json.loads(shown.out) == []
+        assert re.fullmatch(r"No [a-z ]+ in memory:\. Another state: --state\.\n", shown.err)
+
+
+async def test_what_was_left_is_taken_up(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`jobs resume` waits for all of it without a token; what it saw of a batch the batch knows."""
+    box.set_outcome(box.keyword_ids[0], "failed")
+    await interrupted("analyze", *box.keyword_ids[:3], "--batch", "nightly")
+    capsys.readouterr()
+
+    assert await command("jobs", "resume", "--json") == Exit.PARTLY
+    ends = {each["item"]: each["error"] is None for each in json.loads(capsys.readouterr().out)}
+    assert ends == {id_: id_ != box.keyword_ids[0] for id_ in box.keyword_ids[:3]}
+    assert await command("jobs", "resume") == Exit.DONE
+    assert await command("analyze", *box.keyword_ids[:3], "--batch", "nightly") == Exit.PARTLY
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_articles_that_wait_are_listed_and_decided(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`jobs reviews` has them, decides on those that are named, and on all only when it was told to."""
+    first, second, third = box.content_ids[:3]
+    await command("generate", first, second, third)
+    capsys.readouterr()
+    await command("jobs", "reviews", "--csv")
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["id"]: row["state"] for row in rows} == dict.fromkeys([first, second, third], "review")
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert await command("jobs", "reviews", "--confirm") == Exit.USAGE
+    assert await command("jobs", "reviews", "--review") == Exit.USAGE
+    assert await command("jobs", "reviews", "cnt_other", "--confirm", "--yes") == Exit.USAGE
+    assert await command("jobs", "reviews", first, "--cancel", "--yes") == Exit.DONE
+    assert await command("contents", "review", second, "--confirm") == Exit.DONE
+    capsys.readouterr()
+    assert await command("jobs", "reviews", "--confirm", "--yes", "--json") == Exit.DONE
+    (last,) = json.loads(capsys.readouterr().out)
+    assert (last["contentId"], last["decision"]) == (third, "confirm")
+    await command("jobs", "list", "--json")
+    assert json.loads(capsys.readouterr().out) == []
+
+
+async def test_one_refused_decision_stops_none_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the service refuses one of several decisions, the error names it, and the rest is applied."""
+    faults = Faults(rules=[Fault(match="POST /v1/contents/*/generation/confirm", status=403)])
+    async with Sandbox(durations=Fixed(20), faults=faults) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("generate", *box.content_ids[:3], "--confirm") == Exit.PARTLY
+        shown = capsys.readouterr().err
+        assert shown.count("Applied: ") == 2
+        await command("jobs", "reviews", "--csv")
+        (left,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert f"\n{left['id']}: " in shown
+
+
+async def test_ctrl_c_in_resume_shows_no_empty_list(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Interrupted before anything has ended, it prints only how to wait for the jobs."""
+    await interrupted("analyze", box.keyword_ids[0])
+    capsys.readouterr()
+
+    await interrupted("jobs", "resume")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "  cmsapi jobs watch cmsjob1." in shown.err

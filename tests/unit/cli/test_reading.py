@@ -1,0 +1,139 @@
+"""Commands that only read: what they print for people and for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Sandbox
+from tests.support.command import command
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_me_shows_whose_key_it_is(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The user and the balances are shown; the key is not."""
+    assert await command("me") == Exit.DONE
+
+    shown = capsys.readouterr().out
+    assert "Ada Moreau" in shown
+    assert "10,000" in shown
+    assert box.api_key not in shown
+
+
+async def test_json_is_the_document_of_the_service(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--json` prints what the service said, by its own names."""
+    await command("workspaces", "--json")
+
+    (workspace,) = json.loads(capsys.readouterr().out)
+    assert workspace["id"] == box.workspace_id
+    assert "websiteUrl" in workspace
+
+
+async def test_csv_has_a_header_and_a_row_for_each(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--csv` prints what a spreadsheet reads."""
+    await command("contents", "list", box.workspace_id, "--csv")
+
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["id"] for row in rows} == set(box.content_ids)
+
+
+async def test_a_list_is_cut_where_asked(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--limit` bounds a list, and standard error says that there is more."""
+    await command("contents", "list", box.workspace_id, "--limit", "3", "--json")
+
+    shown = capsys.readouterr()
+    assert len(json.loads(shown.out)) == 3
+    assert "3 of 10" in shown.err
+
+
+async def test_keywords_of_a_workspace_or_of_one_page(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The identifiers that `analyze` takes are listed: of all pages, of one, or of what was never analysed."""
+    await command("keywords", box.workspace_id, "--csv")
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["id"] for row in rows} >= {*box.keyword_ids, *box.analyzed_keyword_ids}
+
+    await command("keywords", box.workspace_id, "--page", box.page_ids[0], "--csv")
+    of_page = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert 0 < len(of_page) < len(rows)
+    assert [row for row in rows if row in of_page] == of_page
+
+    await command("keywords", box.workspace_id, "--unanalysed", "--csv")
+    unanalysed = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["id"] for row in unanalysed} == set(box.keyword_ids)
+
+
+async def test_folders_are_a_tree(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each folder is shown below its parent, with its identifier whole."""
+    await command("folders", box.workspace_id)
+
+    lines = capsys.readouterr().out.splitlines()
+    depth = {name: next(line.index(name) for line in lines if name in line) for name in ("Guides", "Shoes", "Trail")}
+    assert depth["Guides"] < depth["Shoes"] < depth["Trail"]
+    assert all(any(id_ in line for line in lines) for id_ in box.folder_ids)
+
+
+async def test_credits_are_bars(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was spent is shown per type, day and workspace; CSV has each usage."""
+    await command("analyze", *box.keyword_ids[:3])
+    await command("ideas", box.workspace_id, "trail running", "--json")
+    capsys.readouterr()
+
+    await command("credits", "--days", "3000")
+    shown = capsys.readouterr().out
+    assert "analyses left       9,997" in shown
+    assert "by workspace" in shown
+    assert "█" in shown
+
+    await command("credits", "--days", "3000", "--json")
+    assert json.loads(capsys.readouterr().out)["byType"]["content_idea_search"] == 1
+
+    await command("credits", "--days", "3000", "--csv")
+    assert "trail running" in capsys.readouterr().out
+
+
+async def test_service_text_cannot_steer_the_terminal(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """A title with control characters or markup is printed as text."""
+    box.touch_content(box.content_ids[0], title="\x1b]0;owned\x07[bold]x[/]\nnext")
+
+    await command("contents", "list", box.workspace_id)
+    await command("contents", "show", box.content_ids[0])
+
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "[bold]x[/] next" in shown
+
+
+@pytest.mark.parametrize(
+    ("tokens", "code"),
+    [
+        (["nonsense"], Exit.USAGE),
+        (["me", "--jsn"], Exit.USAGE),
+        (["workspaces", "--json", "--csv"], Exit.USAGE),
+        (["folders", ".."], Exit.USAGE),
+        (["folders", "wsp_nobody"], Exit.FAILED),
+        (["analyze", "--nonsense"], Exit.USAGE),
+        (["contents", "edit", "cnt_1"], Exit.USAGE),
+        (["generate", "cnt_1", "--settings", "fact_chekcing=true"], Exit.USAGE),
+        (["generate", "cnt_1", "--confirm", "--discard"], Exit.USAGE),
+        (["generate", "cnt_1", "--cancel"], Exit.USAGE),
+        (["jobs", "reviews", "--confirm", "--cancel"], Exit.USAGE),
+        (["generate", "cnt_1", "--review"], Exit.USAGE),
+        (["jobs", "watch", "cmsjob1.x.y"], Exit.USAGE),
+    ],
+)
+async def test_each_mistake_has_its_code(box: Sandbox, tokens: list[str], code: Exit) -> None:
+    """Wrong use ends with 2, before anything is launched; what the service refuses with 1."""
+    assert await command(*tokens) == code
+    assert len(box.ledger.launches()) == 0
+
+
+async def test_a_missing_key_is_wrong_use(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key nothing is sent."""
+    monkeypatch.delenv("CMSAPI_API_KEY")
+    assert await command("me") == Exit.USAGE
+    assert len(box.ledger) == 0

@@ -1,0 +1,103 @@
+"""Where launches are written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from cmsapi.cli.exits import Exit
+from cmsapi.cli.running import execute, read
+from cmsapi.sandbox import Sandbox
+from tests.support.command import command
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for the state of a user who has named none."""
+    monkeypatch.delenv("CMSAPI_STATE")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+async def test_only_what_launches_makes_a_file(box: Sandbox, home: Path) -> None:
+    """Commands that only read leave no trace; the first launch makes a file that nobody else can read."""
+    await command("me")
+    await command("contents", "list", box.workspace_id)
+    assert not home.exists()
+
+    assert await command("analyze", box.keyword_ids[0]) == Exit.DONE
+    file = home / "cmsapi" / "jobs.db"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert box.api_key.encode() not in file.read_bytes()
+
+
+async def test_a_file_remembers_what_a_batch_has_paid_for(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """What one process left running and what it saw end is not launched by the next one."""
+    ids = box.keyword_ids[:4]
+    assert await command("analyze", *ids[:2], "--batch", "nightly") == Exit.DONE
+    running = asyncio.create_task(execute(read(["analyze", *ids, "--batch", "nightly"])))
+    while len(box.ledger.launches()) < 4:  # noqa: ASYNC110  the ledger tells nobody
+        await asyncio.sleep(0.01)
+    running.cancel()
+    assert await running == Exit.INTERRUPTED
+
+    capsys.readouterr()
+    assert await command("jobs", "list", "--json") == Exit.DONE
+    assert [(each["target"], each["batch"]) for each in json.loads(capsys.readouterr().out)] == [
+        (id_, "nightly") for id_ in ids[2:]
+    ]
+    assert await command("analyze", *ids, "--batch", "nightly") == Exit.DONE
+    assert len(box.ledger.launches()) == 4
+
+
+async def test_without_a_state_directory_it_is_in_the_home(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative XDG_STATE_HOME is to be ignored, as its specification says."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert await command("jobs", "list") == Exit.DONE
+    assert (tmp_path / ".local/state/cmsapi/jobs.db").exists()
+
+
+async def test_the_environment_names_another(
+    box: Sandbox, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CMSAPI_STATE holds for all commands, and `--state` goes before it."""
+    monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/one.db")
+    assert await command("workspaces") == Exit.DONE
+    assert await command("jobs", "list", "--state", f"sqlite:///{tmp_path}/two.db") == Exit.DONE
+    assert (tmp_path / "one.db").exists()
+    assert (tmp_path / "two.db").exists()
+    assert not home.exists()
+
+
+async def test_nothing_is_launched_that_cannot_be_written_down(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A directory that cannot be made, a file that is none, or a URL of nothing: no launch, and it is said why."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert await command("analyze", box.keyword_ids[0]) == Exit.USAGE
+    assert "--state" in capsys.readouterr().err
+    assert await command("analyze", box.keyword_ids[0], "--state", "nowhere") == Exit.USAGE
+    capsys.readouterr()
+    assert await command("analyze", *box.keyword_ids, "--state", f"sqlite:///{tmp_path}/no/such.db") == Exit.FAILED
+    shown = capsys.readouterr().err
+    assert shown.count("cannot be used") == 1
+    assert "Nothing was launched or charged." in shown
+    closed = ["--state", "redis://127.0.0.1:1"]
+    for batch in ((), ("--batch", "nightly")):
+        assert await command("analyze", box.keyword_ids[0], *batch, *closed) == Exit.FAILED
+        shown = capsys.readouterr().err
+        assert "Nothing was written." in shown
+        assert "Nothing was launched or charged." in shown
+    assert len(box.ledger.launches()) == 0
+    assert await command("analyze", box.keyword_ids[0], "--state", "memory:") == Exit.DONE

@@ -1,0 +1,134 @@
+"""In a terminal: questions, the live table, Ctrl-C; in real time."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+from cmsapi.cli.exits import Exit
+from cmsapi.sandbox import Fixed, Sandbox
+from tests.support.terminal import terminal
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Sandbox]:
+    """A sandbox on a socket, whose jobs take long."""
+    async with Sandbox(durations=Fixed(600)) as box:
+        yield box
+
+
+async def test_a_deletion_asks(box: Sandbox) -> None:
+    """No answer but yes deletes."""
+    async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
+        await shell.until("[y/N]")
+        shell.type("\n")
+        assert await shell.end() == Exit.FAILED
+    async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
+        await shell.until("[y/N]")
+        shell.type("y\n")
+        assert await shell.end() == Exit.DONE
+    assert sum(entry.operation == "delete_content" for entry in box.ledger) == 1
+
+
+async def test_ctrl_c_ends_a_question(box: Sandbox) -> None:
+    """At a question Ctrl-C ends the command at once, which says that nothing was done."""
+    async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
+        await shell.until("[y/N]")
+        shell.type("\x03")
+        assert await shell.end() == Exit.INTERRUPTED
+        await shell.until("Nothing was done.")
+    assert box.ledger.count(operation="delete_content") == 0
+
+
+async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
+    """The article is applied, shown against the old text, and taken out again on request."""
+    content_id = box.content_ids[0]
+    async with cmsapi.Client(box.api_key, base_url=box.base_url) as client:
+        await client.contents.edit(content_id, lambda _: {"html": "<p>The old text.</p>"})
+        await client.contents.generate(content_id)
+        box.finish(content_id)
+        async with terminal(box, "contents", "review", content_id) as shell:
+            await shell.until("[a/d/L]")
+            shell.type("a\n")
+            await shell.until("[p/K]")
+            assert "-The old text." in shell.shown
+            assert "+What it is" in shell.shown
+            shell.type("p\n")
+            assert await shell.end() == Exit.DONE
+        assert (await client.contents.get(content_id)).html == "<p>The old text.</p>"
+
+
+async def test_ctrl_c_in_a_review_says_what_holds_and_how_to_go_back(box: Sandbox, tmp_path: Path) -> None:
+    """Before it is applied nothing is decided; after it, a file has the old text, and a command puts it back.
+
+    The terminal is narrower than the command, which can be pasted all the same.
+    """
+    content_id = box.content_ids[0]
+    async with cmsapi.Client(box.api_key, base_url=box.base_url) as client:
+        old = await client.contents.edit(
+            content_id, lambda _: {"html": "<p>The old text.</p>", "title": "-it's", "meta_description": None}
+        )
+        await client.contents.generate(content_id)
+        box.finish(content_id)
+        async with terminal(box, "contents", "review", content_id) as shell:
+            await shell.until("[a/d/L]")
+            shell.type("\x03")
+            assert await shell.end() == Exit.INTERRUPTED
+            await shell.until("Nothing was decided.")
+        async with terminal(box, "contents", "review", content_id, columns=60) as shell:
+            await shell.until("[a/d/L]")
+            shell.type("a\n")
+            await shell.until("[p/K]")
+            shell.type("\x03")
+            assert await shell.end() == Exit.INTERRUPTED
+            await shell.until("The article is applied")
+        assert (await client.contents.get(content_id)).html != old.html
+
+        (offered,) = re.findall(r"^  cmsapi (contents edit .*?)\r?$", shell.shown, re.MULTILINE)
+        async with terminal(box, *shlex.split(offered)) as again:
+            assert await again.end() == Exit.DONE
+        now = await client.contents.get(content_id)
+        assert (now.html, now.title, now.meta_description) == (old.html, old.title, old.meta_description)
+    (kept,) = tmp_path.glob("cmsapi-before-*.html")
+    assert kept.read_text() == old.html
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("columns", [120, 50])
+async def test_ctrl_c_ends_a_live_table(box: Sandbox, columns: int) -> None:
+    """The table shows the jobs; Ctrl-C ends with 130 and names the tokens, in a wide and in a narrow terminal.
+
+    The ^C that the terminal itself shows fits beside each row, so that all rows are taken away again.
+    """
+    async with terminal(box, "analyze", *box.keyword_ids[:3], columns=columns) as shell:
+        await shell.until("3 running")
+        shell.type("\x03")
+        assert await shell.end() == Exit.INTERRUPTED
+    rows = [row for row in re.split(r"[\r\n]|\x1b\[\d*[AK]", shell.shown) if "running" in row]
+    assert max(len(re.sub(r"\x1b\[[\d;?]*\w", "", row)) for row in rows) <= columns - 2
+    shown = re.sub(r"\s", "", shell.shown)
+    assert shown.count("cmsjob1.") == 3
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
+    """A wide terminal gets a table, a narrow one a block for each item; identifiers are whole in both."""
+    for columns in (130, 50):
+        async with terminal(box, "contents", "list", box.workspace_id, columns=columns) as shell:
+            assert await shell.end() == Exit.DONE
+            await shell.until(box.content_ids[0])
+            lines = [re.sub(r"\x1b\[[\d;?]*\w", "", line) for line in shell.shown.splitlines()]
+        assert max(map(len, lines)) <= columns
+        assert sum(any(id_ in line for line in lines) for id_ in box.content_ids) == len(box.content_ids)
+
+
+async def test_the_doctor_says_that_two_clocks_agree(box: Sandbox) -> None:
+    """A difference that is less than the service's clock can tell is none."""
+    async with terminal(box, "doctor") as shell:
+        await shell.until("clock        same as this machine's")

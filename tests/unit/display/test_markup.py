@@ -1,0 +1,122 @@
+"""Things as HTML: whole, and escaped whatever they hold."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, strategies as st
+
+import cmsapi
+from cmsapi.display import markup
+from cmsapi.sandbox import Sandbox
+from tests.support.markup import HARMLESS, Tags, check
+
+NASTY = "<script>alert('$1$')</script><img src=x onerror=alert(1)>"
+
+
+@given(st.text(max_size=100))
+def test_every_text_is_only_text(text: str) -> None:
+    """A text of any characters comes out as itself, and as nothing else."""
+    page = markup.table(text, [text], [[text]])
+    assert Tags(page).tags <= HARMLESS
+
+
+@pytest.mark.looptime
+async def test_everything_that_a_cell_may_end_with(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Models, pages, trees, jobs, results, forecasts, statistics and errors show what they hold, escaped."""
+    content_id = sandbox.content_ids[0]
+    sandbox.touch_content(content_id, title=NASTY)
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    search = await client.content_ideas.search(sandbox.workspace_id, NASTY)
+    with pytest.raises(cmsapi.NotFoundError) as caught:
+        await client.keywords.get("kwd_nobody")
+    caught.value.add_note(NASTY)
+    things: list[tuple[Any, str]] = [
+        (await client.me(), "ada.moreau@northwind.example"),
+        (await client.contents.get(content_id), NASTY),
+        (await client.contents.list(sandbox.workspace_id), NASTY),
+        (await client.folders.list(sandbox.workspace_id), "Guides"),
+        (job, job.token),
+        (job.status, "running"),
+        (await search, NASTY),
+        (await (await client.contents.generate(content_id)), "review"),
+        (await client.jobs.plan("keyword_analysis", 300), "300"),
+        (client.jobs.statistics(), "2"),
+        (client.jobs.show(), sandbox.keyword_ids[0]),
+        (client.statistics, "requests"),
+        (client.rate_limit, "1000"),
+        (await client.doctor(), "operations"),
+        (await client.credit_usages.report(), "analysis"),
+        (caught.value, NASTY),
+    ]
+    for thing, text in things:
+        check(thing._repr_html_(), text)
+        assert sandbox.api_key not in thing._repr_html_()
+
+
+MODELS = [
+    found
+    for found in (getattr(cmsapi, name) for name in cmsapi.__all__)
+    if isinstance(found, type) and issubclass(found, cmsapi.Model)
+]
+ERRORS = [
+    found
+    for found in (getattr(cmsapi, name) for name in cmsapi.__all__)
+    if isinstance(found, type) and issubclass(found, cmsapi.CMSError)
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_escaped(model: type[cmsapi.Model]) -> None:
+    """Whatever the service puts into a field, or into a key that nobody lists, is shown as text."""
+    fields = [field for field in attrs.fields(model) if not field.name.startswith("_")]
+    values: dict[str, Any] = {field.name: {NASTY: NASTY} if field.name == "extra" else NASTY for field in fields}
+    thing = model(**values)
+    check(cmsapi.Page((thing,), number=1, limit=1, total=1, has_more=False)._repr_html_())
+    check(thing._repr_html_(), NASTY, model.__name__)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_every_error_is_escaped(error: type[cmsapi.CMSError]) -> None:
+    """The message and the notes of each kind of error are shown as text."""
+    needed: dict[str, Any] = {"parameter": NASTY, "available_in": 1.0, "operation": NASTY, "attempts": 1, "sent": True}
+    needed |= {"kind": "generation", "target": NASTY, "evidence": {NASTY: NASTY}, "base": None}
+    known = inspect.signature(error.__init__).parameters
+    thing: cmsapi.CMSError
+    if issubclass(error, cmsapi.APIError):
+        thing = error(status=500, message=NASTY)
+    else:
+        thing = error(NASTY, **{name: value for name, value in needed.items() if name in known})
+    thing.add_note(f"note {NASTY}")
+    check(thing._repr_html_(), error.__name__, NASTY, f"note {NASTY}")
+
+
+async def test_the_limit_and_the_journal_are_shown(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """What is left of the limits, and what was launched and is not over."""
+    await client.content_ideas.search(sandbox.workspace_id, NASTY)
+    check(client.rate_limit._repr_html_(), "Rate limit", "remaining", str(client.rate_limit.remaining))
+    (entry,) = await client.jobs.journal()
+    check(entry._repr_html_(), NASTY)
+
+
+def test_deep_folders_need_no_deep_stack() -> None:
+    """A tree of a thousand levels is written like any other."""
+    folders = [
+        cmsapi.Folder(
+            id=f"f{n}", name=NASTY, depth=n, nb_associated_contents=0, parent_folder_id=f"f{n - 1}" if n else None
+        )
+        for n in range(2000)
+    ]
+    check(cmsapi.FolderTree(folders)._repr_html_(), NASTY)
+
+
+def test_long_things_are_cut() -> None:
+    """A body shows its beginning, a table its first rows, a list its first items."""
+    content = cmsapi.Content(id="c", html="x" * 100_000)
+    assert len(content._repr_html_()) < 5000
+    page = markup.table("", ["n"], [[n] for n in range(1000)])
+    assert "… and 800 more" in page
+    assert markup.brief(list(range(9))) == "0, 1, 2, 3, 4 … and 4 more"

@@ -1,0 +1,236 @@
+"""What becomes of launches when the state fails for a while, or takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.config import LaunchPolicy
+from cmsapi.jobs import Job
+from cmsapi.jobs.launching.unknown import STAYS_OPEN
+from cmsapi.runtime.shared_state import place_of
+from cmsapi.sandbox import Fault
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.memory import MemoryState
+from tests.support.jobs import box, client_of
+from tests.support.launches import open_entries, scope
+
+pytestmark = pytest.mark.looptime
+
+WRITES = ("update", "end", "release")
+
+
+class FailingState(MemoryState):
+    """A state in memory of which some writes fail while they are told to, and whose documents come late."""
+
+    def __init__(self) -> None:
+        super().__init__(life=1000.0)
+        self.fails: tuple[str, ...] = ()
+
+    def _check(self, what: str) -> None:
+        if what in self.fails:
+            raise cmsapi.StateError("the disk is full")
+
+    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
+        """Write an entry and hold it, if that works."""
+        self._check("begin")
+        return await super().begin(lease, entry)
+
+    async def update(self, lease: Lease, entry: Entry) -> None:
+        """Write the entry anew, if that works."""
+        self._check("update")
+        await super().update(lease, entry)
+
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+        """Strike the entry out, if that works."""
+        self._check("end")
+        await super().end(lease, outcome)
+
+    async def release(self, lease: Lease) -> None:
+        """Let others claim the entry, if that works."""
+        self._check("release")
+        await super().release(lease)
+
+    async def recall(self, scope: str, name: str) -> Any:
+        """Return a document after a while."""
+        await asyncio.sleep(0.5)
+        return await super().recall(scope, name)
+
+    async def replace(self, lease: Lease, entry: Entry) -> None:
+        """Write another entry in the place of one, held by nobody, as another process may in time."""
+        other = MemoryState(self._memory)
+        for owner in await other.beat(lease.scope):
+            await other.bury(lease.scope, owner)
+        await other.claim(lease)
+        await other.update(lease, entry)
+        await other.release(lease)
+
+
+def failing() -> FailingState:
+    """Let the clients of this loop share a state that can fail."""
+    place_of("memory:").state = failing = FailingState()
+    return failing
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "generation"])
+async def test_what_is_found_is_not_lost_with_the_state(kind: str) -> None:
+    """A launch that is found after its answer was lost gives its job although that cannot be written down."""
+    sandbox = box(60.0, rules=[Fault(match="POST */*", drop=True, when="after")])
+    failing_state = failing()
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        await client.me()
+        analysis = kind == "keyword_analysis"
+        launch: Any = client.keywords.analyze if analysis else client.contents.generate
+        launching = asyncio.create_task(launch((sandbox.keyword_ids if analysis else sandbox.content_ids)[0]))
+        await asyncio.sleep(3.0)
+        failing_state.fails = WRITES
+        job = await launching
+        assert (job.id == job.target) is analysis
+        failing_state.fails = ()
+        await job
+    assert len(sandbox.ledger.launches()) == 1
+    assert [entry.status for entry in (await open_entries(sandbox)).values()] == ["review"] * (not analysis)
+
+
+async def test_doubt_that_cannot_be_written_down_is_told() -> None:
+    """When neither the launch nor the state can tell, the error says that it may be paid for, and it stays open."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True)])
+    failing_state = failing()
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        await client.me()
+        launching = asyncio.create_task(client.prompts.analyze(sandbox.prompt_ids[0]))
+        await asyncio.sleep(3.0)
+        failing_state.fails = WRITES
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await launching
+        evidence = caught.value.evidence
+        assert evidence["open"] == STAYS_OPEN
+        assert "the prompt shows no analysis since" in evidence["found"]
+        assert "no whole answer" in evidence["said"]
+        failing_state.fails = ()
+        await asyncio.sleep(30.0)
+        (unknown,) = (await client.jobs.resume()).unknown
+        assert unknown.target == sandbox.prompt_ids[0]
+    assert await open_entries(sandbox) == {}
+
+
+@pytest.mark.parametrize("what", ["an end", "a refusal", "a release"])
+async def test_a_write_that_fails_is_made_up_for(what: str) -> None:
+    """What could not be written when the state failed stands in nobody's way once it works again."""
+    rules = [Fault(match="POST */analyze", status=404)] if what == "a refusal" else []
+    sandbox = box(30.0, rules=rules)
+    failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        await client.me()
+        if what == "a refusal":
+            failing_state.fails = ("end",)
+            with pytest.raises(cmsapi.NotFoundError):
+                await client.keywords.analyze(keyword_id)
+        else:
+            job = await client.keywords.analyze(keyword_id)
+            failing_state.fails = WRITES
+            if what == "an end":
+                await job
+        await asyncio.sleep(12.0)
+        failing_state.fails = ()
+        for each in (other, client):
+            async with asyncio.timeout(240):
+                await (await each.keywords.analyze(keyword_id))
+    assert len(sandbox.ledger.launches()) == 2
+    assert await open_entries(sandbox) == {}
+
+
+async def test_two_who_follow_one_launch_send_one() -> None:
+    """When a launch that others wait for comes to nothing, one of those takes its place, and the rest join it."""
+    failing()
+    sandbox = box(60.0)
+
+    @attrs.frozen
+    class Cut:
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            await asyncio.sleep(10.0)
+            raise cmsapi.NotSentError("no connection")
+
+    retry = cmsapi.RetryPolicy(max_attempts=1)
+    async with client_of(sandbox, transport=Cut(), retry=retry) as cut, client_of(sandbox) as client:
+
+        def run(client: cmsapi.Client) -> Any:
+            async def search(item: str) -> Job[Any]:
+                return await client.content_ideas.search(sandbox.workspace_id, item)
+
+            return asyncio.create_task(_all(client.jobs.batch("ideas").map(search, ["tents"])))
+
+        first = run(cut)
+        await asyncio.sleep(5.0)
+        runs = [run(client), run(client)]
+        assert isinstance((await first)[0].error, cmsapi.NotSentError)
+        outcomes = [outcome for run in runs for outcome in await run]
+    assert all(outcome.error is None for outcome in outcomes)
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_what_was_never_written_strikes_out_nothing() -> None:
+    """A launch that could not be written down leaves alone what another client has written."""
+    sandbox = box(60.0)
+    failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client, client_of(sandbox) as other:
+        await other.keywords.analyze(keyword_id)
+        # It is released after ten seconds, because nobody waits for it.
+        await asyncio.sleep(15.0)
+        failing_state.fails = ("begin", "end")
+        with pytest.raises(cmsapi.StateError) as caught:
+            await client.keywords.analyze(keyword_id)
+        assert caught.value.__notes__ == ["This launch was not sent, and nothing was charged for it."]
+        await asyncio.sleep(5.0)
+        failing_state.fails = ()
+        await asyncio.sleep(10.0)
+        assert len(await open_entries(sandbox)) == 1
+        await (await client.keywords.analyze(keyword_id))
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_an_end_of_long_ago_strikes_out_nothing() -> None:
+    """An end that could not be written when it was seen is not taken for that of a later launch."""
+    sandbox = box(30.0)
+    failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(keyword_id)
+        failing_state.fails = ("end",)
+        await job
+        await asyncio.sleep(1.0)
+        ((key, ended),) = (await open_entries(sandbox)).items()
+        # Another process has taken over what this one could not write, and has launched anew.
+        failing_state.fails = ()
+        later = Lease(scope(sandbox), key)
+        await failing_state.replace(later, attrs.evolve(ended, asked_at=ended.asked_at + 60.0))
+        await asyncio.sleep(30.0)
+        assert len(await open_entries(sandbox)) == 1
+
+
+async def _all(outcomes: Any) -> list[cmsapi.Outcome[Any, Any]]:
+    return [outcome async for outcome in outcomes]
+
+
+class SpoiledState(FailingState):
+    """A state that holds what no version has written."""
+
+    async def claim(self, lease: Lease) -> Entry | None:
+        """Fail as a state does that does not know its own rows."""
+        raise ValueError("a word where a number belongs")
+
+
+async def test_a_job_is_polled_although_the_journal_fails_in_an_unknown_way(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a state raises, a job that another client has launched is waited for, and the log says what happened."""
+    sandbox = box(30.0)
+    place_of("memory:").state = SpoiledState()
+    async with client_of(sandbox) as client:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+    async with client_of(sandbox) as client:
+        async with asyncio.timeout(100):
+            await client.jobs.attach(token)
+        assert "is polled all the same" in caplog.text
+        assert "a word where a number belongs" in caplog.text

@@ -1,0 +1,769 @@
+"""What a client writes down of its launches, and how clients of several processes share one journal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import attrs
+import pytest
+
+from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.journal.journal import Journal, scope_of
+from cmsapi.jobs.journal.record import Record
+from cmsapi.runtime.shared_state import Place
+from cmsapi.state.journal import Entry, Lease, digest_of
+from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.state.owners import Owner
+from tests.support.jobs import box, client_of
+
+pytestmark = pytest.mark.looptime
+
+BASE_URL = "https://api.example.com"
+SCOPE = "digest of an account"
+FULL = "the disk is full"
+NOW = 1_700_000_100.0
+ENTRY = Entry(kind="keyword_analysis", target="kwd_1", asked_at=1_700_000_000.0)
+SEARCH = attrs.evolve(ENTRY, kind="idea_search", target="tents", job_id="cis_1", status="running")
+ITEM = attrs.evolve(ENTRY, batch="nightly", item="shoes")
+
+
+class Gone(Owner):
+    """Name a process that is no more, whatever the system says."""
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process is known to be gone."""
+        return True
+
+
+class Disk(MemoryState):
+    """A state that counts what is asked, takes its time, fails when it is told to, and knows of dead processes."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self.asked: Counter[str] = Counter()
+        self.slow: dict[str, float] = {}
+        self.fails: Sequence[str] = ()
+        self.died = False
+        self.funerals: Counter[str] = Counter()
+
+    async def _asked(self, what: str) -> None:
+        self.asked[what] += 1
+        await asyncio.sleep(self.slow.get(what, 0.0))
+
+    def _answered(self, what: str) -> None:
+        if what in self.fails:
+            raise StateError(FULL)
+
+    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
+        """Begin an entry; when that fails it may be written all the same."""
+        await self._asked("begin")
+        stands = await super().begin(lease, entry)
+        self._answered("begin")
+        return stands
+
+    async def claim(self, lease: Lease) -> Entry | None:
+        """Claim an entry; when that fails it may be held all the same."""
+        await self._asked("claim")
+        entry = await super().claim(lease)
+        self._answered("claim")
+        return entry
+
+    async def update(self, lease: Lease, entry: Entry) -> None:
+        """Write an entry anew."""
+        await self._asked("update")
+        self._answered("update")
+        await super().update(lease, entry)
+
+    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
+        """Strike an entry out."""
+        await self._asked("end")
+        self._answered("end")
+        await super().end(lease, outcome)
+
+    async def release(self, lease: Lease) -> None:
+        """Let others have an entry."""
+        await self._asked("release")
+        self._answered("release")
+        await super().release(lease)
+
+    async def keep(self, lease: Lease) -> None:
+        """Make sure of an entry."""
+        await self._asked("keep")
+        await super().keep(lease)
+
+    async def entries(self, scope: str) -> dict[str, Entry]:
+        """Read the open entries."""
+        await self._asked("entries")
+        return await super().entries(scope)
+
+    async def recall(self, scope: str, name: str) -> Any:
+        """Read a document."""
+        await self._asked("recall")
+        self._answered("recall")
+        return await super().recall(scope, name)
+
+    async def beat(self, scope: str) -> Sequence[Owner]:
+        """Say that this process lives; the others may be dead."""
+        await self._asked("beat")
+        self._answered("beat")
+        found = await super().beat(scope)
+        return [Gone(**attrs.asdict(owner)) for owner in found] if self.died else found
+
+    async def bury(self, scope: str, owner: Owner) -> None:
+        """Let others claim what an owner holds."""
+        self.funerals[owner.id] += 1
+        await super().bury(scope, owner)
+
+
+class AtOnce(ThreadPoolExecutor):
+    """Do work of threads on the loop: a thread knows nothing of virtual time."""
+
+    def submit(self, work: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do it."""
+        done: Future[Any] = Future()
+        done.set_result(work(*args, **kwargs))
+        return done
+
+
+@attrs.define
+class Fleet:
+    """Hold the journals of several processes that share a memory."""
+
+    memory: Memory = attrs.field(factory=Memory)
+    journals: list[Journal] = attrs.field(factory=list)
+
+    def process(self, *, shared: bool = True) -> tuple[Journal, Disk]:
+        """Begin another process, which does not know yet whose journal it is."""
+        disk = Disk(self.memory)
+        place = Place("redis://elsewhere" if shared else "memory:")
+        place.state = disk
+        self.journals.append(Journal(lambda: place, SCOPE, BASE_URL, lambda: NOW))
+        return self.journals[-1], disk
+
+    async def open(self, *, shared: bool = True) -> tuple[Journal, Disk]:
+        """Begin another process on a journal of the account."""
+        journal, disk = self.process(shared=shared)
+        await journal.open()
+        disk.asked.clear()
+        return journal, disk
+
+    async def entries(self) -> dict[str, Entry]:
+        """Return what is open."""
+        return await MemoryState(self.memory).entries(SCOPE)
+
+    async def outcomes(self) -> dict[str, Entry]:
+        """Return how the items of the batch ended."""
+        return await MemoryState(self.memory).outcomes(SCOPE, "nightly")
+
+
+@pytest.fixture
+async def fleet() -> AsyncIterator[Fleet]:
+    """Processes that are ended in order."""
+    asyncio.get_running_loop().set_default_executor(AtOnce())
+    fleet = Fleet()
+    yield fleet
+    for journal in fleet.journals:
+        await journal.aclose()
+
+
+async def others(journal: Journal, key: str = "k") -> bool:
+    """Tell whether another process can take an entry up, and leave it again."""
+    if (record := await journal.claim(key)) is None:
+        return False
+    await journal.release(record)
+    return True
+
+
+# Whose journal
+
+
+def test_a_journal_is_named_after_the_organisation() -> None:
+    """The name stays what it is: under another one a new version would not find what an older one has launched."""
+    assert scope_of(BASE_URL, "org_1") == "6c3027ed056bf1e94a5551be3e9fe3f1"
+    assert len({scope_of(BASE_URL, "org_1"), scope_of(BASE_URL, "org_2"), scope_of("https://other", "org_1")}) == 3
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_a_shared_journal_belongs_to_the_organisation(fleet: Fleet, shared: bool) -> None:
+    """One request finds out whose it is, once for all that ask; in memory the account is enough."""
+    sandbox = box(latency=(1.0, 1.0))
+    journal, disk = fleet.process(shared=shared)
+    with pytest.raises(RuntimeError, match="the journal was not opened"):
+        _ = journal.scope
+    async with client_of(sandbox) as client:
+        names = await asyncio.gather(journal.open(client.me), journal.open(client.me))
+        assert len(sandbox.ledger) == disk.asked["beat"] == shared
+        organization = (await client.me()).organization.id
+    assert set(names) == {scope_of(BASE_URL, organization) if shared else SCOPE} == {journal.scope}
+
+
+async def test_a_state_that_fails_is_found_before_the_request(fleet: Fleet) -> None:
+    """Nothing is asked of the service when what it says could not be used; the next one that asks tries again."""
+    sandbox = box()
+    journal, disk = fleet.process()
+    async with client_of(sandbox) as client:
+        disk.fails = ("recall",)
+        with pytest.raises(StateError, match=FULL):
+            await journal.open(client.me)
+        assert len(sandbox.ledger) == 0
+        disk.fails = ()
+        await journal.open(client.me)
+    assert len(sandbox.ledger) == 1
+
+
+async def test_what_the_dead_held_is_free_once_a_journal_is_open(fleet: Fleet) -> None:
+    """A process that begins looks for those that are gone before anything else."""
+    sandbox = box()
+    (one, dead), (other, disk) = fleet.process(), fleet.process()
+    async with client_of(sandbox) as client:
+        await one.open(client.me)
+        await one.begin("k", ENTRY)
+        disk.died = True
+        await other.open(client.me)
+        assert disk.funerals.total() == 1
+        lease = Lease(other.scope, "k")
+        assert await MemoryState(fleet.memory).claim(lease) == ENTRY
+    assert dead.funerals.total() == 0
+
+
+async def test_settings_are_compared_by_a_digest(fleet: Fleet) -> None:
+    """It is the same in every process of a journal, another one in another journal, and tells nothing by itself."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    elsewhere, _ = await Fleet().open()
+    settings = {"tone": "plain", "length": 3}
+    digest = one.digest(settings)
+    assert digest == other.digest({"length": 3, "tone": "plain"})
+    assert len({digest, one.digest({"tone": "plain"}), elsewhere.digest(settings), None}) == 4
+    assert one.digest(None) is None
+    # Other versions find it there too.
+    salt = await MemoryState(fleet.memory).recall(SCOPE, "salt")
+    assert len(salt) == 32
+    assert digest == digest_of(settings, salt)
+
+
+# Begin, write, end
+
+
+async def test_what_is_begun_is_held(fleet: Fleet) -> None:
+    """The client that begins an entry finds its own record again; others see what stands there, and do not hold it."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    mine = await one.begin("k", ENTRY)
+    assert (mine.entry, mine.held) == (ENTRY, True)
+    assert await one.begin("k", attrs.evolve(ENTRY, asked_at=1.0)) is mine
+    assert await one.claim("k") is None
+    assert disk.asked["claim"] == 0
+    theirs = await other.begin("k", attrs.evolve(ENTRY, asked_at=2.0))
+    assert (theirs.entry, theirs.held) == (ENTRY, False)
+    await one.release(mine)
+    theirs = await other.begin("k", attrs.evolve(ENTRY, asked_at=3.0))
+    assert (theirs.entry, theirs.held) == (ENTRY, True)
+    assert not mine.held
+    assert await one.claim("k") is None
+    assert await one.claim("never begun") is None
+
+
+async def test_the_outcome_of_an_item_is_not_claimed(fleet: Fleet) -> None:
+    """An item that has ended stands in the way for good, and there is nothing to hold."""
+    journal, disk = await fleet.open()
+    await journal.strike(await journal.begin("k", ITEM), "succeeded", decision="confirm")
+    outcome = attrs.evolve(ITEM, status="succeeded", decision="confirm", ended_at=NOW)
+    assert await fleet.outcomes() == {"shoes": outcome}
+    record = await journal.begin("k", ITEM)
+    assert (record.entry, record.held, disk.asked["claim"]) == (outcome, False, 0)
+
+
+async def test_an_entry_that_may_have_been_written_is_withdrawn(fleet: Fleet) -> None:
+    """A beginning that fails leaves nothing behind, whether or not it was written."""
+    journal, disk = await fleet.open()
+    disk.fails = ("begin",)
+    with pytest.raises(StateError, match=FULL):
+        await journal.begin("k", ITEM)
+    assert set(await fleet.entries()) == {"k"}
+    await journal.settled()
+    assert (await fleet.entries(), await fleet.outcomes()) == ({}, {})
+
+
+async def test_an_entry_that_may_be_held_is_left(fleet: Fleet) -> None:
+    """A claim that fails stands in nobody's way, whether or not it had an effect."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    await other.release(await other.begin("k", ENTRY))
+    disk.fails = ("claim",)
+    with pytest.raises(StateError, match=FULL):
+        await one.claim("k")
+    await one.settled()
+    assert await others(other)
+
+
+async def test_changes_are_known_once_they_are_written(fleet: Fleet) -> None:
+    """When they cannot be written the entry says what it said, and it is held still."""
+    journal, disk = await fleet.open()
+    record = await journal.begin("k", ENTRY)
+    await journal.write(record, status="sending", served_at=5.0)
+    sending = attrs.evolve(ENTRY, status="sending", served_at=5.0)
+    assert (record.entry, await fleet.entries()) == (sending, {"k": sending})
+    disk.fails = ("update",)
+    with pytest.raises(StateError, match=FULL):
+        await journal.write(record, status="running")
+    assert (record.entry, record.held, await fleet.entries()) == (sending, True, {"k": sending})
+
+
+@pytest.mark.parametrize("how", ["write", "strike"])
+async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None:
+    """It finds out when it writes, holds the entry no longer, and may see what the other has made of it."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ITEM)
+    await MemoryState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
+    theirs = await other.claim("k")
+    assert theirs is not None
+    with pytest.raises(LeaseLostError, match="another one has taken over"):
+        await (one.write(record, status="sending") if how == "write" else one.strike(record, "failed"))
+    assert not record.held
+    assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
+    await other.strike(theirs)
+    assert (await one.begin("k", ITEM)).held
+
+
+async def test_without_a_status_an_item_has_no_outcome(fleet: Fleet) -> None:
+    """What was struck out without one may be launched again at once."""
+    journal, _ = await fleet.open()
+    for end in (journal.strike, None, None):
+        record = await journal.begin("k", ITEM)
+        assert record.held
+        await (journal.strike(record) if end else _withdrawn(journal, record))
+        assert (record.held, await fleet.entries(), await fleet.outcomes()) == (False, {}, {})
+
+
+async def _withdrawn(journal: Journal, record: Record) -> None:
+    journal.withdraw(record)
+    await journal.settled()
+
+
+async def test_what_cannot_be_struck_out_is_left(fleet: Fleet) -> None:
+    """An end that fails is told, and the entry is for whoever asks next."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ENTRY)
+    disk.fails = ("end",)
+    with pytest.raises(StateError, match=FULL):
+        await one.strike(record)
+    assert not record.held
+    await one.settled()
+    assert await others(other)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_a_launch_that_happened_is_not_lost_with_the_state(
+    fleet: Fleet, lost: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That it could not be written down is in the log; here it is known to run."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ENTRY)
+    if lost:
+        await MemoryState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
+        assert await other.claim("k") is not None
+    else:
+        disk.fails = ("update",)
+    await one.bind(record, job_id="kwd_1", served_at=7.0)
+    assert record.entry == attrs.evolve(ENTRY, status="running", job_id="kwd_1", served_at=7.0)
+    assert await fleet.entries() == {"k": ENTRY}
+    (said,) = [each.getMessage() for each in caplog.records]
+    assert said.startswith("a launch could not be written down as done: ")
+    assert ("taken over" if lost else FULL) in said
+
+
+async def test_a_launch_that_happened_is_written_down(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    """With its name and its time, and without a word."""
+    journal, _ = await fleet.open()
+    record = await journal.begin("k", ENTRY)
+    await journal.bind(record, job_id="kwd_1", served_at=7.0)
+    running = attrs.evolve(ENTRY, status="running", job_id="kwd_1", served_at=7.0)
+    assert (record.entry, await fleet.entries()) == (running, {"k": running})
+    assert not caplog.records
+
+
+async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
+    """Each time a launch is given up, its followers can tell that one from those before; the reason is cut short."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    for asked_at in (1.0, 2.0):
+        launch = attrs.evolve(ITEM, asked_at=asked_at, item=f"{asked_at}", facts={"settle": 5.0})
+        theirs = await one.begin("k", launch)
+        followed = (await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))).entry
+        assert not await other.gave_up(Record(ENTRY, Lease(SCOPE, "k")), followed)
+        told = await one.give_up(theirs, "nobody knows " + "x" * 1000)
+        found = "nobody knows " + "x" * 487
+        assert told == attrs.evolve(launch, facts={"settle": 5.0, "found": found})
+        assert (await fleet.outcomes())[f"{asked_at}"] == attrs.evolve(told, status="unknown", ended_at=NOW)
+        mine = await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))
+        assert mine.held
+        assert await other.gave_up(mine, followed)
+        assert not await other.gave_up(mine, ENTRY)
+        assert not await other.gave_up(Record(ENTRY, Lease(SCOPE, "another")), followed)
+        await other.strike(mine)
+
+
+async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
+    """A job that stands in no journal is written, struck out, left and given up without the state."""
+    journal, disk = await fleet.open()
+    record = Record(ENTRY)
+    await journal.write(record, status="running")
+    await journal.strike(record, "succeeded")
+    await journal.release(record)
+    assert (await journal.give_up(record, "nobody knows")).facts == {"found": "nobody knows"}
+    assert not disk.asked
+    assert record.entry == ENTRY
+    assert not await journal.gave_up(record, ENTRY)
+
+
+async def test_an_outcome_can_be_noted_without_an_entry(fleet: Fleet) -> None:
+    """That of an item whose job stands for another item too; the first one that is noted counts."""
+    journal, disk = await fleet.open()
+    shoes, later = (attrs.evolve(ITEM, status=status, ended_at=NOW) for status in ("succeeded", "failed"))
+    boots = attrs.evolve(later, item="boots")
+    disk.slow = {"end": 1.0}
+    noting = asyncio.gather(journal.note_outcome(shoes), journal.note_outcome(boots))
+    await asyncio.sleep(0.5)
+    assert [entry.over for entry in (await fleet.entries()).values()] == [False, False]
+    await noting
+    await journal.note_outcome(later)
+    assert await fleet.outcomes() == {"shoes": shoes, "boots": boots}
+    assert await fleet.entries() == {}
+
+
+# Ends that are written in a moment
+
+
+async def test_an_end_is_written_once_it_was_seen(fleet: Fleet) -> None:
+    """With its word and what was decided; whoever saw it need not hold the entry."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ITEM)
+    await one.release(record)
+    one.saw_end(record, "succeeded", "confirm")
+    assert await fleet.entries() == {"k": ITEM}
+    await one.settled()
+    assert await fleet.entries() == {}
+    outcome = attrs.evolve(ITEM, status="succeeded", decision="confirm", ended_at=NOW)
+    assert await fleet.outcomes() == {"shoes": outcome}
+    assert (await other.begin("k", ENTRY)).held
+
+
+@pytest.mark.parametrize("seen", ["end", "review", "nothing"])
+async def test_what_is_seen_of_a_launch_is_not_said_of_a_later_one(fleet: Fleet, seen: str) -> None:
+    """When somebody else has struck it out and launched anew, that entry stays as it is, and is free."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ITEM)
+    await one.release(record)
+    theirs = await other.claim("k")
+    assert theirs is not None
+    await other.strike(theirs)
+    later = attrs.evolve(ITEM, asked_at=ITEM.asked_at + 60.0)
+    await other.release(await other.begin("k", later))
+    _saw(one, record, seen)
+    await one.settled()
+    assert (await fleet.entries(), await fleet.outcomes()) == ({"k": later}, {})
+    assert await others(other)
+
+
+@pytest.mark.parametrize("seen", ["end", "review", "nothing"])
+async def test_what_others_hold_is_theirs_to_write(fleet: Fleet, seen: str) -> None:
+    """An end, a review or long silence is left to who looks at the job now."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ITEM)
+    await one.release(record)
+    assert await other.claim("k") is not None
+    _saw(one, record, seen)
+    await one.settled()
+    assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
+
+
+def _saw(journal: Journal, record: Record, seen: str) -> None:
+    if seen == "end":
+        journal.saw_end(record, "succeeded")
+    elif seen == "review":
+        journal.saw_review(record)
+    else:
+        journal.forget(record)
+
+
+async def test_a_review_is_anybodys_to_decide(fleet: Fleet) -> None:
+    """An article that waits is written down as such, and its entry is free."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ENTRY)
+    one.saw_review(record)
+    await one.settled()
+    assert await fleet.entries() == {"k": attrs.evolve(ENTRY, status="review")}
+    assert not record.held
+    assert await others(other)
+
+
+async def test_what_nobody_waits_for_is_forgotten(fleet: Fleet) -> None:
+    """It is struck out without an outcome."""
+    journal, _ = await fleet.open()
+    record = await journal.begin("k", ITEM)
+    journal.forget(record)
+    await journal.settled()
+    assert (record.held, await fleet.entries(), await fleet.outcomes()) == (False, {}, {})
+
+
+@pytest.mark.parametrize("how", ["begin", "take"])
+async def test_what_is_asked_of_an_entry_waits_for_what_is_being_written(fleet: Fleet, how: str) -> None:
+    """Who leaves an entry and wants it again gets it."""
+    journal, disk = await fleet.open()
+    record = await journal.begin("k", ENTRY)
+    disk.slow = {"release": 0.5}
+    journal.leave(record)
+    if how == "begin":
+        again = await journal.begin("k", attrs.evolve(ENTRY, asked_at=1.0))
+    else:
+        again = Record(ENTRY, Lease(SCOPE, "k"))
+        assert await journal.take(again)
+    assert again is not record
+    assert again.held
+
+
+# Taking
+
+
+async def test_a_job_is_looked_at_by_one(fleet: Fleet) -> None:
+    """Its entry is taken by who asks first; when it is over there is nothing to hold, and everybody may look."""
+    (one, _), (other, disk) = await fleet.open(), await fleet.open()
+    mine = await one.begin("k", ENTRY)
+    theirs = Record(ENTRY, Lease(SCOPE, "k"))
+    assert not other.has(theirs)
+    assert not await other.take(theirs)
+    await one.release(mine)
+    assert not await other.take(theirs, claim=False)
+    assert await other.take(theirs)
+    assert (theirs.held, other.has(theirs), one.has(mine)) == (True, True, False)
+    assert not await one.take(mine)
+    await other.strike(theirs)
+    await asyncio.sleep(1)
+    assert await other.take(theirs, claim=False)
+    assert (theirs.held, theirs.free, other.has(theirs)) == (False, True, True)
+    disk.asked.clear()
+    assert await other.take(theirs)
+    assert not disk.asked
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_a_look_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) -> None:
+    """As long as nobody was found dead, it only sees whether the entry is still there."""
+    (one, _), (other, disk) = await fleet.open(), await fleet.open(shared=shared)
+    await one.release(await one.begin("k", ENTRY))
+    assert not await other.take(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
+    assert (disk.asked["claim"], disk.asked["beat"]) == (0, shared)
+
+
+async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
+    """The entry of a job that a token names: of the same kind, by its own identifier or what it works on."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    running = {
+        "prompt": attrs.evolve(ENTRY, kind="prompt_analysis"),
+        "before": attrs.evolve(ENTRY, target="kwd_0"),
+        "keyword": ENTRY,
+        "first": SEARCH,
+        "second": attrs.evolve(SEARCH, job_id="cis_2"),
+    }
+    for key, entry in running.items():
+        await one.release(await one.begin(key, entry))
+    for key in ("keyword", "second"):
+        wanted = attrs.evolve(running[key], asked_at=0.0, target="kwd_1")
+        record = Record(wanted)
+        assert await other.take(record)
+        assert (record.held, record.entry) == (True, running[key])
+        assert await one.claim(key) is None
+    unknown = Record(attrs.evolve(SEARCH, job_id="cis_3"))
+    assert await other.take(unknown)
+    assert (unknown.held, unknown.free) == (False, True)
+
+
+async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> None:
+    """A job that stood in no journal when it was first looked at may stand in one when it ends."""
+    (one, _), (other, _) = await fleet.open(), await fleet.open()
+    record = Record(attrs.evolve(ENTRY, asked_at=0.0))
+    assert await one.take(record)
+    await other.release(await other.begin("k", ENTRY))
+    one.saw_end(record, "succeeded")
+    await one.settled()
+    assert await fleet.entries() == {}
+
+
+async def test_followers_read_the_journal_together(fleet: Fleet) -> None:
+    """However many jobs are followed, what is open is read once in half a second."""
+    (one, _), (other, disk) = await fleet.open(), await fleet.open()
+    await asyncio.sleep(3)
+    await one.begin("k", ENTRY)
+    read = []
+    for pause in (0.0, 0.0, 0.375, 0.125):
+        await asyncio.sleep(pause)
+        assert not await other.take(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
+        read.append(disk.asked["entries"])
+    assert read == [1, 1, 1, 2]
+
+
+async def test_followers_look_for_the_dead_together(fleet: Fleet) -> None:
+    """Once a second; what a dead process held is claimed in the round in which it is found, and in the next."""
+    (one, _), (other, disk) = await fleet.open(), await fleet.open()
+    for key in "abc":
+        await one.begin(key, ENTRY)
+    await asyncio.sleep(3)
+    seen = []
+    for pause in (0.0, 0.5, 0.5):
+        await asyncio.sleep(pause)
+        assert not await other.take(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
+        seen.append(disk.asked["beat"])
+    assert seen == [1, 1, 2]
+    disk.died = True
+    await asyncio.sleep(1)
+    assert await other.take(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
+    disk.died = False
+    await asyncio.sleep(1.5)
+    assert await other.take(Record(ENTRY, Lease(SCOPE, "b")), claim=False)
+    await asyncio.sleep(0.5)
+    assert not await other.take(Record(ENTRY, Lease(SCOPE, "c")), claim=False)
+    assert disk.funerals.total() == 1
+
+
+@pytest.mark.parametrize("died", [True, False])
+async def test_a_claim_looks_for_the_dead(fleet: Fleet, died: bool) -> None:
+    """What cannot be claimed is claimed once more when its holder turns out to be gone."""
+    (one, _), (other, disk) = await fleet.open(), await fleet.open()
+    await one.begin("k", ENTRY)
+    disk.died = died
+    record = await other.claim("k")
+    assert (record is not None) == died
+    assert disk.asked == {"claim": 1 + died, "beat": 1}
+
+
+async def test_what_is_free_is_claimed_without_a_look_around(fleet: Fleet) -> None:
+    """Whoever is dead is of no interest then."""
+    (one, _), (other, disk) = await fleet.open(), await fleet.open()
+    await one.release(await one.begin("k", ENTRY))
+    assert await other.claim("k") is not None
+    assert disk.asked == {"claim": 1}
+
+
+# Signs of life
+
+
+async def test_what_is_worked_on_is_held(fleet: Fleet) -> None:
+    """Every ten seconds the process says that it lives; what nobody works on or waits for is free after the first."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    idle, busy = await one.begin("idle", ENTRY), await one.begin("busy", ENTRY)
+    with busy.in_work():
+        await asyncio.sleep(9.5)
+        assert idle.held
+        await asyncio.sleep(1)
+        assert (idle.held, await others(other, "idle")) == (False, True)
+        for _ in range(10):
+            await asyncio.sleep(20)
+            assert not await others(other, "busy")
+        assert (one.has(busy), disk.asked["beat"]) == (True, 21)
+    await asyncio.sleep(10)
+    assert await others(other, "busy")
+    assert not busy.held
+
+
+async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
+    """A process that held nothing for a while holds what it begins then, and says that it lives."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    await one.begin("k", ENTRY)
+    await asyncio.sleep(100)
+    beats = disk.asked["beat"]
+    record = await one.claim("k")
+    assert record is not None
+    with record.in_work():
+        for _ in range(10):
+            assert one.has(record)
+            await asyncio.sleep(10)
+        assert not await others(other)
+    assert disk.asked["beat"] - beats == pytest.approx(10, abs=1)
+
+
+async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
+    """Nobody else could take it over."""
+    journal, disk = await fleet.open(shared=False)
+    record = await journal.begin("k", ENTRY)
+    with record.in_work():
+        await asyncio.sleep(100)
+        assert journal.has(record)
+    assert not disk.asked["beat"]
+
+
+async def test_signs_of_life_go_on_after_a_failure(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    """A state that fails for a moment is in the log, and the next sign comes in time."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    with (await one.begin("k", ENTRY)).in_work():
+        disk.fails = ("beat",)
+        await asyncio.sleep(15)
+        disk.fails = ()
+        (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+        assert said == f"the journal of launches cannot be written; others may take them over: {FULL}"
+        await asyncio.sleep(30)
+        assert not await others(other)
+
+
+async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> None:
+    """Half a minute after its last sign of life a process has to hold an entry anew before it looks at the job."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    await asyncio.sleep(50)
+    record = await one.begin("k", ENTRY)
+    disk.slow = {"beat": 45.0}
+    with record.in_work():
+        await asyncio.sleep(29.5)
+        assert one.has(record)
+        await asyncio.sleep(0.5)
+        assert not one.has(record)
+        assert not record.held
+        assert await others(other)
+        disk.slow = {}
+        await asyncio.sleep(30)
+        assert await one.take(record)
+        assert one.has(record)
+
+
+async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    """When it wakes it makes sure of each entry, lets go of those that others have taken, and says so."""
+    caplog.set_level(logging.INFO, "cmsapi")
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    lost, kept = await one.begin("lost", ENTRY), await one.begin("kept", ENTRY)
+    disk.slow = {"beat": 45.0}
+    with lost.in_work(), kept.in_work():
+        await asyncio.sleep(35)
+        disk.slow = {}
+        theirs = await other.claim("lost")
+        assert theirs is not None
+        with theirs.in_work():
+            await asyncio.sleep(31)
+            assert (one.has(lost), one.has(kept), disk.asked["keep"]) == (False, True, 2)
+            assert not lost.held
+            (said,) = [record.getMessage() for record in caplog.records]
+            assert said.startswith("lost is no longer held by this process")
+            await asyncio.sleep(60)
+            assert (one.has(kept), disk.asked["keep"]) == (True, 2)
+
+
+# Closing
+
+
+@pytest.mark.parametrize("fails", [(), ("end", "release")])
+async def test_closing_leaves_to_others_what_was_sent(fleet: Fleet, fails: Sequence[str]) -> None:
+    """What was only intended is nobody's work and goes; a state that fails then keeps nobody from closing."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    tasks = asyncio.all_tasks()
+    await one.begin("intended", ENTRY)
+    await one.begin("running", SEARCH)
+    ended = await one.begin("ended", attrs.evolve(SEARCH, target="boots"))
+    one.saw_end(ended, "succeeded")
+    if fails:
+        await one.settled()
+    disk.fails = fails
+    await one.aclose()
+    assert asyncio.all_tasks() == tasks
+    if not fails:
+        assert await fleet.entries() == {"running": SEARCH}
+        assert await others(other, "running")

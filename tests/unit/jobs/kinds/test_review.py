@@ -1,0 +1,599 @@
+"""Deciding on a generated article: by hand, by hook, by somebody else, and when answers get lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.jobs import GenerationReview, Job
+from cmsapi.sandbox import Behaviour, Fault, Limits, Sandbox
+from tests.support.jobs import Spoiling, box, client_of, looks, unreadable
+
+pytestmark = pytest.mark.looptime
+
+CONFIRM = "POST */generation/confirm"
+
+
+async def reviewed(client: cmsapi.Client, sandbox: Sandbox) -> GenerationReview:
+    """Generate an article and wait for its review."""
+    return await (await client.contents.generate(sandbox.content_ids[0]))
+
+
+def decisions(sandbox: Sandbox) -> list[tuple[str | None, bool]]:
+    """Return the requests that decided, and whether they took effect."""
+    return [
+        (entry.operation, entry.effect)
+        for entry in sandbox.ledger
+        if entry.operation in ("confirm_generation", "cancel_generation")
+    ]
+
+
+async def test_confirming_applies_the_article() -> None:
+    """`confirm` returns the content with the article, one version later, for no credit."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        before = await client.contents.get(sandbox.content_ids[0])
+        review = await reviewed(client, sandbox)
+        assert (review.decision, review.content, review.generation.status) == (None, None, "review")
+        content = await review.confirm()
+        assert (review.decision, review.content, review.generation.status) == ("confirm", content, "applied")
+        assert (before.version, content.version) == (1, 2)
+        assert content.is_started
+        assert "confirm" in repr(review)
+        # Once more changes nothing and reads the content again.
+        assert (await review.confirm()).version == 2
+        assert decisions(sandbox) == [("confirm_generation", True)]
+
+
+async def test_cancelling_discards_the_article() -> None:
+    """`cancel` leaves the content as it was."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        before = await client.contents.get(sandbox.content_ids[0])
+        review = await reviewed(client, sandbox)
+        await review.cancel()
+        await review.cancel()
+        assert (review.decision, review.generation.status) == ("cancel", "discarded")
+        after = await client.contents.get(sandbox.content_ids[0])
+        assert (after.version, after.html) == (before.version, before.html)
+        assert decisions(sandbox) == [("cancel_generation", True)]
+
+
+async def test_two_decisions_at_once_are_one() -> None:
+    """What one call decides, and loses the answer of, does not look to the other as decided elsewhere."""
+    lost = Fault(match="POST */generation/cancel", drop=True, when="after")
+    sandbox = box(10.0, rules=[lost], latency=(0.2, 0.2))
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        first = asyncio.create_task(review.cancel())
+        await asyncio.sleep(0.5)
+        await asyncio.gather(first, review.cancel())
+        assert review.decision == "cancel"
+        assert decisions(sandbox) == [("cancel_generation", True)]
+
+
+async def test_a_decision_is_not_taken_back() -> None:
+    """Cancelling what was confirmed is the service's conflict, and the decision stays."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        await review.confirm()
+        with pytest.raises(cmsapi.ConflictError):
+            await review.cancel()
+        assert review.decision == "confirm"
+
+
+async def test_a_review_is_taken_up_later() -> None:
+    """`contents.review` decides on a generation that somebody else launched."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+    sandbox.supersede_generation(content_id)
+    async with client_of(sandbox) as client:
+        await asyncio.sleep(20)
+        review = await client.contents.review(content_id)
+        assert review.generation == await client.contents.generation(content_id)
+        assert (await review.confirm()).version == 2
+
+
+async def test_what_is_not_in_review_cannot_be_decided() -> None:
+    """Deciding on a running generation is the service's conflict, unchanged."""
+    sandbox = box(100.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.contents.generate(content_id)
+        review = await client.contents.review(content_id)
+        with pytest.raises(cmsapi.ConflictError, match="not in review"):
+            await review.confirm()
+        assert review.decision is None
+        sandbox.finish(content_id)
+        assert (await review.confirm()).version == 2
+
+
+# Hooks
+
+
+def says(wish: Any) -> Callable[[GenerationReview], Any]:
+    """Make a hook that answers at once."""
+    return lambda review: wish
+
+
+def says_later(wish: Any) -> Callable[[GenerationReview], Awaitable[Any]]:
+    """Make a hook that thinks for a while."""
+
+    async def hook(review: GenerationReview) -> Any:
+        await asyncio.sleep(100)
+        return wish
+
+    return hook
+
+
+@pytest.mark.parametrize("hook", [says, says_later])
+@pytest.mark.parametrize(
+    ("wish", "phase", "state", "version"),
+    [("confirm", "succeeded", "applied", 2), ("cancel", "succeeded", "discarded", 1), ("leave", "review", "review", 1)],
+)
+async def test_a_hook_decides(hook: Any, wish: str, phase: str, state: str, version: int) -> None:
+    """A hook, sync or async, decides once; the job ends after the decision and shows it."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=hook(wish))
+        review = await job
+        assert (review.decision, review.generation.status) == (wish, state)
+        assert (job.status.phase, job.status.state) == (phase, state)
+        assert (review.content is not None) is (wish == "confirm")
+        assert (await client.contents.get(sandbox.content_ids[0])).version == version
+        assert len(decisions(sandbox)) == (wish != "leave")
+
+
+async def test_a_hook_works_although_nobody_waits() -> None:
+    """An order to decide keeps the job looked at until it is carried out."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm"))
+        await asyncio.sleep(60)
+        assert job.done
+        assert (await job).decision == "confirm"
+
+
+async def test_a_hook_waits_for_the_key() -> None:
+    """A refused key ends the waiters; the order to decide stands and is followed once the key works."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm"))
+        sandbox.revoke(sandbox.api_key)
+        with pytest.raises(cmsapi.UnauthorizedError):
+            await job
+        await asyncio.sleep(30)
+        sandbox.restore(sandbox.api_key)
+        await asyncio.sleep(30)
+        assert (await job).decision == "confirm"
+
+
+class PickyError(Exception):
+    """Refuse to be copied, as exceptions of users may."""
+
+    def __init__(self, text: str, *, code: int) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no idea"), PickyError("no idea", code=7)])
+async def test_a_failing_hook_leaves_the_article_in_review(error: Exception) -> None:
+    """What a hook raises reaches every awaiter, with its traceback and a way on; the article stays in review."""
+
+    async def fail(review: GenerationReview) -> Any:
+        raise error
+
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(content_id, on_review=fail)
+        errors = await asyncio.gather(job.wait(), job.wait(), return_exceptions=True)
+        assert [type(each) for each in errors] == [type(error)] * 2
+        with pytest.raises(type(error), match="no idea") as caught:
+            await job
+        assert any("contents.review" in note for note in caught.value.__notes__)
+        assert "fail" in [entry.name for entry in caught.traceback]
+        assert (await client.contents.generation(content_id)).status == "review"
+        assert decisions(sandbox) == []
+        assert (await (await client.contents.review(content_id)).confirm()).version == 2
+
+
+async def test_a_failing_hook_is_heard_although_nobody_waits(caplog: pytest.LogCaptureFixture) -> None:
+    """When nobody waits, the failure of a hook is logged."""
+
+    def fail(review: GenerationReview) -> Any:
+        raise RuntimeError("no idea")
+
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        await client.contents.generate(sandbox.content_ids[0], on_review=fail)
+        await asyncio.sleep(60)
+    assert "nobody waits for the job" in caplog.text
+    assert "no idea" in caplog.text
+
+
+async def test_a_hook_whose_own_work_was_cancelled_does_not_hang_the_job() -> None:
+    """A cancellation that comes out of a hook is a failure of the hook."""
+
+    async def stumble(review: GenerationReview) -> Any:
+        raise asyncio.CancelledError
+
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=stumble)
+        with pytest.raises(cmsapi.JobError, match="was cancelled"):
+            await job.wait(timeout=60)
+
+
+@pytest.mark.parametrize("wish", ["elsewhere", None, True, "Confirm"])
+async def test_a_wrong_wish_decides_nothing(wish: Any) -> None:
+    """A hook that returns something else is an `ArgumentError`, and the article stays in review."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says(wish))
+        with pytest.raises(cmsapi.ArgumentError, match="stays in review") as caught:
+            await job
+        assert caught.value.parameter == "on_review"
+        assert (await client.contents.generation(sandbox.content_ids[0])).status == "review"
+
+
+async def test_a_hook_that_is_no_function_is_refused_before_it_is_paid(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """A wrong hook would fail only when the article is there and paid."""
+    with pytest.raises(cmsapi.ArgumentError) as caught:
+        await client.contents.generate(sandbox.content_ids[0], on_review="confirm")  # type: ignore[arg-type]
+    assert caught.value.parameter == "on_review"
+    assert len(sandbox.ledger) == 0
+
+
+async def test_looks_during_a_decision_change_nothing() -> None:
+    """A refresh while a hook thinks or its decision is under way neither starts it again nor ends the job."""
+    sandbox = box(10.0, latency=(1.0, 1.0))
+    calls: list[GenerationReview] = []
+
+    async def think(review: GenerationReview) -> Any:
+        calls.append(review)
+        await asyncio.sleep(60)
+        return "confirm"
+
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=think)
+        while not job.done:
+            await job.refresh()
+            await asyncio.sleep(0.1)
+        review = await job
+        assert (len(calls), review.decision) == (1, "confirm")
+        assert decisions(sandbox) == [("confirm_generation", True)]
+
+
+async def test_a_look_that_fails_after_the_decision_changes_nothing() -> None:
+    """A job that ended while a look was under way stays as it ended, whatever becomes of the look."""
+    sandbox = box(10.0, latency=(5.0, 5.0))
+    refreshes: list[asyncio.Task[Any]] = []
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        return cmsapi.Response(503, {}, b"") if refreshes else response
+
+    async def hook(review: GenerationReview) -> Any:
+        refreshes.append(asyncio.create_task(job.refresh()))
+        await asyncio.sleep(1)
+        return "leave"
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=hook)
+        await job
+        status = job.status
+        with pytest.raises(cmsapi.ServiceUnavailableError):
+            await refreshes[0]
+        assert (job.status.polls, job.status.phase) == (status.polls, "review")
+
+
+async def test_a_decision_of_a_minute_needs_no_looks() -> None:
+    """While a hook thinks, nobody looks."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says_later("leave"))
+        await job
+    times = [entry.at for entry in looks(sandbox, "generation")]
+    assert times[-1] <= 21.0
+
+
+async def test_a_hook_may_decide_by_itself() -> None:
+    """A hook that calls `confirm` and returns a wish does not decide twice, and is not overruled by `leave`."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        for content_id, wish in zip(sandbox.content_ids, ("confirm", "leave"), strict=False):
+
+            async def hook(review: GenerationReview, wish: str = wish) -> Any:
+                await review.confirm()
+                return wish
+
+            review = await (await client.contents.generate(content_id, on_review=hook))
+            assert review.decision == "confirm"
+    assert len(decisions(sandbox)) == 2
+
+
+# Somebody else
+
+
+@pytest.mark.parametrize("wish", ["confirm", "cancel"])
+@pytest.mark.parametrize("elsewhere", ["confirm_elsewhere", "cancel_elsewhere"])
+@pytest.mark.parametrize("refused", [409, 422])
+async def test_somebody_else_decides_while_a_hook_thinks(wish: str, elsewhere: str, refused: Any) -> None:
+    """Whatever a colleague decided meanwhile, the job ends with `elsewhere`, and nothing is decided twice."""
+    sandbox = box(10.0, behaviour=Behaviour(refused_launch=refused))
+    content_id = sandbox.content_ids[0]
+
+    def hook(review: GenerationReview) -> Any:
+        getattr(sandbox, elsewhere)(content_id)
+        return wish
+
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(content_id, on_review=hook)
+        review = await job
+        assert review.decision == "elsewhere"
+        assert job.status.phase == "succeeded"
+        assert review.generation.status == ("applied" if elsewhere.startswith("confirm") else "discarded")
+        assert not any(effect for _, effect in decisions(sandbox))
+
+
+@pytest.mark.parametrize("elsewhere", ["confirm_elsewhere", "cancel_elsewhere"])
+async def test_somebody_else_decides_between_two_looks(elsewhere: str) -> None:
+    """A decision of a colleague that is found by a look ends the job with `elsewhere`."""
+    sandbox = box(1000.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(content_id, on_review=says("confirm"))
+        await asyncio.sleep(20)
+        sandbox.finish(content_id)
+        getattr(sandbox, elsewhere)(content_id)
+        review = await job
+        assert review.decision == "elsewhere"
+        assert decisions(sandbox) == []
+
+
+async def test_confirming_what_somebody_confirmed_gives_the_content() -> None:
+    """Confirming by hand what a colleague confirmed is done, and says who did it."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        sandbox.confirm_elsewhere(sandbox.content_ids[0])
+        assert (await review.confirm()).version == 2
+        assert review.decision == "elsewhere"
+
+
+async def test_confirming_what_somebody_discarded_is_a_conflict() -> None:
+    """Confirming by hand what a colleague discarded is the service's conflict."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        sandbox.cancel_elsewhere(sandbox.content_ids[0])
+        with pytest.raises(cmsapi.ConflictError):
+            await review.confirm()
+        assert (review.decision, review.generation.status) == ("elsewhere", "discarded")
+
+
+@pytest.mark.parametrize("ready", [False, True])
+async def test_a_newer_article_is_not_confirmed_in_place_of_the_read_one(ready: bool) -> None:
+    """A generation that was superseded while it was being decided on is not decided on, and neither is the newer."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+
+    async def supersede(review: GenerationReview) -> Any:
+        sandbox.supersede_generation(content_id)
+        await asyncio.sleep(60 if ready else 0)
+        return "confirm"
+
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(content_id, on_review=supersede)
+        with pytest.raises(cmsapi.JobSupersededError) as caught:
+            await job
+        assert (caught.value.job, caught.value.token) == (job, job.token)
+        assert job.status.phase == "superseded"
+        assert not any(effect for _, effect in decisions(sandbox))
+        assert (await client.contents.get(content_id)).version == 1
+
+
+async def test_a_newer_article_that_came_during_the_request_is_told() -> None:
+    """When the newer generation comes between reading and deciding, the refusal is read as what it is."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        # Just after the reading that comes before the decision.
+        if request.url.endswith("/generation") and b'"review"' in response.body and armed:
+            armed.clear()
+            sandbox.supersede_generation(content_id)
+        return response
+
+    armed: list[bool] = []
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        review = await reviewed(client, sandbox)
+        armed.append(True)
+        with pytest.raises(cmsapi.JobSupersededError):
+            await review.cancel()
+        assert review.decision is None
+
+
+async def test_a_colleague_who_is_faster_by_a_request_is_told() -> None:
+    """When a colleague confirms between reading and deciding, the refusal is read as what it is."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+    armed: list[bool] = []
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.url.endswith("/generation") and armed:
+            armed.clear()
+            sandbox.confirm_elsewhere(content_id)
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        review = await reviewed(client, sandbox)
+        armed.append(True)
+        assert (await review.confirm()).version == 2
+        assert review.decision == "elsewhere"
+        assert decisions(sandbox) == [("confirm_generation", False)]
+
+
+async def test_a_conflict_that_is_nobodys_decision_reaches_the_awaiter() -> None:
+    """A refusal while the article still waits is raised as it is."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, status=409)])
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm"))
+        with pytest.raises(cmsapi.ConflictError) as caught:
+            await job
+        assert any("contents.review" in note for note in caught.value.__notes__)
+        assert (await (await client.contents.review(sandbox.content_ids[0])).confirm()).version == 2
+
+
+# Lost answers
+
+
+@pytest.mark.parametrize("wish", ["confirm", "cancel"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("how", ["drop", "502", "504"])
+async def test_a_lost_answer_is_settled_by_reading(wish: str, when: Any, how: str) -> None:
+    """Whether or not a decision took effect before its answer got lost, it is made exactly once."""
+    fault = (
+        Fault(match="POST */generation/*", drop=True, when=when)
+        if how == "drop"
+        else Fault(match="POST */generation/*", status=int(how), when=when)
+    )
+    sandbox = box(10.0, rules=[fault])
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        await getattr(review, wish)()
+        assert review.decision == wish
+        assert [effect for _, effect in decisions(sandbox)].count(True) == 1
+        assert len(decisions(sandbox)) == (1 if when == "after" else 2)
+
+
+async def test_an_unreadable_answer_is_settled_by_reading() -> None:
+    """A confirmation whose answer is no JSON counts as made once the generation says so."""
+    sandbox = box(10.0)
+    async with client_of(sandbox, transport=Spoiling(sandbox, unreadable("POST", "/confirm"))) as client:
+        review = await reviewed(client, sandbox)
+        assert (await review.confirm()).version == 2
+        assert review.decision == "confirm"
+        assert len(decisions(sandbox)) == 1
+
+
+async def test_a_deadline_during_a_decision_is_settled_by_reading() -> None:
+    """A deadline that ends while the confirmation is under way does not leave the decision open."""
+    sandbox = box(10.0)
+    slow = [False]
+
+    class Slow:
+        """Keep the answer to a confirmation back."""
+
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            """Carry one request."""
+            response = await sandbox.transport.send(request)
+            if slow[0] and request.url.endswith("/confirm"):
+                slow[0] = False
+                await asyncio.sleep(20)
+            return response
+
+    async with client_of(sandbox, transport=Slow(), timeouts=cmsapi.Timeouts(deadline=5.0)) as client:
+        review = await reviewed(client, sandbox)
+        slow[0] = True
+        assert (await review.confirm()).version == 2
+        assert review.decision == "confirm"
+
+
+async def test_a_deadline_before_anything_was_sent_is_told() -> None:
+    """A deadline that ends while the confirmation waits for quota changes nothing and says so."""
+    sandbox = box(1.0, limits=Limits(per_second=1, per_hour=1000))
+    limits = cmsapi.RateLimits(per_second=1, per_hour=1000)
+    async with client_of(sandbox, limits=limits) as client:
+        review = await reviewed(client, sandbox)
+    async with client_of(sandbox, limits=limits, timeouts=cmsapi.Timeouts(deadline=0.5)) as hasty:
+        await asyncio.sleep(2)
+        impatient = await hasty.contents.review(sandbox.content_ids[0])
+        await asyncio.sleep(2)
+        with pytest.raises(cmsapi.DeadlineError):
+            # The reading before takes the only turn of this second.
+            await impatient.confirm()
+        assert impatient.decision is None
+    assert review.generation == impatient.generation
+    assert decisions(sandbox) == []
+
+
+async def test_a_decision_that_never_gets_through_says_what_was_read() -> None:
+    """After three lost decisions the caller gets the unknown outcome, and what the generation showed."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, drop=True, times=None)])
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+            await review.confirm()
+        assert any("showed 'review'" in note for note in caught.value.__notes__)
+        assert (review.decision, len(decisions(sandbox))) == (None, 3)
+
+
+async def test_a_decision_in_an_unlisted_word_is_not_repeated() -> None:
+    """When the answer is lost and the generation shows a word nobody lists, it is not decided a second time."""
+    rules = [Fault(match=CONFIRM, status=502, when="after")]
+    sandbox = box(10.0, rules=rules, behaviour=Behaviour(applied="merged"))
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+            await review.confirm()
+        assert any("'merged'" in note for note in caught.value.__notes__)
+        assert len(decisions(sandbox)) == 1
+
+
+async def test_a_decision_is_made_whatever_the_word_for_it() -> None:
+    """A service with other words for applied and discarded decides all the same."""
+    sandbox = box(10.0, behaviour=Behaviour(applied="merged", discarded="dropped"))
+    async with client_of(sandbox) as client:
+        review = await (await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm")))
+        assert review.decision == "confirm"
+        review = await (await client.contents.generate(sandbox.content_ids[1], on_review=says("cancel")))
+        assert review.decision == "cancel"
+
+
+async def test_a_lost_answer_that_cannot_be_settled_says_so() -> None:
+    """When reading fails as well, the first failure is raised, with a note on the second."""
+    sandbox = box(10.0, latency=(1.0, 1.0), rules=[Fault(match=CONFIRM, drop=True, when="after")])
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        task = asyncio.create_task(review.confirm())
+        # Reading takes 2 seconds, and the decision arrives one later.
+        await asyncio.sleep(3.5)
+        sandbox.forget(sandbox.content_ids[0])
+        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+            await task
+        assert any("failed too" in note for note in caught.value.__notes__)
+
+
+async def test_a_content_that_cannot_be_read_after_confirming_says_what_happened() -> None:
+    """The error of the last reading tells that the article was applied."""
+    sandbox = box(10.0)
+    content_id = sandbox.content_ids[0]
+
+    def hide(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.url.endswith(content_id):
+            return cmsapi.Response(403, {}, b'{"error":{"code":"forbidden","message":"no"}}')
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, hide)) as client:
+        job: Job[GenerationReview] = await client.contents.generate(content_id, on_review=says("confirm"))
+        with pytest.raises(cmsapi.ForbiddenError) as caught:
+            await job
+        assert caught.value.__notes__ == ["The article was applied; only reading the content afterwards failed."]
+        assert decisions(sandbox) == [("confirm_generation", True)]
+
+
+async def test_reading_before_a_decision_fails_as_reading() -> None:
+    """A content that is gone when it is to be decided on is the service's 404."""
+    sandbox = box(10.0)
+    async with client_of(sandbox) as client:
+        review = await reviewed(client, sandbox)
+        sandbox.forget(sandbox.content_ids[0])
+        with pytest.raises(cmsapi.NotFoundError):
+            await review.confirm()
+        assert decisions(sandbox) == []

@@ -1,0 +1,122 @@
+"""Kinds of jobs that this version does not know, in what a newer one has left: said, and left alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.jobs import JobKind
+from cmsapi.jobs.journal.journal import scope_of
+from cmsapi.jobs.journal.record import INTENT, RUNNING, SENDING
+from cmsapi.jobs.token import Token
+from cmsapi.sandbox import Sandbox
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.opening import open_state
+from cmsapi.state.store import State
+from tests.support.jobs import box, client_of
+
+STRANGE = "video"
+LEFT = {
+    f"{STRANGE} {status}": Entry(kind=STRANGE, target=status, asked_at=0.0, status=status)
+    for status in (INTENT, SENDING, RUNNING)
+}
+ENDED = Entry(kind=STRANGE, target="vid_1", asked_at=0.0, batch="nightly", item="one", job_id="v", status="succeeded")
+
+
+@attrs.frozen
+class Shared:
+    """Hold a state that a newer version has written to."""
+
+    sandbox: Sandbox
+    url: str
+    scope: str
+    state: State
+
+    def client(self) -> cmsapi.Client:
+        """Make a client of this version."""
+        return client_of(self.sandbox, state=self.url)
+
+
+@pytest.fixture
+async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
+    """A state with launches, an outcome and durations of a strange kind."""
+    sandbox, url = box(0.2), f"sqlite:///{tmp_path / 'state.db'}"
+    async with client_of(sandbox) as client:
+        scope = scope_of(sandbox.base_url, (await client.me()).organization.id)
+    state = open_state(url)
+    for key, entry in LEFT.items():
+        lease = Lease(scope, key)
+        await state.begin(lease, entry)
+        await state.release(lease)
+    lease = Lease(scope, "ended")
+    await state.begin(lease, attrs.evolve(ENDED, status=RUNNING))
+    await state.end(lease, attrs.evolve(ENDED, ended_at=1.0))
+    await state.swap(scope, f"durations {STRANGE}", None, {"3 4": 5})
+    yield Shared(sandbox, url, scope, state)
+    await state.aclose()
+
+
+async def test_launches_of_a_strange_kind_stay_in_the_journal(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
+    """They are neither listed nor taken up nor struck out, and the log says why."""
+    async with shared.client() as client:
+        job = await client.keywords.analyze(shared.sandbox.keyword_ids[0])
+        with caplog.at_level(logging.WARNING, "cmsapi"):
+            assert [entry.kind for entry in await client.jobs.journal()] == ["keyword_analysis"]
+            assert await client.jobs.reviews() == []
+        assert "3 launches of kinds that this version of cmsapi does not know (video)" in caplog.text
+        await client.jobs.resume()
+        await job
+    found = await shared.state.entries(shared.scope)
+    assert {key: entry.status for key, entry in found.items()} == {key: entry.status for key, entry in LEFT.items()}
+    assert await shared.state.recall(shared.scope, f"durations {STRANGE}") == {"3 4": 5}
+
+
+async def test_an_outcome_of_a_strange_kind_is_told(shared: Shared) -> None:
+    """The item of a batch is not launched again, its outcome says why there is no result, and it stays."""
+    one, two = "one", shared.sandbox.keyword_ids[1]
+    async with shared.client() as client, client.jobs.batch("nightly") as batch:
+        outcomes = {outcome.item: outcome async for outcome in batch.map(client.keywords.analyze, [one, two])}
+    assert isinstance(outcomes[one].error, cmsapi.JobError)
+    assert "does not know such jobs" in str(outcomes[one].error)
+    assert outcomes[two].error is None
+    assert set(await shared.state.outcomes(shared.scope, "nightly")) == {one, two}
+    assert [entry.target_id for entry in shared.sandbox.ledger.launches()] == [two]
+
+
+@pytest.fixture
+def newcomer() -> Iterator[JobKind]:
+    """A member of `JobKind` that no other module knows yet."""
+    kind = str.__new__(JobKind, STRANGE)
+    kind._name_, kind._value_ = "VIDEO", STRANGE
+    JobKind._member_names_.append("VIDEO")
+    JobKind._member_map_["VIDEO"] = JobKind._value2member_map_[STRANGE] = kind
+    yield kind
+    JobKind._member_names_.remove("VIDEO")
+    del JobKind._member_map_["VIDEO"], JobKind._value2member_map_[STRANGE]
+
+
+@pytest.mark.looptime
+async def test_a_new_member_breaks_nothing(newcomer: JobKind) -> None:
+    """With a kind that is not finished, all others work, and the new one is refused in words."""
+    assert newcomer in list(JobKind)
+    sandbox = box(30.0)
+    token = Token(
+        kind=newcomer, target="vid_1", job_id=None, launched_at=None, watched=False, base_url=sandbox.base_url
+    ).spell()
+    async with client_of(sandbox) as client:
+        await client.keywords.get(sandbox.keyword_ids[0])
+        await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+        assert client.jobs.statistics().finished == 1
+        assert (await client.jobs.plan("keyword_analysis", 3)).learned_from == 1
+        for refused in (client.jobs.statistics, lambda kind: client.jobs.watch(kind, "vid_1")):
+            with pytest.raises(cmsapi.ArgumentError, match="kind is one of"):
+                refused(newcomer)
+        with pytest.raises(cmsapi.ArgumentError, match="does not know: 'video'"):
+            client.jobs.attach(token)
+        with pytest.raises(cmsapi.ArgumentError, match="kind is one of"):
+            await client.jobs.plan(newcomer, 3)

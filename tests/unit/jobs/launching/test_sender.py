@@ -1,0 +1,385 @@
+"""How a launch is sent: what is written down before each attempt, and what is told when its answer is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.config import LaunchPolicy
+from cmsapi.jobs import Job
+from cmsapi.jobs.launching.unknown import STAYS_OPEN
+from cmsapi.sandbox import Behaviour, Fault, Sandbox
+from cmsapi.state.journal import Entry
+from tests.support.jobs import Spoiling, box, changed, client_of, looks
+from tests.support.launches import NeverConnected, open_entries, posts, spent
+
+pytestmark = pytest.mark.looptime
+
+CHECKED = cmsapi.GenerationSettings(fact_checking_enabled=True)
+NOTHING_HAPPENED = "It was found out that nothing was launched or charged."
+
+
+async def only_entry(sandbox: Sandbox) -> Entry:
+    """Return what is open in the journal, which is one launch."""
+    (entry,) = (await open_entries(sandbox)).values()
+    return entry
+
+
+@attrs.frozen
+class Breaking:
+    """Raise something that no transport should, instead of carrying a launch."""
+
+    sandbox: Sandbox
+    raised: Callable[[], Exception]
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Carry one request."""
+        if request.method == "POST":
+            raise self.raised()
+        return await self.sandbox.transport.send(request)
+
+
+@attrs.frozen
+class Silent:
+    """Take requests and never answer."""
+
+    asked: asyncio.Event
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Carry one request."""
+        self.asked.set()
+        await asyncio.sleep(3600.0)
+        raise AssertionError("nobody waits for so long")
+
+
+# What is written down
+
+
+async def test_each_attempt_is_written_down_before_it_leaves() -> None:
+    """When it left, for how long it may arrive, how often it left, and which balance was known before."""
+    sandbox = box(60.0, latency=(1.0, 1.0), rules=[Fault(match="POST *analyze", drop=True)])
+    async with client_of(sandbox, launch=LaunchPolicy(settle=20.0)) as client:
+        await client.me()
+        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(0.5)
+        began, first = sandbox.now(), await only_entry(sandbox)
+        while posts(sandbox) < 2:  # noqa: ASYNC110  the client sends it
+            await asyncio.sleep(0.5)
+        again = await only_entry(sandbox)
+        await launching
+    for entry in (first, again):
+        assert entry.status == "sending"
+        assert entry.served_at == pytest.approx(began, abs=2.5)
+        assert {name: type(fact) for name, fact in entry.facts.items()} == {
+            "sent_at": float,
+            "settle": float,
+            "sent": int,
+            "mark": str,
+            "balance": int,
+        }
+        assert entry.facts["balance"] == sandbox.credits.analysis + 1
+        assert entry.facts["settle"] == 20.0
+        assert entry.facts["sent_at"] == pytest.approx(time.time(), abs=5)
+    assert again.facts["sent_at"] > first.facts["sent_at"]  # type: ignore[operator]
+    assert (first.facts["sent"], again.facts["sent"]) == (1, 2)
+    # The balance was read once more to find out about the first attempt.
+    assert first.facts["mark"] != again.facts["mark"]
+
+
+async def test_an_attempt_that_was_not_executed_is_taken_back() -> None:
+    """After a 429 the entry says again that nothing was sent; the time of the launch is that of the next attempt."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=429, retry_after=600)])
+    async with client_of(sandbox, retry=cmsapi.RetryPolicy(cap=600.0)) as client:
+        await client.me()
+        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(300)
+        waiting = await only_entry(sandbox)
+        await launching
+        launched = await only_entry(sandbox)
+    assert (waiting.status, waiting.served_at) == ("intent", None)
+    assert launched.served_at == pytest.approx(sandbox.now(), abs=3)
+
+
+async def test_a_generation_is_written_down_with_the_one_before_it() -> None:
+    """A launch that did not arrive is told from the generation that the content had, and is sent again."""
+    sandbox = box(5.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        first = await client.contents.generate(content_id)
+        await (await first).confirm()
+        sandbox.add_fault(Fault(match="POST *atomic", drop=True))
+        second = await client.contents.generate(content_id)
+        assert (await only_entry(sandbox)).facts["baseline"] == first.id
+        assert second.id != first.id
+        await second
+    assert (posts(sandbox), spent(sandbox)) == (3, 2)
+
+
+# When it is looked up
+
+
+@pytest.mark.parametrize(("settle", "after"), [(None, 64.0), (8.0, 8.0)])
+async def test_a_lost_launch_is_looked_up_once_it_can_no_longer_arrive(settle: float | None, after: float) -> None:
+    """A minute after its attempt was over; what the policy says instead counts from its departure."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", drop=True, when="after")], latency=(2.0, 2.0))
+    timeouts, policy = cmsapi.Timeouts(request=12.0), LaunchPolicy(settle=settle)
+    async with client_of(sandbox, timeouts=timeouts, launch=policy) as client:
+        await client.me()
+        began = asyncio.get_running_loop().time()
+        await client.keywords.analyze(sandbox.keyword_ids[0])
+        # It is on its way for two seconds.
+        assert looks(sandbox, "keyword_analysis")[0].at - began == pytest.approx(after + 2.0, abs=0.5)
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis"])
+async def test_an_analysis_that_was_accepted_needs_no_looking_up(kind: str) -> None:
+    """A 2xx that cannot be read says enough where the job has no name of its own."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", spoil="truncated")])
+    async with client_of(sandbox) as client:
+        await client.me()
+        keyword = kind == "keyword_analysis"
+        job = await (
+            client.keywords.analyze(sandbox.keyword_ids[0])
+            if keyword
+            else client.prompts.analyze(sandbox.prompt_ids[0])
+        )
+        assert asyncio.get_running_loop().time() < 1
+        assert [entry.method for entry in sandbox.ledger] == ["GET", "POST"]
+        assert not job.done
+
+
+async def test_a_lost_launch_is_found_although_an_attempt_before_it_never_left() -> None:
+    """As the first requests of a client, so that the service's time is known only afterwards."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", drop=True, when="after")])
+    async with client_of(sandbox, transport=NeverConnected(sandbox)) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert not job.adopted
+    assert (posts(sandbox), spent(sandbox)) == (1, 1)
+
+
+async def test_what_is_found_is_joined_with_its_settings() -> None:
+    """After a lost answer the same launch returns the job, and one with other settings is refused."""
+    sandbox = box(300.0, rules=[Fault(match="POST *atomic", drop=True, when="after")])
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        job = await client.contents.generate(content_id, CHECKED)
+        assert await client.contents.generate(content_id, CHECKED) is job
+        with pytest.raises(cmsapi.JobError, match="already with other settings"):
+            await client.contents.generate(content_id)
+    assert posts(sandbox) == 1
+
+
+# How often
+
+
+async def test_a_launch_that_never_arrives_is_given_up() -> None:
+    """After as many attempts as the policy allows the failure itself is told, and that nothing was charged."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=503, times=3)])
+    first, second = sandbox.keyword_ids[:2]
+    policy = LaunchPolicy(settle=5.0, max_credits=1)
+    async with client_of(sandbox, retry=cmsapi.RetryPolicy(max_attempts=3), launch=policy) as client:
+        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+            await client.keywords.analyze(first)
+        assert NOTHING_HAPPENED in caught.value.__notes__
+        assert (posts(sandbox), await open_entries(sandbox)) == (3, {})
+        # It does not count as paid.
+        await client.keywords.analyze(second)
+    assert (posts(sandbox), spent(sandbox)) == (4, 1)
+
+
+async def test_doubt_is_not_repeated_for_ever() -> None:
+    """`on_unknown="repeat"` sends as often as the policy of repetitions says, and no more."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", drop=True, times=None)])
+    policy = LaunchPolicy(settle=5.0, on_unknown="repeat")
+    async with client_of(sandbox, retry=cmsapi.RetryPolicy(max_attempts=3), launch=policy) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+    assert isinstance(caught.value.__cause__, cmsapi.OutcomeUnknownError)
+    assert posts(sandbox) == 3
+
+
+async def test_a_conflict_ends_the_repetitions() -> None:
+    """When an attempt is refused because an analysis runs, the doubt is told with the refusal, and nothing is sent."""
+    lost, refused = Fault(match="POST *analyze", drop=True), Fault(match="POST *analyze", status=409)
+    sandbox = box(60.0, rules=[lost, refused])
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0, on_unknown="repeat")) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+    cause = caught.value.__cause__
+    assert isinstance(cause, cmsapi.ConflictError)
+    assert caught.value.evidence["said"] == str(cause)
+    assert posts(sandbox) == 2
+
+
+# What is told
+
+
+async def test_doubt_that_cannot_be_looked_up_stays_open() -> None:
+    """The error says what came instead of an answer, why that is all, and that the journal still has it."""
+    rules = [Fault(match="POST *analyze", status=502, when="after"), Fault(match="GET *", status=503, times=None)]
+    sandbox = box(60.0, rules=rules)
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.keywords.analyze(keyword_id)
+        evidence = caught.value.evidence
+        assert "502" in evidence["said"]
+        assert evidence["found"].startswith("looking it up failed: ")
+        assert "503" in evidence["found"]
+        assert evidence["open"] == STAYS_OPEN
+        assert (await only_entry(sandbox)).status == "sending"
+        sandbox.clear_faults()
+        await (await client.keywords.analyze(keyword_id))
+    assert (posts(sandbox), spent(sandbox)) == (1, 1)
+
+
+@pytest.mark.parametrize(("raised", "said"), [(RuntimeError, "RuntimeError"), (lambda: KeyError("odd"), "'odd'")])
+async def test_a_failure_without_words_is_told_by_its_name(raised: Callable[[], Exception], said: str) -> None:
+    """What a transport raises that no transport should is the evidence, by its words or its name."""
+    sandbox = box(60.0)
+    async with client_of(sandbox, transport=Breaking(sandbox, raised), launch=LaunchPolicy(settle=5.0)) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+    assert caught.value.evidence["said"] == said
+
+
+async def test_an_answer_without_an_identifier_names_the_operation() -> None:
+    """When a generation cannot be looked up either, the evidence says which answer had no identifier."""
+    sandbox = box(60.0, rules=[Fault(match="GET *", status=503, times=None)])
+    nameless = changed("/atomic", id=None)
+    policy = LaunchPolicy(settle=5.0, baseline="none")
+    async with client_of(sandbox, transport=Spoiling(sandbox, nameless), launch=policy) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.contents.generate(sandbox.content_ids[0])
+    assert "$.id" in caught.value.evidence["said"]
+    assert "generate_content" in caught.value.evidence["said"]
+
+
+async def test_doubt_that_nobody_waits_for_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """When the caller has gone, the log has the whole error of a launch of which nobody knows."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", drop=True, when="before")], latency=(1.0, 1.0))
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await client.prompts.analyze(prompt_id)
+        await asyncio.sleep(60)
+    (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    told = f"nobody waits for this launch any more: The prompt_analysis for {prompt_id} may have been launched"
+    assert record.getMessage().startswith(told)
+
+
+@pytest.mark.looptime(False)
+def test_a_program_that_ends_says_which_launch_it_leaves(caplog: pytest.LogCaptureFixture) -> None:
+    """The error that is logged when the loop ends names what may have been launched."""
+    sandbox = box(60.0)
+    prompt_id = sandbox.prompt_ids[0]
+
+    async def main() -> None:
+        transport = Silent(asyncio.Event())
+        client = client_of(sandbox, transport=transport)
+        launching = asyncio.create_task(client.prompts.analyze(prompt_id))
+        await transport.asked.wait()
+        launching.cancel()
+        await asyncio.gather(launching, return_exceptions=True)
+
+    asyncio.run(main())
+    assert f"nobody waits for this launch any more: The prompt_analysis for {prompt_id}" in caplog.text
+
+
+async def test_a_launch_that_its_client_leaves_is_told() -> None:
+    """Sent when the client is closed, it may have happened: its caller hears so, and that the journal still has it."""
+    sandbox = box(60.0, latency=(5.0, 5.0))
+    async with client_of(sandbox) as client:
+        await client.me()
+        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(7)
+    with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+        await launching
+    assert caught.value.target == sandbox.keyword_ids[0]
+    assert caught.value.evidence["open"] == STAYS_OPEN
+    assert "closed during analyze_keyword" in caught.value.evidence["said"]
+
+
+# The job
+
+
+async def test_launches_pass_looks() -> None:
+    """A launch that waits for quota goes before polls, and after what a person waits for."""
+    sandbox = box(60.0)
+    async with client_of(sandbox, limits=cmsapi.RateLimits(per_second=1)) as client:
+        await client.me()
+        calls: list[Any] = [asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))]
+        await asyncio.sleep(0)
+        calls += [asyncio.create_task(client.me()) for _ in range(3)]
+        await asyncio.gather(*calls)
+    assert [entry.operation for entry in sandbox.ledger] == ["get_me"] * 4 + ["analyze_keyword"]
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "generation"])
+async def test_a_job_that_was_launched_just_now_is_not_looked_at_at_once(kind: str) -> None:
+    """Its first look would be wasted; it comes when such a job may be over."""
+    sandbox = box(60.0)
+    async with client_of(sandbox) as client:
+        analysis = kind == "keyword_analysis"
+        launch: Any = client.keywords.analyze if analysis else client.contents.generate
+        job = await launch((sandbox.keyword_ids if analysis else sandbox.content_ids)[0])
+        seen = len(looks(sandbox, kind))
+        waiting = asyncio.create_task(job.wait())
+        await asyncio.sleep(2)
+        assert len(looks(sandbox, kind)) == seen
+        await waiting
+
+
+async def test_a_launch_without_the_services_clock() -> None:
+    """Where answers have no `Date`, launches go through, and the journal has no time of the service."""
+
+    def dateless(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        headers = {name: value for name, value in response.headers.items() if name != "date"}
+        return cmsapi.Response(response.status, headers, response.body)
+
+    sandbox = box(30.0)
+    async with client_of(sandbox, transport=Spoiling(sandbox, dateless)) as client:
+        job = await client.content_ideas.search(sandbox.workspace_id, "tents")
+        entry = await only_entry(sandbox)
+        assert (entry.status, entry.job_id, entry.served_at) == ("running", job.id, None)
+        await job
+
+
+async def test_a_caller_who_outlives_the_launch_is_told() -> None:
+    """When all other tasks of the loop are cancelled, as at its end, who waits hears what may have happened."""
+    sandbox = box(60.0, latency=(5.0, 5.0))
+
+    async def end() -> None:
+        await asyncio.sleep(7)
+        for task in asyncio.all_tasks() - {caller, asyncio.current_task()}:
+            task.cancel()
+
+    caller = asyncio.current_task()
+    async with client_of(sandbox) as client:
+        ending = asyncio.create_task(end())
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+        await ending
+        assert isinstance(caught.value.__cause__, asyncio.CancelledError)
+        assert (caught.value.evidence["said"], caught.value.evidence["open"]) == ("CancelledError", STAYS_OPEN)
+        assert (await only_entry(sandbox)).status == "sending"
+
+
+async def test_the_answer_to_a_search_spares_its_first_look() -> None:
+    """Where reading ideas early is the look, the search itself need not be read; other jobs have no ideas."""
+    sandbox = Sandbox(durations=60.0, behaviour=Behaviour(ideas_before_success="conflict"))
+    async with client_of(sandbox) as client:
+        jobs: list[Job[Any]] = [await client.contents.generate(content_id) for content_id in sandbox.content_ids]
+        jobs += [await client.content_ideas.search(sandbox.workspace_id, f"tents {number}") for number in range(200)]
+        await client.jobs.gather(*jobs)
+    assert sandbox.ledger.count(operation="get_content_idea_search") < 150
+    assert sandbox.ledger.count(operation="list_content_ideas", status=409) > 5
+    assert sandbox.ledger.count(operation="list_content_ideas", status=404) == 0

@@ -1,0 +1,128 @@
+"""What callers are told of a launch that may have happened."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.config import LaunchPolicy
+from cmsapi.sandbox import Fault
+from tests.support.jobs import box, client_of
+from tests.support.launches import leave, sent
+
+pytestmark = pytest.mark.looptime
+
+
+@pytest.mark.parametrize(("asked", "told"), [(-3600.0, 3600.0), (100.0, 0.0)], ids=["an hour ago", "by a fast clock"])
+async def test_a_doubt_tells_when_the_launch_was_asked_for(asked: float, told: float) -> None:
+    """The evidence has the time on the service's clock; a clock that ran ahead does not put it into the future."""
+    sandbox = box(30.0)
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = attrs.evolve(sent("prompt_analysis", prompt_id, sandbox), asked_at=time.time() + asked)
+        await leave(client, sandbox, f"prompt_analysis {prompt_id}", entry)
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(prompt_id)
+        evidence = caught.value.evidence
+        assert sandbox.now() - datetime.fromisoformat(evidence["asked_at"]).timestamp() == pytest.approx(told, abs=0.9)
+    assert datetime.fromisoformat(evidence["asked_at"]).tzinfo is UTC
+    assert (evidence["operation"], evidence["said"]) == (
+        "analyze_prompt",
+        "the process that sent it ended before its answer",
+    )
+    assert "usages of credits do not name prompts" in evidence["found"]
+
+
+async def test_a_function_that_decides_is_shown_the_doubt() -> None:
+    """`on_unknown` gets the error that is raised when it does not wish the launch to be repeated."""
+    heard: list[Any] = []
+
+    def decide(error: cmsapi.LaunchUnknownError) -> str:
+        heard.append(error)
+        return "raise"
+
+    sandbox = box(30.0)
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox, launch=LaunchPolicy(on_unknown=decide)) as client:
+        await client.me()
+        await leave(client, sandbox, f"prompt_analysis {prompt_id}", sent("prompt_analysis", prompt_id, sandbox))
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(prompt_id)
+    (error,) = heard
+    assert (error.kind, error.target, error.evidence) == (
+        caught.value.kind,
+        prompt_id,
+        caught.value.evidence,
+    )
+    assert sandbox.ledger.launches() == []
+
+
+SEARCH = "POST */content-idea-searches"
+
+
+@pytest.mark.parametrize("status", [403, 409, 422, 429, 502])
+async def test_a_repetition_that_fails_leaves_the_first_attempt_in_doubt(status: int) -> None:
+    """What is said to a launch that was repeated in doubt says nothing about the attempt before it."""
+    sandbox = box(
+        rules=[
+            Fault(match=SEARCH, drop=True, when="after"),
+            Fault(match=SEARCH, status=status, retry_after=1, times=None),
+        ]
+    )
+    policy = LaunchPolicy(on_unknown="repeat", max_credits=1)
+    async with client_of(sandbox, launch=policy) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+        assert caught.value.evidence["sent"] == (5 if status == 502 else 1 if status == 429 else 2)
+        assert caught.value.evidence["found"].startswith("its credit was charged")
+        with pytest.raises(cmsapi.OutOfCreditsError):
+            await client.content_ideas.search(sandbox.workspace_id, "boots")
+        assert await client.jobs.journal() == []
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_killed_repetition_leaves_the_first_attempt_in_doubt() -> None:
+    """The doubt is in the journal, so that the next process does not take it for nothing either."""
+    sandbox = box()
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as client:
+        await client.me()
+        entry = sent("keyword_analysis", keyword_id, sandbox, doubt="it may be charged")
+        await leave(client, sandbox, f"keyword_analysis {keyword_id}", entry)
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.keywords.analyze(keyword_id)
+    assert caught.value.evidence["found"] == "it may be charged"
+    assert sandbox.ledger.launches() == []
+
+
+async def test_attempts_of_an_earlier_process_count() -> None:
+    """Who repeats what a dead process has sent is told of all attempts."""
+    sandbox = box(rules=[Fault(match="POST */prompts/*/analyze", status=504, times=None)])
+    prompt_id = sandbox.prompt_ids[0]
+    async with client_of(sandbox, launch=LaunchPolicy(on_unknown="repeat")) as client:
+        await client.me()
+        await leave(client, sandbox, f"prompt_analysis {prompt_id}", sent("prompt_analysis", prompt_id, sandbox))
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.prompts.analyze(prompt_id)
+    assert caught.value.evidence["sent"] == 6
+
+
+async def test_a_search_that_stays_open_is_left_to_resume() -> None:
+    """Another search of the same keyword would be paid for on its own, so that no error sends anybody there."""
+    sandbox = box(rules=[Fault(match=SEARCH, drop=True, when="after")])
+    async with client_of(sandbox) as client:
+        await client.me()
+        sandbox.add_fault(Fault(match="GET *", status=503, times=None))
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+        assert "jobs.resume" in caught.value.evidence["open"]
+        assert "next launch" not in caught.value.evidence["open"]
+        sandbox.clear_faults()
+        resumed = await client.jobs.resume()
+    assert [each.target for each in resumed.unknown] == ["tents"]

@@ -1,0 +1,57 @@
+"""Events in the log, under names that do not change."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import cmsapi
+from cmsapi.observability import EVENT_NAMES
+from cmsapi.sandbox import Fault, Limits, Sandbox
+
+pytestmark = pytest.mark.looptime
+
+
+def test_every_event_has_a_name_and_the_reference_lists_it() -> None:
+    """The table of the reference has exactly the events that there are, under the names that they are logged by."""
+    assert set(EVENT_NAMES) == set(get_args(cmsapi.Event))
+    page = (Path(__file__).parents[3] / "docs/reference/events.md").read_text()
+    listed = dict(re.findall(r"^\| `(cmsapi\.[\w.]+)` \| \{py:class\}`~cmsapi\.(\w+)`", page, re.MULTILINE))
+    assert listed == {name: event.__name__ for event, name in EVENT_NAMES.items()}
+
+
+async def test_events_are_logged_with_their_name_and_fields(caplog: pytest.LogCaptureFixture) -> None:
+    """A record has the name and the fields as attributes for machines, and as text for people."""
+    caplog.set_level("DEBUG", "cmsapi")
+    box = Sandbox(faults=[Fault(status=503, times=1)])
+    async with cmsapi.Client(
+        box.api_key, base_url=box.base_url, transport=box.transport, hooks=[cmsapi.log_event]
+    ) as client:
+        await client.me()
+    told = [(record.event, record.levelno) for record in caplog.records]  # type: ignore[attr-defined]
+    assert told == [
+        ("cmsapi.call.started", logging.DEBUG),
+        ("cmsapi.request.started", logging.DEBUG),
+        ("cmsapi.request.finished", logging.DEBUG),
+        ("cmsapi.retry.scheduled", logging.INFO),
+        ("cmsapi.request.started", logging.DEBUG),
+        ("cmsapi.request.finished", logging.DEBUG),
+        ("cmsapi.call.finished", logging.DEBUG),
+    ]
+    assert caplog.records[-1].fields["attempts"] == 2  # type: ignore[attr-defined]
+    assert "cmsapi.call.finished operation='get_me' method='GET'" in caplog.text
+
+
+async def test_warnings_have_names_too(caplog: pytest.LogCaptureFixture) -> None:
+    """What is warned of without any hook can be filtered by the same names."""
+    box = Sandbox(limits=Limits(per_hour=2), faults=[Fault(status=429, retry_after=10)])
+    limits = cmsapi.RateLimits(per_hour=2)
+    async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, limits=limits) as client:
+        for _ in range(3):
+            await client.me()
+    events = {record.event for record in caplog.records}  # type: ignore[attr-defined]
+    assert events == {"cmsapi.quota.wait", "cmsapi.rate_limit.paused"}

@@ -1,0 +1,92 @@
+"""What the instruments show."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Sandbox
+from tests.support.exported import Exported
+
+pytestmark = pytest.mark.looptime
+
+
+def client_of(box: Sandbox, otel: Exported) -> cmsapi.Client:
+    """Make a client that exports what it does."""
+    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
+
+
+async def test_requests_are_measured_one_by_one(otel: Exported) -> None:
+    """Each attempt counts in the histogram of the conventions, with the status that it got."""
+    box = Sandbox(faults=[Fault(status=503, times=1), Fault(drop=True, times=1)])
+    async with client_of(box, otel) as client:
+        await client.me()
+    points = otel.metrics()["http.client.request.duration"]
+    assert sorted(
+        (
+            (point.attributes.get("http.response.status_code"), point.attributes.get("error.type"), point.count)
+            for point in points
+        ),
+        key=lambda row: row[0] or 0,
+    ) == [(None, "OutcomeUnknownError", 1), (200, None, 1), (503, "503", 1)]
+    assert [point.value for point in otel.metrics()["cmsapi.retries"]] == [2]
+
+
+async def test_the_window_and_the_queue_show(otel: Exported) -> None:
+    """What the hour still admits, and how many calls wait for it."""
+    box = Sandbox(limits=Limits(per_hour=10))
+    client = client_of(box, otel)
+    async with client.with_options(limits=cmsapi.RateLimits(per_hour=10)) as client:
+        calls = [asyncio.create_task(client.me()) for _ in range(13)]
+        await asyncio.sleep(60)
+        metrics = otel.metrics()
+        assert [point.value for point in metrics["cmsapi.rate_limit.remaining"]] == [0]
+        assert [point.value for point in metrics["cmsapi.calls.waiting"]] == [3]
+        await asyncio.gather(*calls)
+        assert [point.value for point in otel.metrics()["cmsapi.calls.waiting"]] == [0]
+
+
+async def test_jobs_show(otel: Exported) -> None:
+    """How many jobs are waited for, by kind, and how long those took that are over."""
+    box = Sandbox(durations=Fixed(60))
+    async with client_of(box, otel) as client:
+        jobs = [await client.keywords.analyze(each) for each in box.keyword_ids[:5]]
+        waiting = asyncio.gather(*jobs)
+        await asyncio.sleep(20)
+        assert [point.value for point in otel.metrics()["cmsapi.jobs.watched"]] == [5]
+        await waiting
+    metrics = otel.metrics()
+    assert [point.value for point in metrics["cmsapi.jobs.watched"]] == [0]
+    (point,) = metrics["cmsapi.job.duration"]
+    assert (point.count, dict(point.attributes)) == (
+        5,
+        {"cmsapi.job.kind": "keyword_analysis", "cmsapi.job.phase": "succeeded"},
+    )
+    assert point.min >= 60
+
+
+async def test_nothing_private_is_exported(otel: Exported, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither key, article, title, query nor instructions show in a span, a metric or a log."""
+    caplog.set_level("DEBUG", "cmsapi")
+    private = ("PRIVATE-html", "PRIVATE-title", "PRIVATE-wish", "PRIVATE-query", "PRIVATE-review")
+    box = Sandbox(faults=[Fault(status=500, times=2), Fault(drop=True, times=1)], behaviour=Behaviour())
+    client = cmsapi.Client(
+        box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook, cmsapi.log_event]
+    )
+    async with client:
+        await client.me()
+        await client.contents.create(box.workspace_id, title="PRIVATE-title", html="<p>PRIVATE-html</p>")
+        settings = cmsapi.GenerationSettings(custom_instructions="PRIVATE-wish")
+        review = await (await client.contents.generate(box.content_ids[0], settings))
+        await review.confirm()
+        async for _ in client.credit_usages.list("analysis", q="PRIVATE-query"):
+            break
+        with pytest.raises(cmsapi.APIError):
+            await client.request("POST", "/v1/nothing", json={"PRIVATE-review": 1})
+    exported = "".join(span.to_json() for span in otel.spans) + json.dumps(str(otel.metrics())) + caplog.text
+    exported += "".join(str(vars(record)) for record in caplog.records)
+    assert len(otel.spans) > 5
+    assert [word for word in (*private, box.api_key) if word in exported] == []

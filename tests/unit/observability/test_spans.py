@@ -1,0 +1,153 @@
+"""One span a call, one span a job."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from opentelemetry import trace
+
+import cmsapi
+from cmsapi.sandbox import Fault, Fixed, Sandbox
+from tests.support.exported import Exported
+
+pytestmark = pytest.mark.looptime
+
+
+def client_of(box: Sandbox, otel: Exported) -> cmsapi.Client:
+    """Make a client that exports what it does."""
+    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
+
+
+def seconds(span: trace.Span) -> float:
+    """Return how long a span lasted."""
+    return (span.end_time - span.start_time) / 1e9  # type: ignore[attr-defined, no-any-return]
+
+
+async def test_a_call_is_a_client_span(otel: Exported) -> None:
+    """Its name is the method and the template of the path, its attributes have the stable names."""
+    box = Sandbox()
+    async with client_of(box, otel) as client:
+        await client.keywords.get(box.keyword_ids[0])
+    (span,) = otel.spans
+    assert (span.name, span.kind) == ("GET /v1/keywords/{keywordId}", trace.SpanKind.CLIENT)
+    assert {
+        "http.request.method": "GET",
+        "http.response.status_code": 200,
+        "server.address": box.base_url.removeprefix("https://"),
+        "server.port": 443,
+        "cmsapi.operation": "get_keyword",
+    } == dict(span.attributes or {})
+    assert span.status.status_code is trace.StatusCode.UNSET
+
+
+async def test_repeats_are_events_of_the_one_span(otel: Exported) -> None:
+    """A call that took three requests is one span, with two events that say when and why."""
+    box = Sandbox(faults=[Fault(status=503, times=2)])
+    async with client_of(box, otel) as client:
+        await client.me()
+    (span,) = otel.spans
+    assert (span.attributes or {})["http.request.resend_count"] == 2
+    retries = [event for event in span.events if event.name == "cmsapi.retry.scheduled"]
+    assert [(event.attributes or {})["http.request.resend_count"] for event in retries] == [1, 2]
+    assert (retries[0].attributes or {})["cmsapi.retry.reason"] == "503 service_unavailable"
+    assert span.start_time is not None
+    assert span.start_time <= retries[0].timestamp < retries[1].timestamp < span.end_time  # type: ignore[operator]
+
+
+async def test_an_error_is_the_status_of_its_span(otel: Exported) -> None:
+    """A refused call shows its status and its error."""
+    box = Sandbox()
+    async with client_of(box, otel) as client:
+        with pytest.raises(cmsapi.NotFoundError):
+            await client.keywords.get("kw_none")
+    (span,) = otel.spans
+    assert span.status.status_code is trace.StatusCode.ERROR
+    assert ((span.attributes or {})["http.response.status_code"], (span.attributes or {})["error.type"]) == (
+        404,
+        "NotFoundError",
+    )
+
+
+async def test_a_free_request_has_no_name_of_its_own(otel: Exported) -> None:
+    """What has no template is named by its method, so that names stay few."""
+    box = Sandbox()
+    async with client_of(box, otel) as client:
+        await client.request("GET", f"/v1/keywords/{box.keyword_ids[0]}")
+    (span,) = otel.spans
+    assert (span.name, (span.attributes or {})["cmsapi.operation"]) == ("GET", "request")
+
+
+async def test_spans_hang_together(otel: Exported) -> None:
+    """A call and a job belong to the span around them, looks to their job, and what is logged in a call to its span."""
+    box = Sandbox(durations=Fixed(30))
+    tracer = otel.tracers.get_tracer("program")
+    async with client_of(box, otel) as client:
+        with tracer.start_as_current_span("night") as night:
+            job = await client.keywords.analyze(box.keyword_ids[0])
+            await job
+        assert trace.get_current_span() is trace.INVALID_SPAN
+    outer = night.get_span_context().span_id
+    (launch,), (span,) = otel.named("POST /v1/keywords/{keywordId}/analyze"), otel.named("job keyword_analysis")
+    looks = otel.named("GET /v1/keywords/{keywordId}")
+    assert launch.parent is not None
+    assert span.parent is not None
+    assert {launch.parent.span_id, span.parent.span_id} == {outer}
+    assert {span.context.span_id} == {look.parent.span_id for look in looks if look.parent}
+    assert len(looks) == job.status.polls == (span.attributes or {})["cmsapi.job.polls"]
+    assert len([event for event in span.events if event.name == "cmsapi.job.observed"]) == len(looks)
+    assert (span.attributes or {})["cmsapi.job.phase"] == "succeeded"
+
+
+async def test_a_span_lasts_as_long_as_its_job(otel: Exported) -> None:
+    """Lengths are those of the loop's clock, from the launch to the look that showed the end."""
+    box = Sandbox(durations=Fixed(300))
+    async with client_of(box, otel) as client:
+        job = await client.keywords.analyze(box.keyword_ids[0])
+        await asyncio.sleep(100)
+        await job
+    (span,) = otel.named("job keyword_analysis")
+    assert seconds(span) == pytest.approx(job.status.elapsed, abs=0.01)  # type: ignore[arg-type]
+    assert job.status.elapsed >= 300
+
+
+async def test_a_failed_job_is_a_failed_span(otel: Exported) -> None:
+    """The error that awaiters get is the status of the span."""
+    box = Sandbox()
+    box.set_outcome(box.keyword_ids[0], "failed")
+    async with client_of(box, otel) as client:
+        with pytest.raises(cmsapi.JobFailedError):
+            await (await client.keywords.analyze(box.keyword_ids[0]))
+    (span,) = otel.named("job keyword_analysis")
+    assert span.status.status_code is trace.StatusCode.ERROR
+    assert (span.attributes or {})["error.type"] == "JobFailedError"
+
+
+async def test_no_span_is_left_open(otel: Exported) -> None:
+    """Spans end with the interest in a job, with its client, and with the task that made a call."""
+    box = Sandbox(durations=Fixed(10_000), faults=[Fault(match="GET /v1/me", slow=1000.0)])
+    async with client_of(box, otel) as client:
+        job = await client.prompts.analyze(box.prompt_ids[0])
+        with pytest.raises(cmsapi.JobWaitTimeoutError):
+            await job.wait(timeout=60)
+        (first,) = otel.named("job prompt_analysis")
+        assert (first.attributes or {})["cmsapi.job.over"] is False
+        waiting = asyncio.create_task(job.wait())
+        call = asyncio.create_task(client.me())
+        await asyncio.sleep(1)
+        call.cancel()
+        await asyncio.wait([call])
+        assert (otel.named("GET /v1/me")[0].attributes or {})["error.type"] == "CancelledError"
+    with pytest.raises(cmsapi.ClientClosedError):
+        await waiting
+    assert len(otel.named("job prompt_analysis")) == 2
+    assert {point.value for point in otel.metrics()["cmsapi.jobs.watched"]} == {0}
+
+
+async def test_concurrent_calls_keep_apart(otel: Exported) -> None:
+    """Each of many calls at once has a span of its own, and the events of one do not show in another."""
+    box = Sandbox(faults=[Fault(match="GET /v1/keywords/*", status=500, times=1)])
+    async with client_of(box, otel) as client:
+        await asyncio.gather(*(client.keywords.get(each) for each in box.keyword_ids))
+    assert len(otel.spans) == len(box.keyword_ids)
+    assert sum(len(span.events) for span in otel.spans) == 1

