@@ -21,11 +21,11 @@ from typing import Any
 from cyclopts import CycloptsError, MissingArgumentError
 
 import cmsapi
-from cmsapi.cli.commands import app
-from cmsapi.cli.exits import Exit, code_of, told
-from cmsapi.cli.output import say
+from cmsapi.cli.app import app
+from cmsapi.cli.support.exit_codes import Exit, code_of, told
+from cmsapi.cli.support.output import say
+from cmsapi.cli.support.progress import PipeConsole
 from cmsapi.config import ALLOW_HTTP_VARIABLE
-from cmsapi.display.terminal import PipeConsole
 
 # Full disks and quotas, files that are too large, devices and readers that are gone.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}

@@ -7,8 +7,8 @@ import asyncio
 from cyclopts import CycloptsError
 
 import cmsapi
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.running import execute, read, refuse
+from cmsapi.cli.support.exit_codes import Exit
 
 
 async def command(*tokens: str) -> int:

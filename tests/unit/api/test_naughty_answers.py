@@ -16,7 +16,7 @@ from cmsapi import to_dict
 from cmsapi.api import models
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.jsontext import loads
-from cmsapi.cli.exits import Exit
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 from tests.support import strategies
 from tests.support.command import command

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import cmsapi
-from cmsapi.cli.advice import for_shell
-from cmsapi.cli.exits import Exit
+from cmsapi.cli.support.advice import for_shell
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from tests.support.command import command
 
@@ -19,7 +19,7 @@ PYTHON = re.compile(
     r"\bclient\.\w|Client\(|OPERATIONS|RetryPolicy|LaunchPolicy|\bbatch\.\w|attach\(|base_url|allow_http"
 )
 # These are about what only a program can do.
-PROGRAMS = {"fan_out.py", "job.py", "runtime.py", "client.py", "telemetry.py", "plugin.py", "handler.py", "terminal.py"}
+PROGRAMS = {"fan_out.py", "job.py", "runtime.py", "client.py", "telemetry.py", "plugin.py", "handler.py"}
 
 
 def messages() -> Iterator[str]:

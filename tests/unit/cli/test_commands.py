@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cmsapi.cli.demo import run_demo
-from cmsapi.cli.exits import Exit
+from cmsapi.cli.commands.demo import run_demo
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 

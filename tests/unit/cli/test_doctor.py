@@ -7,7 +7,7 @@ import json
 import pytest
 
 import cmsapi
-from cmsapi.cli.exits import Exit
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 from tests.support.raw import RawServer, http

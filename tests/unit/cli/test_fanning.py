@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.running import execute, read
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from tests.support.command import command
 

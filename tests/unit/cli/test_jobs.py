@@ -10,8 +10,8 @@ import re
 
 import pytest
 
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.running import execute, read
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Fixed, Sandbox
 from tests.support.command import command
 

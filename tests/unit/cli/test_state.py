@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.exits import Exit
 from cmsapi.cli.running import execute, read
+from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 

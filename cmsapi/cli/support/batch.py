@@ -10,7 +10,7 @@ import attrs
 from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.cli.connecting import nothing_launched
+from cmsapi.cli.support.connecting import nothing_launched
 
 BatchName: TypeAlias = Annotated[
     str | None,

@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cmsapi.cli.support.progress import progress_console
 from cmsapi.display.markup import plain
-from cmsapi.display.terminal import progress_console
 
 T = TypeVar("T")
 

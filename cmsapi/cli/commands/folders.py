@@ -8,9 +8,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 import cmsapi
-from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, show
-from cmsapi.display.terminal import PipeConsole
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.output import TABLE, Columns, Output, clean, counted, show
+from cmsapi.cli.support.progress import PipeConsole
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,

@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.text import Text
 
 import cmsapi
-from cmsapi.cli.asking import ask
-from cmsapi.cli.exits import Exit, code_of_all, told
-from cmsapi.cli.keeping import KeptText
-from cmsapi.cli.output import clean, counted, say
+from cmsapi.cli.support.asking import ask
+from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
+from cmsapi.cli.support.output import clean, counted, say
+from cmsapi.cli.support.text_backup import KeptText
 
 _DECISION = Group("Decision", validator=mutually_exclusive)
 Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, group=_DECISION)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import cmsapi
-from cmsapi.cli.batching import BatchName, Retry, named_run
-from cmsapi.cli.connecting import State, connect_with_journal
-from cmsapi.cli.fanning import Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.output import TABLE, Columns, Output, show
-from cmsapi.cli.planning import tell_plan
-from cmsapi.cli.reading import AllowEmpty, Words
+from cmsapi.cli.support.arguments import AllowEmpty, Words
+from cmsapi.cli.support.batch import BatchName, Retry, named_run
+from cmsapi.cli.support.connecting import State, connect_with_journal
+from cmsapi.cli.support.fan_out import Again, DryRun, MaxCredits, fan_out, outcome_document
+from cmsapi.cli.support.output import TABLE, Columns, Output, show
+from cmsapi.cli.support.plan import tell_plan
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
     "id": lambda outcome: outcome.item,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from cyclopts import Parameter, Token
 
-from cmsapi.cli.output import unguarded
+from cmsapi.cli.support.output import unguarded
 from cmsapi.errors import ArgumentError
 
 # These separate cells, quote, nest, or begin a comment, and are in no identifier.

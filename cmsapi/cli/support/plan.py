@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import cmsapi
-from cmsapi.cli.batching import NamedRun
-from cmsapi.cli.connecting import nothing_launched
-from cmsapi.cli.exits import Exit
-from cmsapi.cli.output import counted, say
+from cmsapi.cli.support.batch import NamedRun
+from cmsapi.cli.support.connecting import nothing_launched
+from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.support.output import counted, say
 
 
 async def tell_plan(

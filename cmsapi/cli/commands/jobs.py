@@ -7,13 +7,13 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.asking import Yes, ensure
-from cmsapi.cli.connecting import State, connect_with_journal, state_name
-from cmsapi.cli.exits import Exit, code_of_all, told
-from cmsapi.cli.fanning import Again, Harvest, outcome_document, wait_for
-from cmsapi.cli.output import TABLE, Columns, Output, clean, counted, say, show
-from cmsapi.cli.reading import AllowEmpty, Tokens, Words
-from cmsapi.cli.reviewing import Choice, Discard, Flag, decide_on_all
+from cmsapi.cli.support.arguments import AllowEmpty, Tokens, Words
+from cmsapi.cli.support.asking import Yes, ensure
+from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
+from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
+from cmsapi.cli.support.fan_out import Again, Harvest, outcome_document, wait_for
+from cmsapi.cli.support.output import TABLE, Columns, Output, clean, counted, say, show
+from cmsapi.cli.support.reviews import Choice, Discard, Flag, decide_on_all
 
 jobs: App = App(name="jobs", help="List open jobs, wait for them, and decide on articles.")
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from cyclopts import App
 
 from cmsapi._version import __version__
-from cmsapi.cli.analyze import analyze
-from cmsapi.cli.contents import contents
-from cmsapi.cli.credits import credits  # noqa: A004  the name of the command
-from cmsapi.cli.demo import demo
-from cmsapi.cli.doctor import doctor
-from cmsapi.cli.folders import folders
-from cmsapi.cli.generate import generate
-from cmsapi.cli.ideas import ideas
-from cmsapi.cli.jobs import jobs
-from cmsapi.cli.keywords import keywords
-from cmsapi.cli.me import me
-from cmsapi.cli.sandbox import sandbox
-from cmsapi.cli.workspaces import workspaces
+from cmsapi.cli.commands.analyze import analyze
+from cmsapi.cli.commands.contents import contents
+from cmsapi.cli.commands.credits import credits  # noqa: A004  the name of the command
+from cmsapi.cli.commands.demo import demo
+from cmsapi.cli.commands.doctor import doctor
+from cmsapi.cli.commands.folders import folders
+from cmsapi.cli.commands.generate import generate
+from cmsapi.cli.commands.ideas import ideas
+from cmsapi.cli.commands.jobs import jobs
+from cmsapi.cli.commands.keywords import keywords
+from cmsapi.cli.commands.me import me
+from cmsapi.cli.commands.sandbox import sandbox
+from cmsapi.cli.commands.workspaces import workspaces
 
 app: App = App(
     name="cmsapi",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import cmsapi
-from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import AsJson, show_facts, show_json
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.output import AsJson, show_facts, show_json
 
 
 async def me(*, as_json: AsJson = False) -> None:

@@ -13,7 +13,7 @@ import attrs
 from rich.table import Table
 
 import cmsapi
-from cmsapi.display.terminal import PipeConsole, Step, Tracker, progress_console
+from cmsapi.cli.support.progress import PipeConsole, Step, Tracker, progress_console
 from cmsapi.jobs import GenerationReview
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 

@@ -11,15 +11,15 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.asking import Yes, ensure
-from cmsapi.cli.batching import BatchName, Retry, named_run
-from cmsapi.cli.connecting import State, connect_with_journal
-from cmsapi.cli.exits import Exit
-from cmsapi.cli.fanning import FEW, Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.output import TABLE, Columns, Output, counted, say, show
-from cmsapi.cli.planning import tell_plan
-from cmsapi.cli.reading import AllowEmpty, Words, text_of
-from cmsapi.cli.reviewing import Choice, Flag, decide_on_all
+from cmsapi.cli.support.arguments import AllowEmpty, Words, text_of
+from cmsapi.cli.support.asking import Yes, ensure
+from cmsapi.cli.support.batch import BatchName, Retry, named_run
+from cmsapi.cli.support.connecting import State, connect_with_journal
+from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.support.fan_out import FEW, Again, DryRun, MaxCredits, fan_out, outcome_document
+from cmsapi.cli.support.output import TABLE, Columns, Output, counted, say, show
+from cmsapi.cli.support.plan import tell_plan
+from cmsapi.cli.support.reviews import Choice, Flag, decide_on_all
 
 _WORDS = {"true": True, "false": False}
 _NAMES = [

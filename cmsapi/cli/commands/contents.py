@@ -9,12 +9,12 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 import cmsapi
-from cmsapi.cli.asking import Yes, ensure
-from cmsapi.cli.connecting import State, connect, connect_with_journal
-from cmsapi.cli.exits import Exit
-from cmsapi.cli.output import TABLE, AsJson, Columns, Output, say, show, show_facts, show_json
-from cmsapi.cli.reading import read_file
-from cmsapi.cli.reviewing import Choice, Discard, Flag, decide, review_by_hand, waiting_review
+from cmsapi.cli.support.arguments import read_file
+from cmsapi.cli.support.asking import Yes, ensure
+from cmsapi.cli.support.connecting import State, connect, connect_with_journal
+from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.support.output import TABLE, AsJson, Columns, Output, say, show, show_facts, show_json
+from cmsapi.cli.support.reviews import Choice, Discard, Flag, decide, review_by_hand, waiting_review
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
 

@@ -15,8 +15,8 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from cmsapi.cli.output import say
-from cmsapi.display.terminal import progress_console
+from cmsapi.cli.support.output import say
+from cmsapi.cli.support.progress import progress_console
 from cmsapi.errors import ArgumentError
 
 _LONGEST = 4096

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Console
 
 import cmsapi
-from cmsapi.cli.advice import for_shell
-from cmsapi.cli.connecting import connect
-from cmsapi.cli.exits import Exit
-from cmsapi.cli.output import AsJson, clean, show_json
+from cmsapi.cli.support.advice import for_shell
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.support.output import AsJson, clean, show_json
 
 _MARKS = {
     cmsapi.Verdict.OK: "ok",

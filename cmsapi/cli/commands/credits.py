@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import cmsapi
-from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import TABLE, Columns, Output, show, show_bars, show_facts, show_json
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.output import TABLE, Columns, Output, show, show_bars, show_facts, show_json
 
 # Over a longer time, days without any usage are left out.
 _MONTHS = 62

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import TABLE, Columns, Output, show
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.output import TABLE, Columns, Output, show
 
 _COLUMNS: Columns[cmsapi.Keyword] = {
     "id": lambda keyword: keyword.id,

@@ -16,12 +16,12 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.batching import NamedRun
-from cmsapi.cli.connecting import STATE_VARIABLE
-from cmsapi.cli.exits import Exit, code_of_all, told
-from cmsapi.cli.output import clean, counted, say
-from cmsapi.cli.reading import Items, is_plain, table_of
-from cmsapi.display.terminal import Board, progress_console
+from cmsapi.cli.support.arguments import Items, is_plain, table_of
+from cmsapi.cli.support.batch import NamedRun
+from cmsapi.cli.support.connecting import STATE_VARIABLE
+from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
+from cmsapi.cli.support.output import clean, counted, say
+from cmsapi.cli.support.progress import Board, progress_console
 from cmsapi.state.opening import shown
 
 R = TypeVar("R")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import cmsapi
-from cmsapi.cli.connecting import connect
-from cmsapi.cli.output import TABLE, Columns, Output, show
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.output import TABLE, Columns, Output, show
 
 _COLUMNS: Columns[cmsapi.Workspace] = {
     "id": lambda workspace: workspace.id,
