@@ -151,11 +151,11 @@ if TYPE_CHECKING:
         JobStatistics as JobStatistics,
         JobStatus as JobStatus,
         JobTable as JobTable,
-        JournalEntry as JournalEntry,
-        LookFailed as LookFailed,
         Observed as Observed,
+        OpenLaunch as OpenLaunch,
         Outcome as Outcome,
         Phase as Phase,
+        PollFailed as PollFailed,
         Resumed as Resumed,
         ReviewHook as ReviewHook,
         Wish as Wish,
@@ -186,7 +186,7 @@ if TYPE_CHECKING:
         CreditReport as CreditReport,
     )
     from cmsapi.transport.http import (
-        TellingTransport as TellingTransport,
+        SendAwareTransport as SendAwareTransport,
         Transport as Transport,
     )
     from cmsapi.transport.message import (
@@ -287,8 +287,8 @@ _HOMES = {
         "JobStatus",
         "JobTable",
         "Jobs",
-        "JournalEntry",
-        "LookFailed",
+        "OpenLaunch",
+        "PollFailed",
         "Observed",
         "Outcome",
         "Phase",
@@ -356,7 +356,7 @@ _HOMES = {
     ),
     "cmsapi.api.provenance": ("Provenance",),
     "cmsapi.transport.http": (
-        "TellingTransport",
+        "SendAwareTransport",
         "Transport",
     ),
     "cmsapi.transport.message": (

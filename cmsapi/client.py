@@ -17,11 +17,11 @@ from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.observability import Hook
 from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
-from cmsapi.runtime.runtime import Settings, Trunk
+from cmsapi.runtime.runtime import Runtime, Settings
 from cmsapi.state.opening import check_url
-from cmsapi.transport.caller import Core
-from cmsapi.transport.http import AiohttpTransport, SessionTransport, TellingTransport, Transport
-from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, SessionTransport, Transport
+from cmsapi.transport.pipeline import CallOptions, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Client:
         launch: LaunchPolicy | None = None,
         operations: OperationTable | None = None,
         state: str = "memory:",
-        transport: Transport | TellingTransport | None = None,
+        transport: Transport | SendAwareTransport | None = None,
         session: aiohttp.ClientSession | None = None,
         hooks: Sequence[Hook] = (),
         proxy: str | None = None,
@@ -165,43 +165,43 @@ class Client:
             raise ConfigError("transport is an object with `async def send(request) -> Response`.")
         if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
             raise ConfigError("hooks is a list of functions that take an event.")
-        self._assemble(Trunk(account, transport, hooks, state, settings.limits), settings)
+        self._assemble(Runtime(account, transport, hooks, state, settings.limits), settings)
 
-    def _assemble(self, trunk: Trunk, settings: Settings) -> None:
-        self._trunk = trunk
+    def _assemble(self, runtime: Runtime, settings: Settings) -> None:
+        self._runtime = runtime
         self._settings = settings
-        transport = trunk.transport
+        transport = runtime.transport
         pipeline = Pipeline(
             transport=transport.with_timeouts(settings.timeouts)
             if isinstance(transport, SessionTransport)
             else transport,
-            find_limiter=lambda: trunk.limiter(settings.limits),
-            clock=trunk.clock,
+            find_limiter=lambda: runtime.limiter(settings.limits),
+            clock=runtime.clock,
             retry=settings.retry,
             timeouts=settings.timeouts,
             max_wait=settings.limits.max_wait,
-            hooks=trunk.hooks,
-            rng=trunk.rng,
-            under_way=trunk.under_way,
-            base_url=trunk.account.base_url,
-            tally=trunk.tally,
+            hooks=runtime.hooks,
+            rng=runtime.rng,
+            active_calls=runtime.active_calls,
+            base_url=runtime.account.base_url,
+            tally=runtime.tally,
         )
-        builder = RequestBuilder(trunk.account, __version__)
-        self._core = Core(settings.operations, builder, pipeline, trunk.converter, trunk.ensure_open)
+        builder = RequestBuilder(runtime.account, __version__)
+        self._caller = OperationCaller(settings.operations, builder, pipeline, runtime.converter, runtime.ensure_open)
         self._branches: Branches | None = None
 
     def _grown(self) -> Branches:
         if self._branches is None:
             from cmsapi.runtime.branches import Branches
 
-            self._branches = Branches(self._core, self._trunk, self._settings)
+            self._branches = Branches(self._caller, self._runtime, self._settings)
         return self._branches
 
     def __repr__(self) -> str:
-        return f"<cmsapi.Client at {self._trunk!r}>"
+        return f"<cmsapi.Client at {self._runtime!r}>"
 
     async def __aenter__(self) -> Self:
-        self._trunk.ensure_open()
+        self._runtime.ensure_open()
         return self
 
     async def __aexit__(
@@ -215,7 +215,7 @@ class Client:
         Raises:
             ClientClosedError: The client belongs to another event loop that still runs.
         """
-        await self._trunk.aclose()
+        await self._runtime.aclose()
 
     async def me(self) -> User:
         """Read the key's user, organisation and credit balances; one request. Verifies the key.
@@ -225,12 +225,12 @@ class Client:
         """
         from cmsapi.api.models import User
 
-        self._trunk.ensure_open()
+        self._runtime.ensure_open()
         asked_at = asyncio.get_running_loop().time()
-        user = await self._core.call(User, "get_me")
+        user = await self._caller.call(User, "get_me")
         if self._branches is None:
             # Nothing can have been launched yet, and the first launch needs to know the balances before it.
-            self._trunk.first_user = (user, asked_at)
+            self._runtime.first_user = (user, asked_at)
         return user
 
     async def doctor(self) -> Diagnosis:
@@ -246,7 +246,7 @@ class Client:
         """
         from cmsapi.doctor.examination import Examination
 
-        return await Examination(self._core, lambda: self.rate_limit, lambda: self.statistics.drift).run()
+        return await Examination(self._caller, lambda: self.rate_limit, lambda: self.statistics.drift).run()
 
     async def request(
         self,
@@ -283,31 +283,31 @@ class Client:
             raise ArgumentError(
                 f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {excerpt(method)}.", parameter="method"
             )
-        self._trunk.ensure_open()
+        self._runtime.ensure_open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
         try:
-            request = self._core.builder.build(verb, operation.path, params, json)
+            request = self._caller.builder.build(verb, operation.path, params, json)
         except ArgumentError:
             raise
         except ValueError as error:
             raise ArgumentError(f"json cannot be sent: {error}.", parameter="json") from error
-        demand = Demand(
+        options = CallOptions(
             repeat=retry is True,
             max_attempts=1 if retry is False else None,
             sent=tuple(json) if isinstance(json, dict) else (),
         )
-        return (await self._core.pipeline.send(operation, request, demand)).document
+        return (await self._caller.pipeline.send(operation, request, options)).document
 
     @property
     def rate_limit(self) -> RateLimit:
         """What is left of the limits, as this process knows it; sends nothing."""
-        self._trunk.ensure_open()
-        return self._trunk.limiter(self._settings.limits).snapshot()
+        self._runtime.ensure_open()
+        return self._runtime.limiter(self._settings.limits).snapshot()
 
     @property
     def statistics(self) -> Statistics:
         """What this client has done so far; sends nothing."""
-        return self._trunk.tally.snapshot(self._trunk.converter.drift.deviations())
+        return self._runtime.tally.snapshot(self._runtime.converter.drift.deviations())
 
     def with_options(
         self,
@@ -335,5 +335,5 @@ class Client:
             operations=operations,
         )
         twin = copy.copy(self)
-        twin._assemble(self._trunk, settings)
+        twin._assemble(self._runtime, settings)
         return twin

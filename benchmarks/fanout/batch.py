@@ -19,9 +19,9 @@ from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.windows import Windows
-from cmsapi.transport.caller import Core
+from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.clock import ServerClock
-from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
+from cmsapi.transport.pipeline import CallOptions, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder
 
 
@@ -45,7 +45,7 @@ class Caller:
             timeouts=Timeouts(),
         )
         builder = RequestBuilder(Account.resolve(sandbox.api_key, sandbox.base_url), "benchmark")
-        self._core = Core(OPERATIONS, builder, pipeline, Converter(), lambda: None)
+        self._caller = OperationCaller(OPERATIONS, builder, pipeline, Converter(), lambda: None)
         self._workspace = sandbox.workspace_id
         self._kind = service.work.kind
         self._settled: list[float] = []
@@ -84,7 +84,7 @@ class Caller:
     async def _send(
         self, operation: str, path: dict[str, str], priority: Priority, body: dict[str, str] | None = None
     ) -> Exchange:
-        exchange = await self._core.exchange(operation, path, body=body, demand=Demand(priority=priority))
+        exchange = await self._caller.exchange(operation, path, body=body, options=CallOptions(priority=priority))
         self._settled.append(asyncio.get_running_loop().time())
         return exchange
 
@@ -158,9 +158,9 @@ class Batch:
         over = False
         while not over:
             await strategy.until_look(job)
-            over, looked_at = await self.caller.look(target)
+            over, polled_at = await self.caller.look(target)
             job.looks += 1
-            job.age = looked_at - launched_at
+            job.age = polled_at - launched_at
         self.running.remove(job)
         self.ready += 1
         await self.caller.read(target)

@@ -109,7 +109,7 @@ def find_price(groups: Sequence[Group], tokens: Tokens) -> Price:
         return [sum(group.looks_before(power, moment) for group in groups) for moment in moments]
 
     def fits(power: int) -> bool:
-        return all(demand <= budget for demand, budget in zip(demands(power), budgets, strict=True))
+        return all(options <= budget for options, budget in zip(demands(power), budgets, strict=True))
 
     low, high = CHEAPEST, tokens.dearest
     if fits(low):

@@ -9,7 +9,7 @@ from typing import Any
 import cmsapi
 from benchmarks.overhead.contestants import BARE, CONTESTANTS, ID, Call, Open, client_of
 from cmsapi.api.models import Content
-from cmsapi.transport.pipeline import Demand
+from cmsapi.transport.pipeline import CallOptions
 
 _PARAMETERS = {"contentId": ID}
 
@@ -26,20 +26,20 @@ def _layer(make: Callable[[cmsapi.Client], Call]) -> Open:
 
 
 def _transport(client: cmsapi.Client) -> Call:
-    core = client._core
-    transport: Any = core.pipeline.transport
-    request = core.builder.build("GET", f"/v1/contents/{ID}")
-    return lambda: transport.send_telling(request, lambda: None)
+    caller = client._caller
+    transport: Any = caller.pipeline.transport
+    request = caller.builder.build("GET", f"/v1/contents/{ID}")
+    return lambda: transport.send_aware(request, lambda: None)
 
 
 def _turn(client: cmsapi.Client) -> Call:
-    core = client._core
-    transport: Any = core.pipeline.transport
-    request = core.builder.build("GET", f"/v1/contents/{ID}")
+    caller = client._caller
+    transport: Any = caller.pipeline.transport
+    request = caller.builder.build("GET", f"/v1/contents/{ID}")
 
     async def call() -> object:
-        permit = await core.pipeline.find_limiter().acquire()
-        answer = await transport.send_telling(request, permit.departing)
+        permit = await caller.pipeline.find_limiter().acquire()
+        answer = await transport.send_aware(request, permit.departing)
         permit.answered()
         return answer
 
@@ -47,35 +47,35 @@ def _turn(client: cmsapi.Client) -> Call:
 
 
 def _carried(client: cmsapi.Client) -> Call:
-    core = client._core
-    request = core.builder.build("GET", f"/v1/contents/{ID}")
+    caller = client._caller
+    request = caller.builder.build("GET", f"/v1/contents/{ID}")
 
     async def call() -> object:
-        permit = await core.pipeline.find_limiter().acquire()
-        return await core.pipeline.carry(request, permit)
+        permit = await caller.pipeline.find_limiter().acquire()
+        return await caller.pipeline.carry(request, permit)
 
     return call
 
 
 def _sent(client: cmsapi.Client) -> Call:
-    core = client._core
-    request, operation, demand = (
-        core.builder.build("GET", f"/v1/contents/{ID}"),
-        core.operations["get_content"],
-        Demand(),
+    caller = client._caller
+    request, operation, options = (
+        caller.builder.build("GET", f"/v1/contents/{ID}"),
+        caller.operations["get_content"],
+        CallOptions(),
     )
-    return lambda: core.pipeline.send(operation, request, demand)
+    return lambda: caller.pipeline.send(operation, request, options)
 
 
 def _built(client: cmsapi.Client) -> Call:
-    return lambda: client._core.exchange("get_content", _PARAMETERS)
+    return lambda: client._caller.exchange("get_content", _PARAMETERS)
 
 
 def _read(client: cmsapi.Client) -> Call:
-    core = client._core
+    caller = client._caller
 
     async def call() -> object:
-        return core.read("get_content", await core.exchange("get_content", _PARAMETERS), Content)
+        return caller.read("get_content", await caller.exchange("get_content", _PARAMETERS), Content)
 
     return call
 

@@ -19,8 +19,8 @@ import cmsapi
 from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.queue import Listing, Watch
-from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.windows import Windows
 
@@ -153,12 +153,12 @@ class _Subject:
 
     schedule: Schedule
     hooks = cmsapi.observability.Hooks()
-    watch: Watch | None = None
+    watch: ScheduledPoll | None = None
 
     def look(self) -> None:
         self.schedule.looks += 1
         assert self.watch is not None
-        asyncio.get_running_loop().call_soon(self.schedule.pacer.saw_running, self.watch)
+        asyncio.get_running_loop().call_soon(self.schedule.scheduler.saw_running, self.watch)
 
     def show(self, document: Model, sent_at: float) -> None:
         raise NotImplementedError
@@ -173,23 +173,23 @@ class Schedule:
     def __init__(self) -> None:
         self.looks = 0
         limiter = RateLimiter(Windows(None, None))
-        self.pacer = Pacer(lambda: limiter, random.Random())
-        self._watches: list[Watch] = []
+        self.scheduler = Scheduler(lambda: limiter, random.Random())
+        self._watches: list[ScheduledPoll] = []
 
     async def begin(self, jobs: int) -> None:
         """Begin to look at so many jobs."""
         policy, now = PollPolicy(), asyncio.get_running_loop().time()
         for number in range(jobs):
             subject = _Subject(self)
-            watch = self.pacer.watch(JobKind.KEYWORD_ANALYSIS, _IDS[number], policy, subject, now, launched=True)
+            watch = self.scheduler.watch(JobKind.KEYWORD_ANALYSIS, _IDS[number], policy, subject, now, launched=True)
             subject.watch = watch
             self._watches.append(watch)
-            self.pacer.add(watch)
+            self.scheduler.add(watch)
 
     async def end(self) -> None:
         """Stop looking."""
         for watch in self._watches:
-            self.pacer.drop(watch)
+            self.scheduler.drop(watch)
 
 
 BARE = "an asyncio task that awaits a future each"

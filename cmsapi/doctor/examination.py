@@ -18,8 +18,8 @@ from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
 from cmsapi.ratelimit.limiter import RateLimit
-from cmsapi.transport.caller import LARGEST_PAGE, Core
-from cmsapi.transport.pipeline import Demand
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.transport.pipeline import CallOptions
 
 T = TypeVar("T")
 
@@ -38,12 +38,12 @@ class Examination:
     """Examine a client; four requests at the most, none of which changes anything.
 
     Args:
-        core: Calls the operations.
+        caller: Calls the operations.
         rate_limit: Shows the limits.
         drift: Shows what differed in all answers that the client has read.
     """
 
-    core: Core
+    caller: OperationCaller
     rate_limit: Callable[[], RateLimit]
     drift: Callable[[], tuple[Deviation, ...]]
     _checks: list[Check] = attrs.field(factory=list, init=False)
@@ -51,7 +51,7 @@ class Examination:
 
     async def run(self) -> Diagnosis:
         """Ask and judge."""
-        user = await self._asked("key", self.core.call(User, "get_me"))
+        user = await self._asked("key", self.caller.call(User, "get_me"))
         if any(check.name == CONNECTION for check in self._checks):
             # Nothing else can be found out, and each try would take as long and say the same.
             return self._diagnosis(None, None, ())
@@ -77,19 +77,19 @@ class Examination:
             clock_offset=offset,
             routes=routes,
             drift=self.drift(),
-            operations=self.core.operations,
+            operations=self.caller.operations,
         )
 
     async def _permissions(self, user: User) -> None:
         workspaces = await self._asked(
-            "permissions", self.core.page(Workspace, "list_workspaces", number=1, limit=LARGEST_PAGE)
+            "permissions", self.caller.page(Workspace, "list_workspaces", number=1, limit=LARGEST_PAGE)
         )
         if workspaces is None:
             return
         seen = workspaces.total if workspaces.total is not None else len(workspaces)
         total = user.organization.workspaces_count
         try:
-            members = await self._timed(self.core.page(Member, "list_users", number=1, limit=LARGEST_PAGE))
+            members = await self._timed(self.caller.page(Member, "list_users", number=1, limit=LARGEST_PAGE))
             role = next((member.role for member in members if member.id == user.id), None)
         except ForbiddenError:
             role = Role.MEMBER
@@ -117,10 +117,10 @@ class Examination:
         self._note("balances", bool(empty), f"{found} left", f"No credits for {' and '.join(empty)}.")
 
     async def _routes(self) -> tuple[RouteCheck, ...]:
-        request = self.core.builder.build(DESCRIPTION.method, DESCRIPTION.path)
+        request = self.caller.builder.build(DESCRIPTION.method, DESCRIPTION.path)
         try:
-            exchange = await self._timed(self.core.pipeline.send(DESCRIPTION, request, Demand()))
-            routes = compare(self.core.operations, exchange.document)
+            exchange = await self._timed(self.caller.pipeline.send(DESCRIPTION, request, CallOptions()))
+            routes = compare(self.caller.operations, exchange.document)
         except CMSError as error:
             first = str(error).splitlines()[0]
             self._checks.append(
@@ -139,7 +139,7 @@ class Examination:
         return routes
 
     def _clock(self) -> float | None:
-        theirs = self.core.pipeline.clock.at(asyncio.get_running_loop().time())
+        theirs = self.caller.pipeline.clock.at(asyncio.get_running_loop().time())
         if theirs is None:
             self._checks.append(Check("clock", Verdict.UNKNOWN, "no answer told the service's time"))
             return None
@@ -159,7 +159,7 @@ class Examination:
     @property
     def _in_process(self) -> bool:
         """Whether the service is a sandbox without a socket: no network has a name that ends in `.invalid`."""
-        host = urlsplit(self.core.builder.build(DESCRIPTION.method, DESCRIPTION.path).url).hostname or ""
+        host = urlsplit(self.caller.builder.build(DESCRIPTION.method, DESCRIPTION.path).url).hostname or ""
         return host.endswith(".invalid")
 
     def _limits(self, limit: RateLimit) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cmsapi.jobs.events import Finished, JobEvent, LookFailed, Observed
+from cmsapi.jobs.events import Finished, JobEvent, Observed, PollFailed
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, Outcome
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.view import JournalEntry
+from cmsapi.jobs.journal.view import OpenLaunch
 from cmsapi.jobs.kinds.ideas import ContentIdeas
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewHook, Wish
@@ -33,11 +33,11 @@ __all__ = [
     "JobStatus",
     "JobTable",
     "Jobs",
-    "JournalEntry",
-    "LookFailed",
     "Observed",
+    "OpenLaunch",
     "Outcome",
     "Phase",
+    "PollFailed",
     "Resumed",
     "ReviewHook",
     "Wish",

@@ -23,7 +23,7 @@ class Observed:
 
 
 @attrs.frozen
-class LookFailed:
+class PollFailed:
     """Tell that a look failed; that says nothing about the job, and the next look comes as usual.
 
     Args:
@@ -48,4 +48,4 @@ class Finished:
     error: Exception | None
 
 
-JobEvent: TypeAlias = Observed | LookFailed | Finished
+JobEvent: TypeAlias = Observed | PollFailed | Finished

@@ -22,10 +22,10 @@ from cmsapi.display import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.journal.record import Record
-from cmsapi.jobs.kinds.registry import JobKind, Trail
+from cmsapi.jobs.kinds.registry import JobHistory, JobKind
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.settings import PollSettings
-from cmsapi.jobs.scheduling.queue import Watch
+from cmsapi.jobs.scheduling.queue import ScheduledPoll
 from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.token import Token
 
@@ -38,12 +38,12 @@ class Outlook:
     """Say what is to be expected of a job, in times of the loop.
 
     Args:
-        next_look: When it is looked at next, or None.
+        next_poll: When it is looked at next, or None.
         why: Why then.
         expected_end: When such jobs are over as a rule, or None.
     """
 
-    next_look: float | None = None
+    next_poll: float | None = None
     why: str = "nobody waits for it"
     expected_end: float | None = None
 
@@ -66,7 +66,7 @@ class Keeper(Protocol):
         """Return a moment of the loop on the service's clock."""
         ...
 
-    def want(self, job: Job[Any]) -> None:
+    def subscribe(self, job: Job[Any]) -> None:
         """Have a job looked at from now on."""
         ...
 
@@ -74,11 +74,11 @@ class Keeper(Protocol):
         """Poll a job of another client with the settings of this one, if these go first."""
         ...
 
-    def unwant(self, job: Job[Any]) -> None:
+    def unsubscribe(self, job: Job[Any]) -> None:
         """Stop looking when nobody wants the job any more."""
         ...
 
-    async def look_now(self, job: Job[Any]) -> None:
+    async def poll_now(self, job: Job[Any]) -> None:
         """Look once."""
         ...
 
@@ -103,6 +103,7 @@ class Job(Generic[R]):
         "_closed",
         "_error",
         "_followers",
+        "_history",
         "_keeper",
         "_kind",
         "_listeners",
@@ -117,27 +118,26 @@ class Job(Generic[R]):
         "_since",
         "_state",
         "_target",
-        "_trail",
         "_waiters",
         "_watch",
     )
 
-    def __init__(self, keeper: Keeper, kind: JobKind, target: str, trail: Trail) -> None:
+    def __init__(self, keeper: Keeper, kind: JobKind, target: str, history: JobHistory) -> None:
         self._keeper = keeper
         self._poll_settings = keeper.poll_settings
         self._kind = kind
         self._target = target
-        self._trail = trail
+        self._history = history
         self._phase = Phase.RUNNING
         self._state: str | None = None
-        self._since = trail.began
+        self._since = history.began
         self._observed_at: float | None = None
         self._polls = 0
         # What the journal says of it, or None when nobody wrote it down.
         self._record: Record | None = None
         self._adopted = False
         # Its place in the schedule, once somebody has waited for it.
-        self._watch: Watch | None = None
+        self._watch: ScheduledPoll | None = None
         # Each gets None when the job is over, or the error that ends its waiting.
         self._waiters: list[asyncio.Future[Exception | None]] = []
         # Most jobs have none of these, and two empty lists would be a twentieth of what a job takes.
@@ -165,7 +165,7 @@ class Job(Generic[R]):
     @property
     def id(self) -> str:
         """Identifier of the job; for kinds without one, that of what it works on."""
-        return self._trail.job_id or self._target
+        return self._history.job_id or self._target
 
     @property
     def token(self) -> str:
@@ -173,9 +173,9 @@ class Job(Generic[R]):
         return Token(
             kind=self._kind,
             target=self._target,
-            job_id=self._trail.job_id,
-            launched_at=self._trail.launched_at,
-            watched=self._trail.watched,
+            job_id=self._history.job_id,
+            launched_at=self._history.launched_at,
+            watched=self._history.watched,
             base_url=self._keeper.base_url,
         ).spell()
 
@@ -200,7 +200,7 @@ class Job(Generic[R]):
             since=at(self._since),
             observed_at=at(self._observed_at) if self._observed_at is not None else None,
             polls=self._polls,
-            next_poll_at=at(outlook.next_look) if outlook.next_look is not None else None,
+            next_poll_at=at(outlook.next_poll) if outlook.next_poll is not None else None,
             why_next="it is over" if self._closed else outlook.why,
             elapsed=self._elapsed(),
             eta=at(outlook.expected_end) if outlook.expected_end is not None else None,
@@ -208,7 +208,7 @@ class Job(Generic[R]):
 
     def _elapsed(self) -> float:
         end = self._since if self._closed else self._keeper.time()
-        return max(0.0, end - self._trail.began)
+        return max(0.0, end - self._history.began)
 
     if not TYPE_CHECKING:  # type checkers go on refusing unknown names
 
@@ -253,14 +253,14 @@ class Job(Generic[R]):
             self._ensure_open()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
-            self._keeper.want(self)
+            self._keeper.subscribe(self)
             try:
                 # Most wait for ever, and a timer that never rings is a tenth of what a waiter takes.
                 interruption = await (waiter if timeout is None else self._within(waiter, timeout))
             finally:
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
-                self._keeper.unwant(self)
+                self._keeper.unsubscribe(self)
             if interruption is not None:
                 raise _own(interruption)
         if self._error is not None:
@@ -301,13 +301,13 @@ class Job(Generic[R]):
         """
         self._ensure_open()
         if not self._closed:
-            await self._keeper.look_now(self)
+            await self._keeper.poll_now(self)
         return self.status
 
     async def events(self) -> AsyncIterator[JobEvent]:
         """Follow what happens to the job, from now to its end; keeps it being looked at.
 
-        A refused key shows as `LookFailed`, and the looks go on.
+        A refused key shows as `PollFailed`, and the looks go on.
 
         Raises:
             JobDetachedError: It was detached.
@@ -319,7 +319,7 @@ class Job(Generic[R]):
         self._ensure_open()
         heard: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
         self._followers = (*self._followers, heard)
-        self._keeper.want(self)
+        self._keeper.subscribe(self)
         try:
             while True:
                 event = await heard.get()
@@ -330,13 +330,13 @@ class Job(Generic[R]):
                     return
         finally:
             self._followers = tuple(other for other in self._followers if other is not heard)
-            self._keeper.unwant(self)
+            self._keeper.unsubscribe(self)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
         """Call a function on each event of a class; keeps the job being looked at until its end.
 
         Args:
-            event: `Observed`, `LookFailed` or `Finished`.
+            event: `Observed`, `PollFailed` or `Finished`.
             call: A plain function; it runs on the event loop. What it raises is logged and forgotten.
 
         Raises:
@@ -359,7 +359,7 @@ class Job(Generic[R]):
             return
         self._ensure_open()
         self._listeners = (*self._listeners, filtered)
-        self._keeper.want(self)
+        self._keeper.subscribe(self)
 
     def detach(self) -> None:
         """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on.
@@ -375,7 +375,7 @@ class Job(Generic[R]):
                     job=self,
                 )
             )
-            self._keeper.unwant(self)
+            self._keeper.unsubscribe(self)
 
     def _ensure_open(self) -> None:
         try:
@@ -387,7 +387,8 @@ class Job(Generic[R]):
     # For its keeper
 
     @property
-    def _wanted(self) -> bool:
+    def subscribed(self) -> bool:
+        """Whether a waiter, a follower, a listener or a review hook wants it polled."""
         return not self._closed and bool(self._waiters or self._followers or self._listeners or self._on_review)
 
     @property
@@ -418,7 +419,7 @@ class Job(Generic[R]):
         """Have a hook decide on its review; of several the first one does."""
         if not self._closed and self._on_review is None:
             self._on_review = hook
-            self._keeper.want(self)
+            self._keeper.subscribe(self)
 
     def _interrupt(self, error: Exception) -> None:
         """End all interest in it, although it is not over."""

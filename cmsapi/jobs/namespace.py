@@ -14,13 +14,13 @@ from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, gather
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.balances import TYPES, balance_of
-from cmsapi.jobs.journal.view import JournalEntry, read_journal
+from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.ideas import ContentIdeas
-from cmsapi.jobs.kinds.registry import STRATEGIES, JobKind, Trail, kind_of
+from cmsapi.jobs.kinds.registry import STRATEGIES, JobHistory, JobKind, kind_of
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.recovery import Resumed, Resumption
-from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.launching.recovery import Recovery, Resumed
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.token import Token
@@ -36,13 +36,13 @@ class Jobs:
     """Fan out, wait for many, and find jobs again.
 
     Args:
-        desk: Looks at the jobs.
+        poller: Looks at the jobs.
         reconciler: Finds out what became of launches.
     """
 
-    def __init__(self, desk: Desk, reconciler: Reconciler) -> None:
-        self._desk = desk
-        self._resumption = Resumption(desk, reconciler)
+    def __init__(self, poller: Poller, reconciler: Reconciler) -> None:
+        self._poller = poller
+        self._recovery = Recovery(poller, reconciler)
 
     def map(
         self,
@@ -86,8 +86,8 @@ class Jobs:
             raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
         if max_credits is not None:
             within("max_credits", max_credits, 0)
-        self._desk.ensure_open()
-        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, max_credits, self._desk)
+        self._poller.ensure_open()
+        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, max_credits, self._poller)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
@@ -97,8 +97,8 @@ class Jobs:
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
-        self._desk.ensure_open()
-        return AsCompleted(several("jobs", jobs), self._desk.start)
+        self._poller.ensure_open()
+        return AsCompleted(several("jobs", jobs), self._poller.start)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
         """Wait for all jobs and return their results in order.
@@ -124,10 +124,10 @@ class Jobs:
         Raises:
             ArgumentError: It is not a text, empty, or longer than 500 characters.
         """
-        self._desk.ensure_open()
-        return Batch(name, self._desk, self.map)
+        self._poller.ensure_open()
+        return Batch(name, self._poller, self.map)
 
-    async def journal(self) -> list[JournalEntry]:
+    async def journal(self) -> list[OpenLaunch]:
         """Return the launches of this state that are not over, the oldest first, whichever process made them.
 
         It takes nothing up. With a shared state it takes one request, the first time, to find out whose journal it is.
@@ -135,8 +135,8 @@ class Jobs:
         Raises:
             StateError: The state cannot be reached.
         """
-        self._desk.ensure_open()
-        return await read_journal(self._desk)
+        self._poller.ensure_open()
+        return await read_journal(self._poller)
 
     async def resume(self) -> Resumed:
         """Take up every launch of this state that nobody alive works on, whichever process made it.
@@ -148,8 +148,8 @@ class Jobs:
             StateError: The state cannot be reached.
             CMSError: The service could not be read; what was not taken up stays in the journal.
         """
-        self._desk.ensure_open()
-        return await self._resumption.resume()
+        self._poller.ensure_open()
+        return await self._recovery.resume()
 
     async def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, whichever process launched them.
@@ -159,8 +159,8 @@ class Jobs:
         Raises:
             StateError: The state cannot be reached.
         """
-        self._desk.ensure_open()
-        return await self._resumption.reviews()
+        self._poller.ensure_open()
+        return await self._recovery.reviews()
 
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
@@ -172,13 +172,13 @@ class Jobs:
         Raises:
             ArgumentError: It is not a token, was changed, or names a job of another service.
         """
-        self._desk.ensure_open()
-        found = Token.read(token, self._desk.base_url)
-        trail = Trail(
-            began=self._desk.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
+        self._poller.ensure_open()
+        found = Token.read(token, self._poller.base_url)
+        history = JobHistory(
+            began=self._poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
-        job: Job[Any] = Job(self._desk, found.kind, found.target, trail)
-        return job if found.watched else self._desk.kept.attached(job)
+        job: Job[Any] = Job(self._poller, found.kind, found.target, history)
+        return job if found.watched else self._poller.kept.attached(job)
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...
@@ -201,10 +201,10 @@ class Jobs:
         Raises:
             ArgumentError: There is no such kind, or `id` cannot be an identifier.
         """
-        self._desk.ensure_open()
+        self._poller.ensure_open()
         known = _kind(kind)
         STRATEGIES[known].check(id)
-        return Job(self._desk, known, id, Trail(began=self._desk.time(), watched=True))
+        return Job(self._poller, known, id, JobHistory(began=self._poller.time(), watched=True))
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
@@ -221,22 +221,22 @@ class Jobs:
             ArgumentError: There is no such kind, or `count` is no count; nothing was sent.
             StateError: The state cannot be reached, so that what it has learned is not known; nothing was sent.
         """
-        self._desk.ensure_open()
-        known, desk = _kind(kind), self._desk
+        self._poller.ensure_open()
+        known, poller = _kind(kind), self._poller
         within("count", count, 0, _MOST)
-        if desk.pacer.remembering is not None:
-            await desk.pacer.remembering.known()
-        user = await desk.poll_settings.read_user()
+        if poller.scheduler.duration_store is not None:
+            await poller.scheduler.duration_store.known()
+        user = await poller.poll_settings.read_user()
         balance = balance_of(user, TYPES[known]) if known in TYPES else None
-        return desk.pacer.workload.forecast(known, desk.policy, count, balance)
+        return poller.scheduler.poll_load.forecast(known, poller.policy, count, balance)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.
 
         At the end of a notebook's cell it stays up to date, also while other cells run.
         """
-        self._desk.ensure_open()
-        return JobTable(self._desk)
+        self._poller.ensure_open()
+        return JobTable(self._poller)
 
     def statistics(self, kind: str | None = None) -> JobStatistics:
         """Show how the jobs of this account were looked at on this event loop; sends nothing.
@@ -247,8 +247,8 @@ class Jobs:
         Raises:
             ArgumentError: There is no such kind.
         """
-        self._desk.ensure_open()
-        tallies = self._desk.pacer.tallies
+        self._poller.ensure_open()
+        tallies = self._poller.scheduler.tallies
         return summary(tallies.values() if kind is None else [tallies[_kind(kind)]])
 
 

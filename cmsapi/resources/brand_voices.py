@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from cmsapi.api.models import BrandVoice
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class BrandVoices:
     """Read brand voices."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[BrandVoice]:
         """List the brand voices of a workspace; one request a page."""
         path = {"workspaceId": workspace_id}
-        return self._core.paginate(BrandVoice, "list_brand_voices", path, limit=limit, first=first)
+        return self._caller.paginate(BrandVoice, "list_brand_voices", path, limit=limit, first=first)
 
     async def get(self, brand_voice_id: str) -> BrandVoice:
         """Read a brand voice; one request."""
-        return await self._core.call(BrandVoice, "get_brand_voice", {"brandVoiceId": brand_voice_id})
+        return await self._caller.call(BrandVoice, "get_brand_voice", {"brandVoiceId": brand_voice_id})

@@ -7,15 +7,15 @@ from cmsapi.api.models import ContentIdea, ContentIdeaSearch
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
-from cmsapi.jobs.launching.request import Launch
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.jobs.launching.request import LaunchRequest
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class ContentIdeaSearches:
     """Search for content ideas, and read searches again."""
 
-    def __init__(self, core: Core, launcher: Launcher) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+        self._caller = caller
         self._launcher = launcher
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
@@ -34,7 +34,7 @@ class ContentIdeaSearches:
         """
         body = {"keyword": text("keyword", keyword)}
         return await self._launcher.launch(
-            Launch(
+            LaunchRequest(
                 kind=JobKind.IDEA_SEARCH,
                 target=keyword,
                 operation="start_content_idea_search",
@@ -48,9 +48,9 @@ class ContentIdeaSearches:
     async def get(self, content_idea_search_id: str) -> ContentIdeaSearch:
         """Read a search record; one request."""
         path = {"contentIdeaSearchId": content_idea_search_id}
-        return await self._core.call(ContentIdeaSearch, "get_content_idea_search", path)
+        return await self._caller.call(ContentIdeaSearch, "get_content_idea_search", path)
 
     def list(self, content_idea_search_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[ContentIdea]:
         """Read the ideas of a search that succeeded; one request a page."""
         path = {"contentIdeaSearchId": content_idea_search_id}
-        return self._core.paginate(ContentIdea, "list_content_ideas", path, limit=limit, first=first)
+        return self._caller.paginate(ContentIdea, "list_content_ideas", path, limit=limit, first=first)

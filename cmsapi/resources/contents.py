@@ -15,9 +15,9 @@ from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launching.launcher import Launcher
-from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 
@@ -25,8 +25,8 @@ Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[st
 class Contents:
     """Read, create, change, publish, delete and generate contents."""
 
-    def __init__(self, core: Core, launcher: Launcher) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+        self._caller = caller
         self._launcher = launcher
 
     def list(
@@ -61,7 +61,7 @@ class Contents:
             "contentScore[lte]": _score("content_score_max", content_score_max),
         }
         path = {"workspaceId": workspace_id}
-        return self._core.paginate(ContentSummary, "list_contents", path, limit=limit, first=first, query=query)
+        return self._caller.paginate(ContentSummary, "list_contents", path, limit=limit, first=first, query=query)
 
     async def create(
         self,
@@ -106,11 +106,11 @@ class Contents:
                 dueDate=timestamp("due_date", due_date),
             ),
         }
-        return await self._core.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
+        return await self._caller.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
 
     async def get(self, content_id: str) -> Content:
         """Read a content; one request."""
-        return await self._core.call(Content, "get_content", {"contentId": content_id})
+        return await self._caller.call(Content, "get_content", {"contentId": content_id})
 
     async def update(self, content_id: str, version: int, **changes: Any) -> Content:
         """Change a content that has a known version; one request. `edit` is the comfortable way.
@@ -134,7 +134,7 @@ class Contents:
     async def _save(self, content_id: str, version: int, changes: Mapping[str, Any]) -> Content:
         body = {"version": version, **wire_changes(changes)}
         try:
-            return await self._core.call(Content, "update_content", {"contentId": content_id}, body=body)
+            return await self._caller.call(Content, "update_content", {"contentId": content_id}, body=body)
         except ConflictError as error:
             # After a lost answer the conflict may be with this very change.
             if error.in_doubt:
@@ -229,11 +229,11 @@ class Contents:
             OutcomeUnknownError: It may have been marked; read it before another try.
         """
         body = given(url=optional_text("url", url))
-        return await self._core.call(Content, "publish_content", {"contentId": content_id}, body=body)
+        return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=body)
 
     async def delete(self, content_id: str) -> None:
         """Delete a content; one request, cannot be undone."""
-        await self._core.exchange("delete_content", {"contentId": content_id})
+        await self._caller.exchange("delete_content", {"contentId": content_id})
 
     async def generate(
         self,
@@ -267,7 +267,7 @@ class Contents:
             ConflictError: The service refuses, for example because the keyword is not analysed.
         """
         target = text("content_id", content_id)
-        launch = Launch(
+        launch = LaunchRequest(
             kind=JobKind.GENERATION,
             target=target,
             operation="generate_content",
@@ -282,7 +282,7 @@ class Contents:
         Raises:
             NotFoundError: It has none.
         """
-        return await self._core.call(Generation, "get_generation", {"contentId": content_id})
+        return await self._caller.call(Generation, "get_generation", {"contentId": content_id})
 
     async def review(self, content_id: str) -> GenerationReview:
         """Take up a generation that waits in review, whoever launched it; one request.
@@ -290,7 +290,7 @@ class Contents:
         Raises:
             NotFoundError: The content has no generation.
         """
-        return GenerationReview(self._core, content_id, await self.generation(content_id))
+        return GenerationReview(self._caller, content_id, await self.generation(content_id))
 
 
 def _score(parameter: str, score: int | None) -> int | None:

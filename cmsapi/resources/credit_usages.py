@@ -11,14 +11,14 @@ from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
 from cmsapi.resources.credit_report import CreditReport
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class CreditUsages:
     """Read credit usage entries of the organisation."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     def list(
         self,
@@ -43,7 +43,7 @@ class CreditUsages:
         if type not in words:
             raise ArgumentError(f"type is one of {', '.join(words)}, not {excerpt(type)}.", parameter="type")
         query = {"type": str(type), "q": optional_text("q", q)}
-        return self._core.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
+        return self._caller.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
 
     def list_all(self, *, q: str | None = None, limit: int = LARGEST_PAGE) -> AsyncIterator[CreditUsage]:
         """Merge the entries of all three types, newest first; at least three requests.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from cmsapi.api.arguments import optional_text, text
 from cmsapi.api.models import Folder, FolderTree
-from cmsapi.transport.caller import Core
+from cmsapi.transport.caller import OperationCaller
 
 
 class Folders:
     """Read, create and delete folders."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     async def list(self, workspace_id: str) -> FolderTree:
         """Read all folders of a workspace as a tree; one request.
@@ -19,7 +19,7 @@ class Folders:
         Returns:
             The folders in the service's order, with `.roots`, `.children(id)` and `.path(id)`.
         """
-        return FolderTree(await self._core.call_for_list(Folder, "list_folders", {"workspaceId": workspace_id}))
+        return FolderTree(await self._caller.call_for_list(Folder, "list_folders", {"workspaceId": workspace_id}))
 
     async def create(self, workspace_id: str, name: str, *, parent_folder_id: str | None = None) -> Folder:
         """Create a folder; one request.
@@ -33,8 +33,8 @@ class Folders:
             OutcomeUnknownError: It may have been created; list the folders before another try.
         """
         body = {"name": text("name", name), "parentFolderId": optional_text("parent_folder_id", parent_folder_id)}
-        return await self._core.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)
+        return await self._caller.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)
 
     async def delete(self, folder_id: str) -> None:
         """Delete a folder; one request. Its contents are kept and become unorganised. Needs the role Admin."""
-        await self._core.exchange("delete_folder", {"folderId": folder_id})
+        await self._caller.exchange("delete_folder", {"folderId": folder_id})

@@ -7,21 +7,21 @@ from cmsapi.api.models import Keyword, Report
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
-from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.scoring import scored
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class Keywords:
     """Read, add, analyse and score keywords."""
 
-    def __init__(self, core: Core, launcher: Launcher) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+        self._caller = caller
         self._launcher = launcher
 
     def list(self, page_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Keyword]:
         """List the keywords of a page; one request a page of the list."""
-        return self._core.paginate(Keyword, "list_keywords", {"pageId": page_id}, limit=limit, first=first)
+        return self._caller.paginate(Keyword, "list_keywords", {"pageId": page_id}, limit=limit, first=first)
 
     async def create(self, page_id: str, keyword: str) -> Keyword:
         """Track another keyword for a page; one request.
@@ -30,11 +30,11 @@ class Keywords:
             OutcomeUnknownError: It may have been added; list the keywords before another try.
         """
         body = {"keyword": text("keyword", keyword)}
-        return await self._core.call(Keyword, "add_keyword", {"pageId": page_id}, body=body)
+        return await self._caller.call(Keyword, "add_keyword", {"pageId": page_id}, body=body)
 
     async def get(self, keyword_id: str) -> Keyword:
         """Read a keyword; one request."""
-        return await self._core.call(Keyword, "get_keyword", {"keywordId": keyword_id})
+        return await self._caller.call(Keyword, "get_keyword", {"keywordId": keyword_id})
 
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and **one analysis credit**.
@@ -51,7 +51,7 @@ class Keywords:
         target = text("keyword_id", keyword_id)
         path = {"keywordId": target}
         return await self._launcher.launch(
-            Launch(kind=JobKind.KEYWORD_ANALYSIS, target=target, operation="analyze_keyword", path=path)
+            LaunchRequest(kind=JobKind.KEYWORD_ANALYSIS, target=target, operation="analyze_keyword", path=path)
         )
 
     async def score(
@@ -79,4 +79,4 @@ class Keywords:
             ArgumentError: Neither or both were given.
         """
         body = scored(content_id, title, html, meta_description)
-        return await self._core.call(Report, "score_keyword", {"keywordId": keyword_id}, body=body)
+        return await self._caller.call(Report, "score_keyword", {"keywordId": keyword_id}, body=body)

@@ -6,19 +6,19 @@ from cmsapi.api.arguments import given, optional_text, text as check_text
 from cmsapi.api.models import KnowledgeDocument
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class KnowledgeDocuments:
     """Read and create knowledge documents; `client.jobs.watch("knowledge_document", id)` waits for processing."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[KnowledgeDocument]:
         """List the knowledge documents of a workspace; one request a page."""
         path = {"workspaceId": workspace_id}
-        return self._core.paginate(KnowledgeDocument, "list_knowledge_documents", path, limit=limit, first=first)
+        return self._caller.paginate(KnowledgeDocument, "list_knowledge_documents", path, limit=limit, first=first)
 
     async def create(
         self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
@@ -42,9 +42,9 @@ class KnowledgeDocuments:
             **given(text=optional_text("text", text), url=optional_text("url", url)),
         }
         path = {"workspaceId": workspace_id}
-        return await self._core.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
+        return await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
         """Read a knowledge document and its processing status; one request."""
         path = {"knowledgeDocumentId": knowledge_document_id}
-        return await self._core.call(KnowledgeDocument, "get_knowledge_document", path)
+        return await self._caller.call(KnowledgeDocument, "get_knowledge_document", path)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from cmsapi.api.arguments import text
 from cmsapi.api.models import Acknowledgement, WebPage
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class Pages:
     """Read, import, crawl and delete pages."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[WebPage]:
         """List the pages of a workspace; one request a page of the list."""
-        return self._core.paginate(WebPage, "list_pages", {"workspaceId": workspace_id}, limit=limit, first=first)
+        return self._caller.paginate(WebPage, "list_pages", {"workspaceId": workspace_id}, limit=limit, first=first)
 
     async def create(self, workspace_id: str, url: str) -> WebPage:
         """Import a page by its URL; one request.
@@ -25,11 +25,11 @@ class Pages:
             OutcomeUnknownError: It may have been imported; list the pages before another try.
         """
         body = {"url": text("url", url)}
-        return await self._core.call(WebPage, "import_page", {"workspaceId": workspace_id}, body=body)
+        return await self._caller.call(WebPage, "import_page", {"workspaceId": workspace_id}, body=body)
 
     async def get(self, page_id: str) -> WebPage:
         """Read a page; one request."""
-        return await self._core.call(WebPage, "get_page", {"pageId": page_id})
+        return await self._caller.call(WebPage, "get_page", {"pageId": page_id})
 
     async def crawl(self, page_id: str) -> Acknowledgement:
         """Have a page crawled again; one request.
@@ -37,8 +37,8 @@ class Pages:
         Raises:
             OutcomeUnknownError: The crawl may have been started.
         """
-        return await self._core.call(Acknowledgement, "crawl_page", {"pageId": page_id})
+        return await self._caller.call(Acknowledgement, "crawl_page", {"pageId": page_id})
 
     async def delete(self, page_id: str) -> None:
         """Delete a page **and its contents**; one request, cannot be undone. Needs the role Admin."""
-        await self._core.exchange("delete_page", {"pageId": page_id})
+        await self._caller.exchange("delete_page", {"pageId": page_id})

@@ -7,21 +7,21 @@ from cmsapi.api.models import Prompt, ScoreReport
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
-from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.scoring import scored
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class Prompts:
     """Read, add, analyse and score prompts."""
 
-    def __init__(self, core: Core, launcher: Launcher) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+        self._caller = caller
         self._launcher = launcher
 
     def list(self, keyword_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Prompt]:
         """List the prompts of a keyword; one request a page."""
-        return self._core.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, limit=limit, first=first)
+        return self._caller.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, limit=limit, first=first)
 
     async def create(self, keyword_id: str, prompt: str) -> Prompt:
         """Track another prompt for a keyword; one request.
@@ -30,11 +30,11 @@ class Prompts:
             OutcomeUnknownError: It may have been added; list the prompts before another try.
         """
         body = {"prompt": text("prompt", prompt)}
-        return await self._core.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)
+        return await self._caller.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)
 
     async def get(self, prompt_id: str) -> Prompt:
         """Read a prompt; one request."""
-        return await self._core.call(Prompt, "get_prompt", {"promptId": prompt_id})
+        return await self._caller.call(Prompt, "get_prompt", {"promptId": prompt_id})
 
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, as is assumed, **one analysis credit**.
@@ -50,7 +50,9 @@ class Prompts:
         """
         target = text("prompt_id", prompt_id)
         return await self._launcher.launch(
-            Launch(kind=JobKind.PROMPT_ANALYSIS, target=target, operation="analyze_prompt", path={"promptId": target})
+            LaunchRequest(
+                kind=JobKind.PROMPT_ANALYSIS, target=target, operation="analyze_prompt", path={"promptId": target}
+            )
         )
 
     async def score(
@@ -78,4 +80,4 @@ class Prompts:
             ArgumentError: Neither or both were given.
         """
         body = scored(content_id, title, html, meta_description)
-        return await self._core.call(ScoreReport, "score_prompt", {"promptId": prompt_id}, body=body)
+        return await self._caller.call(ScoreReport, "score_prompt", {"promptId": prompt_id}, body=body)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from cmsapi.api.models import Member
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class Users:
     """Read the members of the organisation."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     def list(self, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Member]:
         """List the members of the organisation; one request a page. Needs the role Admin.
@@ -23,4 +23,4 @@ class Users:
         Raises:
             ForbiddenError: The key's user is not an admin.
         """
-        return self._core.paginate(Member, "list_users", limit=limit, first=first)
+        return self._caller.paginate(Member, "list_users", limit=limit, first=first)

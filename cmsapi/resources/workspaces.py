@@ -6,14 +6,14 @@ import builtins
 
 from cmsapi.api.models import ContentStatus, Member, Workspace
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, Core
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
 class Workspaces:
     """Read workspaces, their members and their workflow statuses."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, caller: OperationCaller) -> None:
+        self._caller = caller
 
     def list(self, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Workspace]:
         """List the workspaces that the key's user belongs to; one request a page.
@@ -22,7 +22,7 @@ class Workspaces:
             limit: Workspaces a page, 1 to 100.
             first: Number of the page to begin with.
         """
-        return self._core.paginate(Workspace, "list_workspaces", limit=limit, first=first)
+        return self._caller.paginate(Workspace, "list_workspaces", limit=limit, first=first)
 
     async def get(self, workspace_id: str) -> Workspace:
         """Read a workspace; one request.
@@ -30,7 +30,7 @@ class Workspaces:
         Raises:
             NotFoundError: There is none, or the key's user does not belong to it.
         """
-        return await self._core.call(Workspace, "get_workspace", {"workspaceId": workspace_id})
+        return await self._caller.call(Workspace, "get_workspace", {"workspaceId": workspace_id})
 
     def members(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Member]:
         """List the members of a workspace; one request a page.
@@ -38,8 +38,8 @@ class Workspaces:
         The role words here are others than those of `users.list`.
         """
         path = {"workspaceId": workspace_id}
-        return self._core.paginate(Member, "list_workspace_members", path, limit=limit, first=first)
+        return self._caller.paginate(Member, "list_workspace_members", path, limit=limit, first=first)
 
     async def content_statuses(self, workspace_id: str) -> builtins.list[ContentStatus]:
         """List the workflow statuses that contents of a workspace can have; one request."""
-        return await self._core.call_for_list(ContentStatus, "list_content_statuses", {"workspaceId": workspace_id})
+        return await self._caller.call_for_list(ContentStatus, "list_content_statuses", {"workspaceId": workspace_id})

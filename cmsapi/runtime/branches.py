@@ -10,11 +10,11 @@ import hashlib
 
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.namespace import Jobs
-from cmsapi.jobs.polling.observer import Witness
-from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.observer import ResponseObserver
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.settings import PollSettings
-from cmsapi.jobs.scheduling.duration_store import Remembering
-from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.jobs.scheduling.duration_store import DurationStore
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.resources import (
     BrandVoices,
     ContentIdeaSearches,
@@ -28,56 +28,58 @@ from cmsapi.resources import (
     Users,
     Workspaces,
 )
-from cmsapi.runtime.runtime import Settings, Trunk
-from cmsapi.runtime.schedulers import pacer_of
+from cmsapi.runtime.runtime import Runtime, Settings
+from cmsapi.runtime.schedulers import scheduler_of
 from cmsapi.runtime.shared_state import place_of
-from cmsapi.transport.caller import Core
+from cmsapi.transport.caller import OperationCaller
 
 
 class Branches:
     """Hold the resources and the jobs of one client.
 
     Args:
-        core: Calls its operations.
-        trunk: What it shares with its twins.
+        caller: Calls its operations.
+        runtime: What it shares with its twins.
         settings: What it was asked to do.
     """
 
-    def __init__(self, core: Core, trunk: Trunk, settings: Settings) -> None:
-        def find_pacer() -> Pacer:
-            return pacer_for(trunk)
+    def __init__(self, caller: OperationCaller, runtime: Runtime, settings: Settings) -> None:
+        def find_scheduler() -> Scheduler:
+            return scheduler_for(runtime)
 
-        if trunk.first_user is not None:
-            trunk.journal.marks.saw(*trunk.first_user)
-        core.witness = Witness(find_pacer, trunk.journal.marks)
-        poll_settings = PollSettings(core, settings.polling, settings.depth)
-        desk = Desk(poll_settings, trunk.hooks, trunk.account.base_url, find_pacer, trunk.ongoing, trunk.journal)
-        trunk.desks.add(desk)
-        launcher = Launcher(core, desk, settings.launch)
-        self.users: Users = Users(core)
-        self.workspaces: Workspaces = Workspaces(core)
-        self.folders: Folders = Folders(core)
-        self.contents: Contents = Contents(core, launcher)
-        self.pages: Pages = Pages(core)
-        self.keywords: Keywords = Keywords(core, launcher)
-        self.prompts: Prompts = Prompts(core, launcher)
-        self.brand_voices: BrandVoices = BrandVoices(core)
-        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(core)
-        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(core, launcher)
-        self.credit_usages: CreditUsages = CreditUsages(core)
-        self.jobs: Jobs = Jobs(desk, launcher.reconciler)
+        if runtime.first_user is not None:
+            runtime.journal.balances.saw(*runtime.first_user)
+        caller.observer = ResponseObserver(find_scheduler, runtime.journal.balances)
+        poll_settings = PollSettings(caller, settings.polling, settings.depth)
+        poller = Poller(
+            poll_settings, runtime.hooks, runtime.account.base_url, find_scheduler, runtime.registry, runtime.journal
+        )
+        runtime.pollers.add(poller)
+        launcher = Launcher(caller, poller, settings.launch)
+        self.users: Users = Users(caller)
+        self.workspaces: Workspaces = Workspaces(caller)
+        self.folders: Folders = Folders(caller)
+        self.contents: Contents = Contents(caller, launcher)
+        self.pages: Pages = Pages(caller)
+        self.keywords: Keywords = Keywords(caller, launcher)
+        self.prompts: Prompts = Prompts(caller, launcher)
+        self.brand_voices: BrandVoices = BrandVoices(caller)
+        self.knowledge_documents: KnowledgeDocuments = KnowledgeDocuments(caller)
+        self.content_ideas: ContentIdeaSearches = ContentIdeaSearches(caller, launcher)
+        self.credit_usages: CreditUsages = CreditUsages(caller)
+        self.jobs: Jobs = Jobs(poller, launcher.reconciler)
 
 
-def pacer_for(trunk: Trunk) -> Pacer:
+def scheduler_for(runtime: Runtime) -> Scheduler:
     """Return what says when to look at the jobs of the account on this loop."""
     # It outlives the clients, and other clients of the account share it: it takes from this one only what names things.
-    state, digest, limits = trunk.state, trunk.digest, trunk.limits
-    pacer = pacer_of((state, digest), lambda: place_of(state).limiter(digest, limits), trunk.rng)
-    if trunk.place.shared:
-        if pacer.remembering is None:
+    state, digest, limits = runtime.state, runtime.digest, runtime.limits
+    scheduler = scheduler_of((state, digest), lambda: place_of(state).limiter(digest, limits), runtime.rng)
+    if runtime.place.shared:
+        if scheduler.duration_store is None:
             # Durations are the service's, whatever the key.
-            service = hashlib.sha256(trunk.account.base_url.encode()).hexdigest()[:16]
-            pacer.remembering = Remembering(lambda: place_of(state).state, service, pacer.durations)
-        pacer.remembering.recall()
-        trunk.remembering = pacer.remembering
-    return pacer
+            service = hashlib.sha256(runtime.account.base_url.encode()).hexdigest()[:16]
+            scheduler.duration_store = DurationStore(lambda: place_of(state).state, service, scheduler.durations)
+        scheduler.duration_store.recall()
+        runtime.duration_store = scheduler.duration_store
+    return scheduler

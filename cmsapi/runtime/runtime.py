@@ -25,16 +25,16 @@ from cmsapi.observability import Hook, Hooks, warn_of_waits
 from cmsapi.observability.statistics import Tally
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.shared_state import Place, place_of
-from cmsapi.transport.active_calls import UnderWay
+from cmsapi.transport.active_calls import ActiveCalls
 from cmsapi.transport.clock import ServerClock
-from cmsapi.transport.http import TellingTransport, Transport
+from cmsapi.transport.http import SendAwareTransport, Transport
 
 if TYPE_CHECKING:
     from cmsapi.api.models import User
-    from cmsapi.jobs.journal.journal import Journal
-    from cmsapi.jobs.polling.poller import Desk
-    from cmsapi.jobs.polling.registry import Ongoing
-    from cmsapi.jobs.scheduling.duration_store import Remembering
+    from cmsapi.jobs.journal.journal import LaunchJournal
+    from cmsapi.jobs.polling.poller import Poller
+    from cmsapi.jobs.polling.registry import JobRegistry
+    from cmsapi.jobs.scheduling.duration_store import DurationStore
 
 
 @attrs.frozen(kw_only=True)
@@ -93,7 +93,7 @@ class Life(enum.Enum):
     CLOSED = "closed"
 
 
-class Trunk:
+class Runtime:
     """Hold what a client and its `with_options` twins share: connections, limits, clock, counts and life.
 
     Args:
@@ -107,7 +107,7 @@ class Trunk:
     def __init__(
         self,
         account: Account,
-        transport: Transport | TellingTransport,
+        transport: Transport | SendAwareTransport,
         hooks: Sequence[Hook],
         state: str,
         limits: RateLimits,
@@ -116,8 +116,8 @@ class Trunk:
         self.limits = limits
         self.state: str = state
         self._place: Place | None = None
-        self.remembering: Remembering | None = None
-        self._journal: Journal | None = None
+        self.duration_store: DurationStore | None = None
+        self._journal: LaunchJournal | None = None
         #: The user as read before anything could be launched, with the balances, and the loop time of the request.
         self.first_user: tuple[User, float] | None = None
         self.digest: str = account.digest
@@ -128,9 +128,9 @@ class Trunk:
         self.converter: Converter = Converter()
         self.wall: Callable[[], float] = time.time
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
-        self.under_way: UnderWay = UnderWay()
+        self.active_calls: ActiveCalls = ActiveCalls()
         # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
-        self.desks: weakref.WeakSet[Desk] = weakref.WeakSet()
+        self.pollers: weakref.WeakSet[Poller] = weakref.WeakSet()
         self._life = Life.UNBOUND
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Lock()
@@ -166,19 +166,19 @@ class Trunk:
         return self.place.limiter(self.digest, limits)
 
     @functools.cached_property
-    def ongoing(self) -> Ongoing:
+    def registry(self) -> JobRegistry:
         """The work that is under way."""
-        from cmsapi.jobs.polling.registry import Ongoing
+        from cmsapi.jobs.polling.registry import JobRegistry
 
-        return Ongoing()
+        return JobRegistry()
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> LaunchJournal:
         """Where paid work is written down before it is asked for."""
         if self._journal is None:
-            from cmsapi.jobs.journal.journal import Journal
+            from cmsapi.jobs.journal.journal import LaunchJournal
 
-            self._journal = Journal(lambda: self.place, self.account.digest, self.account.base_url, self.wall)
+            self._journal = LaunchJournal(lambda: self.place, self.account.digest, self.account.base_url, self.wall)
         return self._journal
 
     async def aclose(self) -> None:
@@ -204,9 +204,9 @@ class Trunk:
 
     async def _close(self) -> None:
         try:
-            await self.under_way.end()
-            for desk in tuple(self.desks):
-                await desk.aclose()
+            await self.active_calls.end()
+            for poller in tuple(self.pollers):
+                await poller.aclose()
             if self._journal is not None:
                 await self._journal.aclose()
         finally:
@@ -220,8 +220,8 @@ class Trunk:
     async def _leave(self) -> None:
         if self._place is not None:
             try:
-                if self.remembering is not None:
-                    await self.remembering.aclose()
+                if self.duration_store is not None:
+                    await self.duration_store.aclose()
             finally:
                 await self._place.leave()
 

@@ -6,17 +6,17 @@ import asyncio
 import random
 from collections.abc import Callable, Hashable
 
-from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.loops import of_loop
 
 # What was learned of so many accounts is kept although nobody waits for their jobs.
 _KEPT = 64
 
-_pacers: dict[asyncio.AbstractEventLoop, dict[Hashable, Pacer]] = {}
+_schedulers: dict[asyncio.AbstractEventLoop, dict[Hashable, Scheduler]] = {}
 
 
-def pacer_of(account: Hashable, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> Pacer:
+def scheduler_of(account: Hashable, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> Scheduler:
     """Return the schedule of an account on the running loop.
 
     Args:
@@ -24,11 +24,11 @@ def pacer_of(account: Hashable, find_limiter: Callable[[], RateLimiter], rng: ra
         find_limiter: Finds the limiter of the account.
         rng: Source of chance when it is new.
     """
-    pacers = of_loop(_pacers, dict[Hashable, Pacer])
-    pacer = pacers.get(account)
-    if pacer is None:
-        idle = [name for name, unused in pacers.items() if unused.idle]
-        for name in idle[: max(0, len(pacers) - _KEPT)]:
-            del pacers[name]
-        pacer = pacers[account] = Pacer(find_limiter, rng)
-    return pacer
+    schedulers = of_loop(_schedulers, dict[Hashable, Scheduler])
+    scheduler = schedulers.get(account)
+    if scheduler is None:
+        idle = [name for name, unused in schedulers.items() if unused.idle]
+        for name in idle[: max(0, len(schedulers) - _KEPT)]:
+            del schedulers[name]
+        scheduler = schedulers[account] = Scheduler(find_limiter, rng)
+    return scheduler

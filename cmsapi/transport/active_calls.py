@@ -18,29 +18,29 @@ class Scope:
     """End what a task does inside when its time is over; a context manager that does what `asyncio.timeout` does.
 
     Args:
-        under_way: Keeps the time.
+        active_calls: Keeps the time.
         seconds: How long it may take, None for ever.
     """
 
-    __slots__ = ("_cancelling", "_task", "_under_way", "ends_at", "expired")
+    __slots__ = ("_active_calls", "_cancelling", "_task", "ends_at", "expired")
 
-    def __init__(self, under_way: UnderWay, seconds: float | None) -> None:
-        self._under_way = under_way
+    def __init__(self, active_calls: ActiveCalls, seconds: float | None) -> None:
+        self._active_calls = active_calls
         #: Loop time of its end, infinity without one.
-        self.ends_at: float = math.inf if seconds is None else under_way.loop.time() + seconds
+        self.ends_at: float = math.inf if seconds is None else active_calls.loop.time() + seconds
         #: Whether its time was over before it was left.
         self.expired: bool = False
 
     def __enter__(self) -> None:
         # Asking for the running loop is a system call before Python 3.12.
-        self._task = cast("asyncio.Task[Any]", asyncio.current_task(self._under_way.loop))
+        self._task = cast("asyncio.Task[Any]", asyncio.current_task(self._active_calls.loop))
         self._cancelling = self._task.cancelling()
-        self._under_way._watch(self)
+        self._active_calls._watch(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._under_way._scopes.discard(self)
+        self._active_calls._scopes.discard(self)
         if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
@@ -51,7 +51,7 @@ class Scope:
             self._task.cancel()
 
 
-class UnderWay:
+class ActiveCalls:
     """Know the calls under way of a client and its twins, all of them on one loop."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from cmsapi.api.pagination import Page, Paginator
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.errors import DecodeError
-from cmsapi.transport.pipeline import Demand, Exchange, Pipeline
+from cmsapi.transport.pipeline import CallOptions, Exchange, Pipeline
 from cmsapi.transport.protocol import RequestBuilder, expand
 
 M = TypeVar("M", bound=Model)
@@ -23,10 +23,10 @@ M = TypeVar("M", bound=Model)
 # What lists ask for unless they are told otherwise (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
 NO_PARAMETERS: Mapping[str, str] = {}
-_INTERACTIVE = Demand()
+_INTERACTIVE = CallOptions()
 
 
-class Witness(Protocol):
+class ResponseObserver(Protocol):
     """Take note of documents that were read for somebody."""
 
     def read(self, document: Model, sent_at: float) -> None:
@@ -39,7 +39,7 @@ class Witness(Protocol):
 
 
 @attrs.define
-class Core:
+class OperationCaller:
     """Call operations.
 
     Args:
@@ -48,7 +48,7 @@ class Core:
         pipeline: Sends them.
         converter: Reads the answers.
         ensure_open: Raises when the client must not be used (any more, or from here).
-        witness: Is shown every document that is read, or None.
+        observer: Is shown every document that is read, or None.
     """
 
     operations: OperationTable
@@ -56,7 +56,7 @@ class Core:
     pipeline: Pipeline
     converter: Converter
     ensure_open: Callable[[], None]
-    witness: Witness | None = None
+    observer: ResponseObserver | None = None
 
     async def exchange(
         self,
@@ -65,7 +65,7 @@ class Core:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-        demand: Demand | None = None,
+        options: CallOptions | None = None,
     ) -> Exchange:
         """Call an operation and return the answer as it came.
 
@@ -74,14 +74,14 @@ class Core:
             path: Path parameters by their names in the template.
             query: Query parameters; None values are left out.
             body: JSON body by wire name.
-            demand: What the call asks of the pipeline; by default it is an interactive one.
+            options: What the call asks of the pipeline; by default it is an interactive one.
         """
         self.ensure_open()
         row = self.operations[operation]
         request = self.builder.build(row.method, expand(row.path, path), query, body)
-        if demand is None:
-            demand = Demand(sent=tuple(body)) if body else _INTERACTIVE
-        exchange = await self.pipeline.send(row, request, demand)
+        if options is None:
+            options = CallOptions(sent=tuple(body)) if body else _INTERACTIVE
+        exchange = await self.pipeline.send(row, request, options)
         if row.success and exchange.status not in row.success:
             self.converter.drift.note(DriftKind.STATUS, f"{operation} {exchange.status}")
         return exchange
@@ -94,13 +94,13 @@ class Core:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-        demand: Demand | None = None,
+        options: CallOptions | None = None,
     ) -> M:
         """Call an operation that answers with one resource; the arguments are those of `exchange`."""
-        exchange = await self.exchange(operation, path, query=query, body=body, demand=demand)
+        exchange = await self.exchange(operation, path, query=query, body=body, options=options)
         document = self.read(operation, exchange, model)
-        if self.witness is not None:
-            self.witness.read(document, exchange.sent_at)
+        if self.observer is not None:
+            self.observer.read(document, exchange.sent_at)
         return document
 
     async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
@@ -117,7 +117,7 @@ class Core:
         limit: int,
         first: int = 1,
         query: Mapping[str, Any] | None = None,
-        demand: Demand | None = None,
+        options: CallOptions | None = None,
     ) -> Paginator[M]:
         """Read an operation that answers with pages; sends nothing by itself.
 
@@ -128,7 +128,7 @@ class Core:
         within("first", first, 1)
 
         async def fetch(number: int) -> Page[M]:
-            return await self.page(model, operation, path, number=number, limit=limit, query=query, demand=demand)
+            return await self.page(model, operation, path, number=number, limit=limit, query=query, options=options)
 
         return Paginator(fetch, first, operation=operation)
 
@@ -141,15 +141,15 @@ class Core:
         number: int,
         limit: int,
         query: Mapping[str, Any] | None = None,
-        demand: Demand | None = None,
+        options: CallOptions | None = None,
     ) -> Page[M]:
         """Read one page of a list; one request."""
         asked = {**(query or {}), "page": number, "limit": limit}
-        exchange = await self.exchange(operation, path, query=asked, demand=demand)
+        exchange = await self.exchange(operation, path, query=asked, options=options)
         items, place = self._read_page(operation, exchange, model)
-        if self.witness is not None:
+        if self.observer is not None:
             # Places on pages of another size are not where this package would look for them.
-            self.witness.listed(items, path, number if limit == LARGEST_PAGE else None, exchange.sent_at)
+            self.observer.listed(items, path, number if limit == LARGEST_PAGE else None, exchange.sent_at)
         return Page(
             items=tuple(items),
             number=number,

@@ -43,14 +43,14 @@ class Transport(Protocol):
 
 
 @runtime_checkable
-class TellingTransport(Protocol):
+class SendAwareTransport(Protocol):
     """Carry requests and tell when their bytes may leave, so that connecting does not count as being under way.
 
     A request that ends before `departing` was called is taken for not sent. A transport that cannot be sure of the
     moment must not have this method.
     """
 
-    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
         """Send a request, calling `departing` just before its first byte may leave."""
         ...
 
@@ -220,9 +220,9 @@ class AiohttpTransport(SessionTransport):
 
     async def send(self, request: Request) -> Response:
         """Send a request."""
-        return await self.send_telling(request, lambda: None)
+        return await self.send_aware(request, lambda: None)
 
-    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
         """Send a request, calling `departing` just before its first byte may leave; raises what `send` raises."""
         return await self._exchange(request, _Departure(departing))
 

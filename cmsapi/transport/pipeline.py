@@ -39,9 +39,9 @@ from cmsapi.observability import (
 from cmsapi.observability.statistics import Tally
 from cmsapi.ratelimit.limiter import Permit, Priority, RateLimiter, Unlimited
 from cmsapi.transport import protocol
-from cmsapi.transport.active_calls import UnderWay
+from cmsapi.transport.active_calls import ActiveCalls
 from cmsapi.transport.clock import ServerClock
-from cmsapi.transport.http import TellingTransport, Transport, without_frames
+from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of, told_attempts
 
@@ -66,7 +66,7 @@ class Exchange:
 
 
 @attrs.frozen(kw_only=True)
-class Demand:
+class CallOptions:
     """Say what a call asks of the pipeline beyond its request.
 
     Args:
@@ -95,12 +95,12 @@ class Pipeline:
         max_wait: Longest wait for quota in seconds.
         hooks: Who wants to hear of it.
         rng: Source of jitter.
-        under_way: Where calls are noted while they run.
+        active_calls: Where calls are noted while they run.
         base_url: Address of the service, for hooks.
         tally: Counts the attempts.
     """
 
-    transport: Transport | TellingTransport
+    transport: Transport | SendAwareTransport
     find_limiter: Callable[[], RateLimiter]
     clock: ServerClock
     retry: RetryPolicy
@@ -108,15 +108,15 @@ class Pipeline:
     max_wait: float | None = None
     hooks: Hooks = attrs.field(factory=Hooks)
     rng: random.Random = attrs.field(factory=random.Random)
-    under_way: UnderWay = attrs.field(factory=UnderWay)
+    active_calls: ActiveCalls = attrs.field(factory=ActiveCalls)
     base_url: str = ""
     tally: Tally = attrs.field(factory=Tally)
     _tells: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._tells = isinstance(self.transport, TellingTransport)
+        self._tells = isinstance(self.transport, SendAwareTransport)
 
-    async def send(self, operation: Operation, request: Request, demand: Demand) -> Exchange:
+    async def send(self, operation: Operation, request: Request, options: CallOptions) -> Exchange:
         """Send a request until it succeeds, is refused, or must not be repeated.
 
         Raises:
@@ -126,7 +126,7 @@ class Pipeline:
             DeadlineError: The deadline is over.
             ClientClosedError: The client was closed meanwhile.
         """
-        call = _Call(self, operation, request, demand)
+        call = _Call(self, operation, request, options)
         return await (self._told(call) if self.hooks.listening else self._in_time(call))
 
     async def _told(self, call: _Call) -> Exchange:
@@ -153,18 +153,18 @@ class Pipeline:
             )
 
     async def _in_time(self, call: _Call) -> Exchange:
-        scope = self.under_way.within(self.timeouts.deadline)
+        scope = self.active_calls.within(self.timeouts.deadline)
         call.ends_at = scope.ends_at
         try:
             with scope:
-                self.under_way.enter(scope)
+                self.active_calls.enter(scope)
                 return await call.run()
         except TimeoutError as error:
             if not scope.expired:
                 raise
             raise call.cut_short() from without_frames(error)
         finally:
-            self.under_way.leave(scope)
+            self.active_calls.leave(scope)
 
     async def carry(self, request: Request, permit: Permit) -> Response:
         """Take a permit through one request, and end it.
@@ -172,7 +172,7 @@ class Pipeline:
         Raises:
             TransportError: There was no whole answer.
         """
-        scope = self.under_way.within(self.timeouts.request)
+        scope = self.active_calls.within(self.timeouts.request)
         sent_at = asyncio.get_running_loop().time()
         try:
             with scope:
@@ -203,7 +203,7 @@ class Pipeline:
 
     def _through_transport(self, request: Request, permit: Permit) -> Awaitable[Response]:
         if self._tells:
-            return cast("TellingTransport", self.transport).send_telling(request, permit.departing)
+            return cast("SendAwareTransport", self.transport).send_aware(request, permit.departing)
         return cast("Transport", self.transport).send(request)
 
     def _timed_out(self, unsent: bool) -> TransportError:
@@ -216,11 +216,11 @@ class Pipeline:
 class _Call:
     """Carry one call through its attempts."""
 
-    def __init__(self, pipeline: Pipeline, operation: Operation, request: Request, demand: Demand) -> None:
+    def __init__(self, pipeline: Pipeline, operation: Operation, request: Request, options: CallOptions) -> None:
         self.pipeline = pipeline
         self.operation = operation
         self.request = request
-        self.demand = demand
+        self.options = options
         self.attempt = 0
         self.status: int | None = None
         self.in_doubt = False
@@ -230,9 +230,9 @@ class _Call:
         self.ends: list[tuple[str, float]] = []
 
     async def run(self) -> Exchange:
-        policy, demand = self.pipeline.retry, self.demand
-        replay = Replay.IDEMPOTENT if demand.repeat else self.operation.replay
-        most = min(policy.max_attempts, demand.max_attempts or policy.max_attempts)
+        policy, options = self.pipeline.retry, self.options
+        replay = Replay.IDEMPOTENT if options.repeat else self.operation.replay
+        most = min(policy.max_attempts, options.max_attempts or policy.max_attempts)
         error: APIError | TransportError | None = None
         outcome = Outcome.REFUSED
         while True:
@@ -273,7 +273,7 @@ class _Call:
         if self.operation.unlimited:
             permit: Permit = Unlimited()
         else:
-            priority, max_wait = self.demand.priority, pipeline.max_wait
+            priority, max_wait = self.options.priority, pipeline.max_wait
             permit = await limiter.acquire(priority, max_wait=max_wait, announce=self.announce_wait)
         began = self.sent_at = time()
         self.attempt += 1
@@ -289,7 +289,7 @@ class _Call:
         self.tell(response.status, None, limiter, waited=began - asked, duration=time() - began)
         if not 200 <= response.status < 300:
             told = protocol.without_key(response, self.request)
-            raise protocol.error_from(told, self.operation, attempts=self.attempt, sent=self.demand.sent)
+            raise protocol.error_from(told, self.operation, attempts=self.attempt, sent=self.options.sent)
         # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
         document = None
         if self.operation.method != "DELETE":
@@ -349,7 +349,7 @@ class _Call:
 
     def cut_short(self) -> CMSError:
         """Say that the deadline or the closing of the client ended the call, and what became of it."""
-        name, closing = self.operation.name, self.pipeline.under_way.closing
+        name, closing = self.operation.name, self.pipeline.active_calls.closing
         fate = (
             "A request was sent and got no clear answer, so it may have taken effect."
             if self.in_doubt

@@ -85,7 +85,7 @@ class TellingScript(Script):
         super().__init__(*steps, takes=takes)
         self.connects = connects
 
-    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
         """Connect, tell, and play the next step."""
         await asyncio.sleep(self.connects)
         departing()

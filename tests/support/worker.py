@@ -20,7 +20,7 @@ from cmsapi.state.store import LIFE, State
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import AiohttpTransport
 from cmsapi.transport.message import Request
-from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.pipeline import CallOptions, Pipeline
 
 SCOPE = "https://api.example.com org_1"
 
@@ -49,7 +49,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     async def call() -> None:
         while loop.time() < until:
             try:
-                await pipeline.send(operation, request, Demand())
+                await pipeline.send(operation, request, CallOptions())
                 done["answered"] += 1
             except cmsapi.CMSError as error:
                 done["failed"] += 1

@@ -27,7 +27,7 @@ FAST = cmsapi.RetryPolicy(max_attempts=2, base=0.001, cap=0.001)
 
 
 @attrs.define
-class Witness:
+class ResponseObserver:
     """Collect everything that anybody may be shown."""
 
     shown: list[str] = attrs.field(factory=list)
@@ -58,50 +58,50 @@ class Witness:
 class Lines(logging.Handler):
     """Take log records with all that they carry."""
 
-    def __init__(self, witness: Witness) -> None:
+    def __init__(self, observer: ResponseObserver) -> None:
         super().__init__(logging.DEBUG)
-        self.witness = witness
+        self.observer = observer
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one."""
-        self.witness.note(record.getMessage(), record.args)
-        self.witness.shown.append(self.format(record))
+        self.observer.note(record.getMessage(), record.args)
+        self.observer.shown.append(self.format(record))
         if record.exc_info and record.exc_info[1] is not None:
-            self.witness.caught(record.exc_info[1])
+            self.observer.caught(record.exc_info[1])
 
 
 @pytest.fixture
-def witness() -> Iterator[Witness]:
+def observer() -> Iterator[ResponseObserver]:
     """Listen to all loggers at DEBUG, and to warnings."""
-    witness = Witness()
-    root, handler = logging.getLogger(), Lines(witness)
+    observer = ResponseObserver()
+    root, handler = logging.getLogger(), Lines(observer)
     levels = {name: logging.getLogger(name).level for name in ("", "cmsapi", "asyncio", "aiohttp")}
     root.addHandler(handler)
     for name in levels:
         logging.getLogger(name).setLevel(logging.DEBUG)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        yield witness
-        witness.note(*warned)
+        yield observer
+        observer.note(*warned)
     root.removeHandler(handler)
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
 
 
-def client_of(key: str, url: str, witness: Witness, **options: Any) -> cmsapi.Client:
+def client_of(key: str, url: str, observer: ResponseObserver, **options: Any) -> cmsapi.Client:
     """Make a client that tells everything it can."""
     options.setdefault("retry", FAST)
     options.setdefault("launch", cmsapi.LaunchPolicy(settle=0.05))
     options.setdefault("limits", cmsapi.RateLimits.unlimited())
-    return cmsapi.Client(key, base_url=url, hooks=[log_event, witness.note], **options)
+    return cmsapi.Client(key, base_url=url, hooks=[log_event, observer.note], **options)
 
 
-async def test_a_day_at_the_service(witness: Witness) -> None:
+async def test_a_day_at_the_service(observer: ResponseObserver) -> None:
     """Successes, refusals, jobs that end well and badly, and a key that is revoked."""
     async with (
         Sandbox(durations=Fixed(0.2), limits=Limits.unlimited()) as box,
         client_of(
-            box.api_key, box.base_url, witness, polling=cmsapi.PollPolicy(min_interval=0.1, max_interval=0.1)
+            box.api_key, box.base_url, observer, polling=cmsapi.PollPolicy(min_interval=0.1, max_interval=0.1)
         ) as client,
     ):
         box.set_outcome(box.keyword_ids[1], "failed")
@@ -117,12 +117,12 @@ async def test_a_day_at_the_service(witness: Witness) -> None:
             lambda: _ended(client, box.keyword_ids[1]),
             lambda: client.jobs.watch("generation", box.content_ids[0]).refresh(),
         ):
-            await witness.see(ask)
-        witness.note(client, client.statistics, client.rate_limit, job, job.token, job.status, box, box.ledger[:])
+            await observer.see(ask)
+        observer.note(client, client.statistics, client.rate_limit, job, job.token, job.status, box, box.ledger[:])
         box.revoke(box.api_key)
-        await witness.see(client.me)
-    await witness.see(client.me)
-    _nowhere(box.api_key, witness)
+        await observer.see(client.me)
+    await observer.see(client.me)
+    _nowhere(box.api_key, observer)
 
 
 async def _ended(client: cmsapi.Client, keyword_id: str) -> Any:
@@ -149,49 +149,49 @@ async def _ended(client: cmsapi.Client, keyword_id: str) -> Any:
     [cmsapi.Timeouts(request=0.1, deadline=0.3), cmsapi.Timeouts(request=1.0, deadline=0.1)],
     ids=["", "deadline"],
 )
-async def test_a_bad_day(witness: Witness, fault: Fault, timeouts: cmsapi.Timeouts) -> None:
+async def test_a_bad_day(observer: ResponseObserver, fault: Fault, timeouts: cmsapi.Timeouts) -> None:
     """Every way in which an answer can fail, of a read, a change and a launch."""
     async with (
         Sandbox() as box,
         FaultProxy(box.base_url, fault) as proxy,
-        client_of(box.api_key, proxy.base_url, witness, timeouts=timeouts) as client,
+        client_of(box.api_key, proxy.base_url, observer, timeouts=timeouts) as client,
     ):
         for ask in (
             client.me,
             lambda: client.folders.create(box.workspace_id, "New"),
             lambda: client.keywords.analyze(box.keyword_ids[0]),
         ):
-            await witness.see(ask)
-    _nowhere(box.api_key, witness)
+            await observer.see(ask)
+    _nowhere(box.api_key, observer)
 
 
 @pytest.mark.parametrize("status", ["200 OK", "302 Found", "401 Unauthorized", "500 Oops"])
-async def test_a_service_that_repeats_the_key(witness: Witness, status: str) -> None:
+async def test_a_service_that_repeats_the_key(observer: ResponseObserver, status: str) -> None:
     """What is repeated in an answer, as by debugging servers and pages of proxies, is masked."""
     # The frames that read an answer hold the answer.
-    witness.locals = False
+    observer.locals = False
     key = "sk_repeated_0123456789abcdef"
     echo = http(f'{{"id": 7, "said": "Bearer {key}", "{key}": "{key}"}}'.encode(), status, "Location: http://x/")
-    async with RawServer(echo) as server, client_of(key, server.url, witness) as client:
-        await witness.see(client.me)
-        await witness.see(lambda: client.keywords.analyze("kw_1"))
-    _nowhere(key, witness)
+    async with RawServer(echo) as server, client_of(key, server.url, observer) as client:
+        await observer.see(client.me)
+        await observer.see(lambda: client.keywords.analyze("kw_1"))
+    _nowhere(key, observer)
 
 
 @pytest.mark.parametrize("say", [DROP, SILENCE, Say(b"HTTP/1.1 abc\r\n\r\n", "close")], ids=["drop", "silence", "junk"])
-async def test_closing_and_cancelling(witness: Witness, say: Say) -> None:
+async def test_closing_and_cancelling(observer: ResponseObserver, say: Say) -> None:
     """Calls that are cancelled, and calls that closing ends."""
     key = "sk_closing_0123456789abcdef"
     async with RawServer(say) as server:
-        client = client_of(key, server.url, witness)
+        client = client_of(key, server.url, observer)
         calls = [asyncio.create_task(client.me()) for _ in range(3)]
         await asyncio.sleep(0.05)
         calls[0].cancel()
         await client.aclose()
         for error in await asyncio.gather(*calls, return_exceptions=True):
             assert isinstance(error, BaseException)
-            witness.caught(error)
-    _nowhere(key, witness)
+            observer.caught(error)
+    _nowhere(key, observer)
 
 
 async def _timeout(call: Awaitable[Any]) -> None:
@@ -219,44 +219,44 @@ async def _cancel(call: Awaitable[Any]) -> None:
 @pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])
 @pytest.mark.parametrize("say", [SILENCE, Say(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "silent")])
 async def test_who_gives_up_on_a_call(
-    witness: Witness, give_up: Callable[[Awaitable[Any]], Awaitable[None]], own: bool, say: Say
+    observer: ResponseObserver, give_up: Callable[[Awaitable[Any]], Awaitable[None]], own: bool, say: Say
 ) -> None:
     """A call that waits for its answer is cut short in every way that there is, and its traceback shows no key."""
     key = "sk_giving_up_0123456789abcdef"
     async with (
         RawServer(say) as server,
         aiohttp.ClientSession() as session,
-        client_of(key, server.url, witness, **({} if own else {"session": session})) as client,
+        client_of(key, server.url, observer, **({} if own else {"session": session})) as client,
     ):
         for call in (client.me, lambda: client.keywords.analyze("kw_1")):
-            await _see_given_up(witness, give_up(call()))
-    _nowhere(key, witness)
+            await _see_given_up(observer, give_up(call()))
+    _nowhere(key, observer)
 
 
-async def _see_given_up(witness: Witness, call: Awaitable[None]) -> None:
+async def _see_given_up(observer: ResponseObserver, call: Awaitable[None]) -> None:
     try:
         await call
     except (TimeoutError, asyncio.CancelledError) as error:
-        witness.caught(error)
+        observer.caught(error)
 
 
-async def test_nobody_listens(witness: Witness) -> None:
+async def test_nobody_listens(observer: ResponseObserver) -> None:
     """A connection that is refused, and settings that are wrong."""
     key = "sk_refused_0123456789abcdef"
     async with RawServer() as server:
         url = server.url
-    async with client_of(key, url, witness) as client:
-        await witness.see(client.me)
+    async with client_of(key, url, observer) as client:
+        await observer.see(client.me)
     for options in ({"base_url": "http://elsewhere.example"}, {"base_url": url, "ssl": False}, {"base_url": "ftp://x"}):
         with pytest.raises(cmsapi.ConfigError) as caught:
             cmsapi.Client(key, **options)
-        witness.note(caught.value)
-    _nowhere(key, witness)
+        observer.note(caught.value)
+    _nowhere(key, observer)
 
 
-def _nowhere(key: str, witness: Witness) -> None:
-    assert len(witness.shown) > 10
-    places = [text for text in witness.shown if key in text or key[3:15] in text]
+def _nowhere(key: str, observer: ResponseObserver) -> None:
+    assert len(observer.shown) > 10
+    places = [text for text in observer.shown if key in text or key[3:15] in text]
     for place in places[:1]:
         at = place.find(key[3:15])
         # Cut, so that a test that fails shows where and not what.

@@ -23,7 +23,7 @@ _ENDED: Columns[cmsapi.Outcome[str, Any]] = {
     "end": lambda outcome: outcome.job.status.phase.value if outcome.job else None,
     "result": lambda outcome: _result(outcome),
 }
-_OPEN: Columns[cmsapi.JournalEntry] = {
+_OPEN: Columns[cmsapi.OpenLaunch] = {
     "id": lambda entry: entry.target,
     "kind": lambda entry: entry.kind.value.replace("_", " "),
     "state": lambda entry: entry.state,
@@ -153,7 +153,7 @@ async def _tell(client: cmsapi.Client, harvest: Harvest[Any], output: Output) ->
     await decide_on_all(client, reviews, {}, Choice.LEAVE)
 
 
-def _entry_document(entry: cmsapi.JournalEntry) -> dict[str, Any]:
+def _entry_document(entry: cmsapi.OpenLaunch) -> dict[str, Any]:
     return {
         "kind": entry.kind.value,
         "target": entry.target,

@@ -58,7 +58,7 @@ class NamedRun:
 
     batch: cmsapi.Batch
     key: Callable[[str], str]
-    entries: Sequence[cmsapi.JournalEntry] | None
+    entries: Sequence[cmsapi.OpenLaunch] | None
 
     @property
     def under_way(self) -> frozenset[str]:
@@ -128,5 +128,5 @@ async def named_run(
         run.entries = None
 
 
-async def _entries(client: cmsapi.Client, name: str) -> list[cmsapi.JournalEntry]:
+async def _entries(client: cmsapi.Client, name: str) -> list[cmsapi.OpenLaunch]:
     return [entry for entry in await client.jobs.journal() if entry.batch == name]

@@ -20,7 +20,7 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout, Outcome
-from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import UNKNOWN, Record
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.evidence import name_of
@@ -30,7 +30,7 @@ from cmsapi.state.journal import Entry
 
 if TYPE_CHECKING:
     from cmsapi.jobs.job import Job
-    from cmsapi.jobs.polling.poller import Desk
+    from cmsapi.jobs.polling.poller import Poller
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -59,14 +59,14 @@ class Batch:
 
     Args:
         name: Its name in the client's state.
-        desk: Looks at the jobs.
+        poller: Looks at the jobs.
         fan_out: Launches many.
     """
 
-    def __init__(self, name: str, desk: Desk, fan_out: FanOut) -> None:
+    def __init__(self, name: str, poller: Poller, fan_out: FanOut) -> None:
         self.name: str = text("name", name, at_most=_LONGEST_KEY)
-        self._desk = desk
-        self._journal: Journal = desk.journal
+        self._poller = poller
+        self._journal: LaunchJournal = poller.journal
         self._fan_out = fan_out
         self._outcomes: dict[str, Entry] = {}
         self._keys: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Batch:
         await self._journal.settled()
 
     async def _read(self) -> None:
-        await self._desk.open_journal()
+        await self._poller.open_journal()
         await self._journal.settled()
         self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
 
@@ -245,7 +245,7 @@ class Batch:
         entry = self._outcomes[name]
         if (problem := without_result(entry)) is not None:
             raise problem
-        return self._desk.kept.take_over(Record(entry))
+        return self._poller.kept.take_over(Record(entry))
 
     async def _note(self, name: str, outcome: Outcome[Any, Any]) -> None:
         job, now = outcome.job, self._journal.wall()
@@ -262,7 +262,7 @@ class Batch:
             batch=self.name,
             item=name,
             status=status,
-            job_id=job._trail.job_id,
+            job_id=job._history.job_id,
             decision=review.decision if review is not None else None,
             ended_at=now,
         )

@@ -16,10 +16,10 @@ import attrs
 
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.launching.credits import Spending
-from cmsapi.jobs.polling.poller import Desk
-from cmsapi.jobs.polling.registry import TRACES, Sending
-from cmsapi.jobs.scheduling.admission import Backlog
+from cmsapi.jobs.launching.credits import CreditBudget
+from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.polling.registry import TRACES, PendingLaunch
+from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.scheduling.queue import LoadKey
 
 # Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
@@ -69,7 +69,7 @@ class Fanout(Generic[I, R]):
             and at most a thousand.
         errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
         max_credits: Credits that may be spent, one a launch; None for as many as there are.
-        desk: Looks at the jobs.
+        poller: Looks at the jobs.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Fanout(Generic[I, R]):
         in_flight: int | None,
         errors: Literal["collect", "raise"],
         max_credits: int | None,
-        desk: Desk,
+        poller: Poller,
     ) -> None:
         self._launch = launch
         self._items = items
@@ -88,10 +88,10 @@ class Fanout(Generic[I, R]):
         self._room = asyncio.Semaphore(2 * in_flight if in_flight is not None else _ROOM)
         # Launches that wait for the limit cannot be called back one by one when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
-        self._spending = Spending(max_credits, desk.read_credits)
-        self._desk = desk
-        strict = desk.policy.budget == "strict"
-        self._backlog = Backlog(
+        self._budget = CreditBudget(max_credits, poller.read_credits)
+        self._poller = poller
+        strict = poller.policy.budget == "strict"
+        self._launch_queue = LaunchQueue(
             waiting=operator.length_hint(items, 0),
             slots=math.inf if in_flight is None else in_flight,
             gated=in_flight is None or strict,
@@ -124,8 +124,8 @@ class Fanout(Generic[I, R]):
 
     async def __anext__(self) -> Outcome[I, R]:
         if self._feeder is None and not self._left:
-            self._desk.pacer.admission.open(self._backlog)
-            self._feeder = self._desk.start(self._feed())
+            self._poller.scheduler.admission.open(self._launch_queue)
+            self._feeder = self._poller.start(self._feed())
             self._feeder.add_done_callback(self._fed)
         outcome = await self._ended.get()
         if isinstance(outcome, _Over):
@@ -144,7 +144,7 @@ class Fanout(Generic[I, R]):
     async def aclose(self) -> None:
         """Stop launching; what is launched goes on, and is listed in `launched`."""
         self._left = True
-        self._desk.pacer.admission.close(self._backlog)
+        self._poller.scheduler.admission.close(self._launch_queue)
         tasks = [task for task in (self._feeder, *self._running) if task is not None]
         for task in tasks:
             task.cancel()
@@ -162,18 +162,18 @@ class Fanout(Generic[I, R]):
                     if self._free is not None:
                         await self._free.acquire()
                     await self._launching.acquire()
-                    await self._desk.pacer.admission.admit(self._backlog)
-                    if not await self._spending.begin():
-                        self._desk.pacer.admission.launched(self._backlog, None)
-                        self._ended.put_nowait(Outcome(item, None, None, self._spending.stopped))
+                    await self._poller.scheduler.admission.admit(self._launch_queue)
+                    if not await self._budget.begin():
+                        self._poller.scheduler.admission.launched(self._launch_queue, None)
+                        self._ended.put_nowait(Outcome(item, None, None, self._budget.stopped))
                         break
-                    task = self._desk.start(self._one(item))
+                    task = self._poller.start(self._one(item))
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
         finally:
             if not self._left:
                 await asyncio.gather(*self._running, return_exceptions=True)
-                self._desk.pacer.admission.close(self._backlog)
+                self._poller.scheduler.admission.close(self._launch_queue)
 
     def _fed(self, feeder: asyncio.Task[None]) -> None:
         """End the outcomes: all items are done, the caller's own iterable failed, or the client was closed."""
@@ -188,7 +188,7 @@ class Fanout(Generic[I, R]):
     async def _one(self, item: I) -> None:
         job: Job[R] | None = None
         # In the context of this task, and of the launch that it starts.
-        traces: list[Sending] = []
+        traces: list[PendingLaunch] = []
         TRACES.set(traces)
         try:
             job = await self._launch_one(item, traces)
@@ -202,7 +202,7 @@ class Fanout(Generic[I, R]):
                 self._ended.put_nowait(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
                 return
             if job is None:
-                self._departed += [sending.task for sending in traces if sending.departure.departed]
+                self._departed += [pending.task for pending in traces if pending.departure.departed]
             raise
         except Exception as error:
             if job is not None and job.done:
@@ -213,7 +213,7 @@ class Fanout(Generic[I, R]):
                 self._free.release()
         self._ended.put_nowait(outcome)
 
-    async def _launch_one(self, item: I, traces: list[Sending]) -> Job[R]:
+    async def _launch_one(self, item: I, traces: list[PendingLaunch]) -> Job[R]:
         key: LoadKey | None = None
         failure: BaseException | None = None
         try:
@@ -222,12 +222,12 @@ class Fanout(Generic[I, R]):
             failure = error
             raise
         else:
-            key = (job.kind, self._desk.policy)
+            key = (job.kind, self._poller.policy)
             return job
         finally:
             self._launching.release()
-            self._desk.pacer.admission.launched(self._backlog, key)
-            await self._spending.end(failure, sent=any(sending.counted for sending in traces))
+            self._poller.scheduler.admission.launched(self._launch_queue, key)
+            await self._budget.end(failure, sent=any(pending.counted for pending in traces))
 
 
 def _launched(job: Job[R]) -> Job[R]:

@@ -8,14 +8,14 @@ from typing import Any
 
 from cmsapi.display import markup
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.poller import Poller
 
 # Seconds between two versions of the table; it is drawn again only when something has changed.
 _REFRESH = 1.0
 _COLUMNS = ("kind", "id", "phase", "state", "looks", "runs for, s", "next look", "about over")
 
 # The table that each client shows at present: a new one takes over from it.
-_shown: weakref.WeakKeyDictionary[Desk, JobTable] = weakref.WeakKeyDictionary()
+_shown: weakref.WeakKeyDictionary[Poller, JobTable] = weakref.WeakKeyDictionary()
 
 
 class JobTable:
@@ -25,19 +25,19 @@ class JobTable:
     as they are when it is printed. Jobs that end stay in the table.
 
     Args:
-        desk: Where the jobs are looked at.
+        poller: Where the jobs are looked at.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, poller: Poller) -> None:
+        self._poller = poller
         self._seen: dict[Job[Any], None] = {}
         self._task: asyncio.Task[None] | None = None
 
     @property
     def jobs(self) -> tuple[Job[Any], ...]:
         """The jobs, oldest first."""
-        self._seen |= dict.fromkeys(self._desk.ongoing.jobs())
-        self._seen |= dict.fromkeys(self._desk._wanted)
+        self._seen |= dict.fromkeys(self._poller.registry.jobs())
+        self._seen |= dict.fromkeys(self._poller.subscribed)
         return tuple(self._seen)
 
     def close(self) -> None:
@@ -58,11 +58,11 @@ class JobTable:
         from IPython.display import HTML, display
 
         handle = display(HTML(self._repr_html_()), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
-        if (before := _shown.get(self._desk)) is not None:
+        if (before := _shown.get(self._poller)) is not None:
             before.close()
-        _shown[self._desk] = self
+        _shown[self._poller] = self
         try:
-            self._task = self._desk.start(self._follow(handle, HTML))
+            self._task = self._poller.start(self._follow(handle, HTML))
         except RuntimeError:
             # The client is closed, or no loop runs: what is shown is what will ever be known.
             self._task = None

@@ -49,7 +49,7 @@ class _Mark:
     asked_at: float
 
 
-class Marks:
+class BalanceReadings:
     """Remember the balances that were read, and the launches that left since."""
 
     def __init__(self) -> None:

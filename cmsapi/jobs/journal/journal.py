@@ -23,10 +23,10 @@ import attrs
 
 from cmsapi.api.models import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
-from cmsapi.jobs.journal.balances import Marks
+from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.leases import FOLLOW, Leases
 from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
-from cmsapi.jobs.journal.write_queue import Writes
+from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.runtime.shared_state import Place
 from cmsapi.state.journal import Entry, Lease, digest_of
@@ -45,7 +45,7 @@ def scope_of(base_url: str, organization_id: str) -> str:
     return hashlib.blake2b(f"{base_url}\n{organization_id}".encode(), digest_size=16).hexdigest()
 
 
-class Journal:
+class LaunchJournal:
     """Keep the entries of one client.
 
     Args:
@@ -66,10 +66,10 @@ class Journal:
         self._scope: str | None = None
         self._salt = ""
         self._leases = Leases(find_place, lambda: self.scope, self._leave_idle)
-        self._writes = Writes()
+        self._writes = WriteQueue()
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
-        self.marks: Marks = Marks()
+        self.balances: BalanceReadings = BalanceReadings()
 
     @property
     def state(self) -> State:
@@ -178,14 +178,14 @@ class Journal:
             raise
         record.entry = entry
 
-    async def strike(self, record: Record, status: str | None = None, **changes: Any) -> None:
+    async def delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
         """Strike an entry out; with a status it is the outcome of the item of a batch, if it has one.
 
         Raises:
             LeaseLostError: Another process has taken it over; nothing was written.
         """
         try:
-            await self._strike(record, status, **changes)
+            await self._delete(record, status, **changes)
         except LeaseLostError:
             raise
         except BaseException:
@@ -193,7 +193,7 @@ class Journal:
             self.leave(record)
             raise
 
-    async def _strike(self, record: Record, status: str | None = None, **changes: Any) -> None:
+    async def _delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
         if record.lease is None:
             return
         outcome = None
@@ -212,16 +212,16 @@ class Journal:
             # It is launched: losing it here would be worse than looking at it twice.
             logger.warning("a launch could not be written down as done: %s", error)
             record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
-        self.marks.launched(record.entry)
+        self.balances.launched(record.entry)
 
     async def give_up(self, record: Record, why: str) -> Entry:
         """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
-        self.marks.launched(attrs.evolve(entry, status=UNKNOWN))
+        self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
             name = _unknown(record.lease.key)
             await self.state.swap(self.scope, name, await self.state.recall(self.scope, name), entry.asked_at)
-        await self.strike(record, UNKNOWN, facts=entry.facts)
+        await self.delete(record, UNKNOWN, facts=entry.facts)
         return entry
 
     async def gave_up(self, record: Record, followed: Entry) -> bool:
@@ -239,7 +239,7 @@ class Journal:
         """Strike out what was written under this lease, without an outcome; it is written in a moment."""
 
         async def end() -> None:
-            await self._strike(record)
+            await self._delete(record)
 
         self._later(record, end)
 
@@ -249,7 +249,7 @@ class Journal:
 
         async def end() -> None:
             if await self._still(record, launch):
-                await self._strike(record)
+                await self._delete(record)
 
         self._later(record, end)
 
@@ -261,11 +261,11 @@ class Journal:
 
         async def end() -> None:
             if await self._still(record, launch):
-                await self._strike(record, status, decision=decision)
+                await self._delete(record, status, decision=decision)
 
         self._later(record, end)
 
-    def saw_review(self, record: Record) -> None:
+    def record_review(self, record: Record) -> None:
         """Note that an article waits for its decision; it is written in a moment, and anybody may decide."""
         launch = record.entry
 
@@ -344,7 +344,7 @@ class Journal:
     async def _give_back(self, record: Record) -> None:
         with contextlib.suppress(StateError, LeaseLostError):
             # What was not sent is nobody's work.
-            await (self.strike(record) if record.entry.status == INTENT else self.release(record))
+            await (self.delete(record) if record.entry.status == INTENT else self.release(record))
 
     async def _mine(self, record: Record) -> bool:
         """Hold a record if it can be held."""

@@ -50,7 +50,7 @@ class Record:
     @property
     def idle(self) -> bool:
         """Whether nobody here works on it or waits for it."""
-        return self.working is None and (self.job is None or not self.job._wanted)
+        return self.working is None and (self.job is None or not self.job.subscribed)
 
     @contextlib.contextmanager
     def in_work(self) -> Iterator[None]:

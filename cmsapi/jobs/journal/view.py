@@ -16,12 +16,12 @@ from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.token import Token
 
 if TYPE_CHECKING:
-    from cmsapi.jobs.polling.poller import Desk
+    from cmsapi.jobs.polling.poller import Poller
     from cmsapi.state.journal import Entry
 
 
 @attrs.frozen(kw_only=True)
-class JournalEntry:
+class OpenLaunch:
     """Describe a launch that is not over, whichever process made it.
 
     Args:
@@ -49,15 +49,15 @@ class JournalEntry:
         return markup.record(self)
 
 
-async def read_journal(desk: Desk) -> list[JournalEntry]:
+async def read_journal(poller: Poller) -> list[OpenLaunch]:
     """Read the open entries, the oldest first; nothing is taken up."""
-    journal = desk.journal
-    await desk.open_journal()
+    journal = poller.journal
+    await poller.open_journal()
     found = await journal.known_entries()
-    return [_told(entry, desk.base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
+    return [_told(entry, poller.base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
 
 
-def _told(entry: Entry, base_url: str) -> JournalEntry:
+def _told(entry: Entry, base_url: str) -> OpenLaunch:
     kind = JobKind(entry.kind)
     token = None
     if entry.status not in (INTENT, SENDING):
@@ -69,7 +69,7 @@ def _told(entry: Entry, base_url: str) -> JournalEntry:
             watched=False,
             base_url=base_url,
         ).spell()
-    return JournalEntry(
+    return OpenLaunch(
         kind=kind,
         target=entry.target,
         state=entry.status,

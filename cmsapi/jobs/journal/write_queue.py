@@ -19,7 +19,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 AGAIN = 10.0
 
 
-class Writes:
+class WriteQueue:
     """Carry out writes in the order in which they were asked for, entry by entry."""
 
     def __init__(self) -> None:

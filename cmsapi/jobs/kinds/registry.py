@@ -47,7 +47,7 @@ CLOCK_BLUR = timedelta(seconds=2)
 # By how much this machine's clock may be wrong, where the service tells no time.
 OWN_CLOCK = timedelta(seconds=120)
 # How long after a launch the service may still show the previous analysis.
-SETTLING = 5.0
+SETTLING_TIME = 5.0
 STALE_LOOKS = 3
 
 
@@ -67,7 +67,7 @@ class JobKind(enum.StrEnum):
 
 
 @attrs.define
-class Trail:
+class JobHistory:
     """Remember what decides about later looks.
 
     Args:
@@ -94,7 +94,7 @@ class Trail:
 
 
 @attrs.frozen
-class Judgement:
+class Observation:
     """Say what one look means.
 
     Args:
@@ -112,26 +112,26 @@ def _state(word: Any) -> str | None:
     return None if word is None else str(word)
 
 
-def _analysis(document: Keyword | Prompt, trail: Trail, now: float) -> Judgement:
+def _analysis(document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
     word = document.analysis_status
     if word in (AnalysisStatus.QUEUED, AnalysisStatus.PENDING):
-        return Judgement(Phase.RUNNING, _state(word))
+        return Observation(Phase.RUNNING, _state(word))
     if word not in (AnalysisStatus.SUCCESS, AnalysisStatus.FAILED):
-        return Judgement(Phase.UNKNOWN, _state(word), decided=False)
-    if not _is_this_analysis(document.last_analyzed_at, trail, now):
-        return Judgement(Phase.RUNNING, _state(word), decided=False)
-    return Judgement(Phase.SUCCEEDED if word == AnalysisStatus.SUCCESS else Phase.FAILED, _state(word))
+        return Observation(Phase.UNKNOWN, _state(word), decided=False)
+    if not _is_this_analysis(document.last_analyzed_at, history, now):
+        return Observation(Phase.RUNNING, _state(word), decided=False)
+    return Observation(Phase.SUCCEEDED if word == AnalysisStatus.SUCCESS else Phase.FAILED, _state(word))
 
 
-def _is_this_analysis(analyzed_at: datetime | None, trail: Trail, now: float) -> bool:
-    if trail.watched or trail.saw_running:
+def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: float) -> bool:
+    if history.watched or history.saw_running:
         return True
-    if analyzed_at is not None and trail.launched_at is not None:
-        return analyzed_at >= trail.launched_at - CLOCK_BLUR
-    return analyzed_at is None and now - trail.began >= SETTLING
+    if analyzed_at is not None and history.launched_at is not None:
+        return analyzed_at >= history.launched_at - CLOCK_BLUR
+    return analyzed_at is None and now - history.began >= SETTLING_TIME
 
 
-def _search(document: ContentIdeaSearch, trail: Trail, now: float) -> Judgement:
+def _search(document: ContentIdeaSearch, history: JobHistory, now: float) -> Observation:
     phases = {
         SearchStatus.PENDING: Phase.RUNNING,
         SearchStatus.SUCCESS: Phase.SUCCEEDED,
@@ -140,7 +140,7 @@ def _search(document: ContentIdeaSearch, trail: Trail, now: float) -> Judgement:
     return _listed(document.status, phases)
 
 
-def _knowledge(document: KnowledgeDocument, trail: Trail, now: float) -> Judgement:
+def _knowledge(document: KnowledgeDocument, history: JobHistory, now: float) -> Observation:
     phases = {
         KnowledgeStatus.PENDING: Phase.RUNNING,
         KnowledgeStatus.SUCCESS: Phase.SUCCEEDED,
@@ -149,11 +149,11 @@ def _knowledge(document: KnowledgeDocument, trail: Trail, now: float) -> Judgeme
     return _listed(document.status, phases)
 
 
-def _generation(document: Generation, trail: Trail, now: float) -> Judgement:
-    if trail.job_id is None:
-        trail.job_id = document.id
-    elif document.id != trail.job_id:
-        return Judgement(Phase.SUPERSEDED, _state(document.status))
+def _generation(document: Generation, history: JobHistory, now: float) -> Observation:
+    if history.job_id is None:
+        history.job_id = document.id
+    elif document.id != history.job_id:
+        return Observation(Phase.SUPERSEDED, _state(document.status))
     phases = {
         GenerationStatus.QUEUED: Phase.RUNNING,
         GenerationStatus.REVIEW: Phase.REVIEW,
@@ -165,10 +165,10 @@ def _generation(document: Generation, trail: Trail, now: float) -> Judgement:
     return _listed(document.status, phases)
 
 
-def _listed(word: Any, phases: Mapping[Any, Phase]) -> Judgement:
+def _listed(word: Any, phases: Mapping[Any, Phase]) -> Observation:
     if word in phases:
-        return Judgement(phases[word], _state(word))
-    return Judgement(Phase.UNKNOWN, _state(word), decided=False)
+        return Observation(phases[word], _state(word))
+    return Observation(Phase.UNKNOWN, _state(word), decided=False)
 
 
 @attrs.frozen
@@ -186,7 +186,7 @@ class Strategy:
     operation: str
     parameter: str
     model: type[Model]
-    weigh: Callable[[Any, Trail, float], Judgement]
+    weigh: Callable[[Any, JobHistory, float], Observation]
     median: float = 60.0
 
     def check(self, target: str) -> None:
@@ -197,17 +197,17 @@ class Strategy:
         """
         expand("{id}", {"id": target})
 
-    def judge(self, document: Model, trail: Trail, now: float) -> Judgement:
+    def judge(self, document: Model, history: JobHistory, now: float) -> Observation:
         """Say what a document means, and remember it."""
-        judgement = self.weigh(document, trail, now)
-        if judgement.decided:
-            trail.saw_running = trail.saw_running or judgement.phase is Phase.RUNNING
-            trail.undecided_looks = 0
-        elif trail.undecided_looks and trail.undecided == judgement.state:
-            trail.undecided_looks += 1
+        observation = self.weigh(document, history, now)
+        if observation.decided:
+            history.saw_running = history.saw_running or observation.phase is Phase.RUNNING
+            history.undecided_looks = 0
+        elif history.undecided_looks and history.undecided == observation.state:
+            history.undecided_looks += 1
         else:
-            trail.undecided, trail.undecided_looks = judgement.state, 1
-        return judgement
+            history.undecided, history.undecided_looks = observation.state, 1
+        return observation
 
 
 STRATEGIES: Mapping[JobKind, Strategy] = {

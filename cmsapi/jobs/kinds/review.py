@@ -27,7 +27,7 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     ValidationError,
 )
-from cmsapi.transport.caller import Core
+from cmsapi.transport.caller import OperationCaller
 
 Decision: TypeAlias = Literal["confirm", "cancel", "leave", "elsewhere"]
 
@@ -44,17 +44,19 @@ class GenerationReview:
     """Hold a generation in review, and decide on it.
 
     Args:
-        core: Calls the operations.
+        caller: Calls the operations.
         content_id: The content it was generated for.
         generation: The generation as it was last read.
         decision: What was decided, or None: `"elsewhere"` when somebody else decided.
         content: The content as it was read after `confirm()`, else None.
     """
 
-    __slots__ = ("_core", "_decided", "_deciding", "content", "content_id", "decision", "generation")
+    __slots__ = ("_caller", "_decided", "_deciding", "content", "content_id", "decision", "generation")
 
-    def __init__(self, core: Core, content_id: str, generation: Generation, decision: Decision | None = None) -> None:
-        self._core = core
+    def __init__(
+        self, caller: OperationCaller, content_id: str, generation: Generation, decision: Decision | None = None
+    ) -> None:
+        self._caller = caller
         self.content_id: str = content_id
         self.generation: Generation = generation
         self.decision: Decision | None = decision
@@ -80,7 +82,7 @@ class GenerationReview:
         """
         await self._decide("confirm", GenerationStatus.APPLIED)
         try:
-            self.content = await self._core.call(Content, "get_content", {"contentId": self.content_id})
+            self.content = await self._caller.call(Content, "get_content", {"contentId": self.content_id})
         except CMSError as error:
             error.add_note("The article was applied; only reading the content afterwards failed.")
             raise
@@ -141,7 +143,7 @@ class GenerationReview:
                 raise doubt
             tries += 1
             try:
-                await self._core.exchange(_OPERATIONS[wish], {"contentId": self.content_id})
+                await self._caller.exchange(_OPERATIONS[wish], {"contentId": self.content_id})
             except (OutcomeUnknownError, DeadlineError) as error:
                 if isinstance(error, DeadlineError) and not error.sent:
                     raise
@@ -170,7 +172,7 @@ class GenerationReview:
 
     async def _read_again(self, reason: CMSError | None) -> None:
         try:
-            current = await self._core.call(Generation, "get_generation", {"contentId": self.content_id})
+            current = await self._caller.call(Generation, "get_generation", {"contentId": self.content_id})
         except CMSError as unreadable:
             if reason is None:
                 raise

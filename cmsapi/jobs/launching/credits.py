@@ -27,7 +27,7 @@ _BALANCES: Mapping[str, str] = {
 }
 
 
-class Spending:
+class CreditBudget:
     """Count the credits that a fan-out may still spend, one a launch.
 
     Args:
@@ -39,7 +39,7 @@ class Spending:
         self._most = max_credits
         self._left: float = math.inf if max_credits is None else max_credits
         self._read_credits = read_credits
-        self._under_way = 0
+        self._active_calls = 0
         self._settled = asyncio.Event()
         # Launches for which the balance sufficed when it was last read; none is known before that.
         self._covered: float = 0.0
@@ -53,7 +53,7 @@ class Spending:
         When none is left, it waits for the launches that are under way, which may be refused and give theirs back;
         it also waits while the balance is being read.
         """
-        while self.stopped is None and (self._reading or (self._left < 1 and self._under_way)):
+        while self.stopped is None and (self._reading or (self._left < 1 and self._active_calls)):
             self._settled.clear()
             await self._settled.wait()
         if self.stopped is None and self._left < 1:
@@ -62,7 +62,7 @@ class Spending:
             return False
         self._left -= 1
         self._covered -= 1
-        self._under_way += 1
+        self._active_calls += 1
         return True
 
     async def end(self, error: BaseException | None, *, sent: bool) -> None:
@@ -79,7 +79,7 @@ class Spending:
             if isinstance(error, ConflictError) and self.stopped is None:
                 await self._look(_BALANCES.get(error.operation or ""))
         finally:
-            self._under_way -= 1
+            self._active_calls -= 1
             self._settled.set()
 
     async def _look(self, balance: str | None) -> None:

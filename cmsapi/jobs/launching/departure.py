@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from cmsapi.errors import LeaseLostError, NotSentError
-from cmsapi.transport.caller import Core
-from cmsapi.transport.http import TellingTransport, Transport
+from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.http import SendAwareTransport, Transport
 from cmsapi.transport.message import Request, Response
 
 
@@ -79,11 +79,11 @@ class Departure:
         if self.undone is not None:
             await self.undone()
 
-    def watching(self, core: Core) -> Core:
+    def watching(self, caller: OperationCaller) -> OperationCaller:
         """Return a core whose requests are noted here."""
-        carrier = core.pipeline.transport
-        noted = _Telling(carrier, self) if isinstance(carrier, TellingTransport) else _Plain(carrier, self)
-        return attrs.evolve(core, pipeline=attrs.evolve(core.pipeline, transport=noted))
+        carrier = caller.pipeline.transport
+        noted = _Telling(carrier, self) if isinstance(carrier, SendAwareTransport) else _Plain(carrier, self)
+        return attrs.evolve(caller, pipeline=attrs.evolve(caller.pipeline, transport=noted))
 
 
 @attrs.frozen
@@ -96,10 +96,10 @@ class _Plain:
 
 
 class _Telling:
-    def __init__(self, carrier: TellingTransport, departure: Departure) -> None:
+    def __init__(self, carrier: SendAwareTransport, departure: Departure) -> None:
         self._carrier = carrier
         self._departure = departure
 
-    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
         departure = self._departure
-        return await departure.answer(lambda: self._carrier.send_telling(request, lambda: departure.depart(departing)))
+        return await departure.answer(lambda: self._carrier.send_aware(request, lambda: departure.depart(departing)))

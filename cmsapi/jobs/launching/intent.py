@@ -17,16 +17,16 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import JobError
 from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.journal.record import REVIEW, SENDING, Record
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.launching.evidence import Verdict, name_of, nothing_to_go_by
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
-from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.unknown import Doubts
-from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import ITEM
 from cmsapi.state.journal import Entry
 
@@ -37,27 +37,27 @@ _DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStat
 
 
 @attrs.frozen
-class Intents:
+class IntentLog:
     """Write launches down.
 
     Args:
-        desk: Knows the journal, and takes up what was launched.
+        poller: Knows the journal, and takes up what was launched.
         policy: What to do when the same work is under way.
         reconciler: Finds out what became of launches.
         doubts: Tells of those of which nobody knows.
     """
 
-    desk: Desk
+    poller: Poller
     policy: LaunchPolicy
     reconciler: Reconciler
     doubts: Doubts
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> LaunchJournal:
         """Where they are written."""
-        return self.desk.journal
+        return self.poller.journal
 
-    async def begin(self, launch: Launch) -> Record | Job[Any]:
+    async def begin(self, launch: LaunchRequest) -> Record | Job[Any]:
         """Write a launch down, or return the job that stands in its place."""
         batch, item = ITEM.get() or (None, None)
         entry = Entry(
@@ -93,17 +93,17 @@ class Intents:
             if found is not None:
                 return found
 
-    async def _share_fate(self, launch: Launch, record: Record, followed: Entry) -> None:
+    async def _share_fate(self, launch: LaunchRequest, record: Record, followed: Entry) -> None:
         """Raise when nobody knows whether the launch happened for which this one has waited."""
         if await self.journal.gave_up(record, followed):
             why = "another client sent it, and it could not find out whether it happened"
             await self.doubts.give_up(launch, record, nothing_to_go_by(why), "no answer", None)
 
-    async def _stands(self, launch: Launch, record: Record, wanted: Entry) -> Record | Job[Any] | None:
+    async def _stands(self, launch: LaunchRequest, record: Record, wanted: Entry) -> Record | Job[Any] | None:
         """Say what to do about an entry that stands in the way; None to begin anew."""
         entry = record.entry
         if record.job is not None and not record.job.done:
-            self.desk.join(record.job)
+            self.poller.join(record.job)
             return record.job
         if not entry.over:
             self._check_entry(launch, entry, wanted)
@@ -112,8 +112,8 @@ class Intents:
         if entry.over or record.bound:
             if not entry.over and await self._is_stale(record):
                 return None
-            job = self.desk.kept.take_over(record)
-            job._trail.settings = launch.body
+            job = self.poller.kept.take_over(record)
+            job._history.settings = launch.body
             return job
         if not record.held:
             await asyncio.sleep(FOLLOW)
@@ -121,7 +121,7 @@ class Intents:
         if entry.status == SENDING:
             finding = await self.reconciler.find_out(entry)
             if finding.verdict is Verdict.LAUNCHED:
-                return await adopt(self.desk, record, finding, launch.body)
+                return await adopt(self.poller, record, finding, launch.body)
             if finding.verdict is Verdict.UNKNOWN:
                 await self.doubts.give_up(
                     launch, record, finding, "the process that sent it ended before its answer", None
@@ -133,7 +133,7 @@ class Intents:
         await self.journal.write(record, **{**attrs.asdict(wanted, recurse=False), "facts": facts})
         return record
 
-    def _check_entry(self, launch: Launch, entry: Entry, wanted: Entry) -> None:
+    def _check_entry(self, launch: LaunchRequest, entry: Entry, wanted: Entry) -> None:
         same_item = entry.item is not None and (entry.batch, entry.item) == (wanted.batch, wanted.item)
         if entry.settings != wanted.settings or (self.policy.dedupe == "error" and not same_item):
             problem = " with other settings" if entry.settings != wanted.settings else ""
@@ -149,10 +149,10 @@ class Intents:
         if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
             return False
         if record.entry.kind != JobKind.GENERATION:
-            await self.journal.strike(record)
+            await self.journal.delete(record)
             return True
         current = await self.reconciler.baseline(record.entry.target)
         decided = current is None or current.id != record.entry.job_id or current.status in _DECIDED
         if decided:
-            await self.journal.strike(record)
+            await self.journal.delete(record)
         return decided

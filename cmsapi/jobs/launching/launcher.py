@@ -24,20 +24,20 @@ from cmsapi.api.models import Generation, GenerationStatus
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, Record
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
 from cmsapi.jobs.launching.departure import Departure
-from cmsapi.jobs.launching.intent import Intents
+from cmsapi.jobs.launching.intent import IntentLog
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.sender import Sender
 from cmsapi.jobs.launching.unknown import Doubts
-from cmsapi.jobs.polling.poller import Desk
-from cmsapi.jobs.polling.registry import TRACES, Sending
+from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.polling.registry import TRACES, PendingLaunch
 from cmsapi.jobs.tasks import outcome_of
-from cmsapi.transport.caller import Core
+from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -46,22 +46,22 @@ class Launcher:
     """Launch jobs of one client.
 
     Args:
-        core: Calls the operations.
-        desk: Looks at what was launched.
+        caller: Calls the operations.
+        poller: Looks at what was launched.
         policy: What to do when the same work is under way.
     """
 
-    def __init__(self, core: Core, desk: Desk, policy: LaunchPolicy) -> None:
-        self._core = core
-        self._desk = desk
+    def __init__(self, caller: OperationCaller, poller: Poller, policy: LaunchPolicy) -> None:
+        self._caller = caller
+        self._poller = poller
         self._policy = policy
-        self.journal: Journal = desk.journal
-        self.reconciler: Reconciler = Reconciler(core, desk.journal)
-        doubts = Doubts(desk, policy)
-        self._intents = Intents(desk, policy, self.reconciler, doubts)
-        self._sender = Sender(core, desk, policy, self.reconciler, doubts)
+        self.journal: LaunchJournal = poller.journal
+        self.reconciler: Reconciler = Reconciler(caller, poller.journal)
+        doubts = Doubts(poller, policy)
+        self._intent_log = IntentLog(poller, policy, self.reconciler, doubts)
+        self._sender = Sender(caller, poller, policy, self.reconciler, doubts)
 
-    async def launch(self, launch: Launch, on_review: ReviewHook | None = None) -> Job[Any]:
+    async def launch(self, launch: LaunchRequest, on_review: ReviewHook | None = None) -> Job[Any]:
         """Launch a job, or join the one that is under way.
 
         Raises:
@@ -74,7 +74,7 @@ class Launcher:
             APIError: The service refused it; nothing was charged.
             NotSentError: Nothing was sent.
         """
-        self._core.ensure_open()
+        self._caller.ensure_open()
         if on_review is not None:
             function("on_review", on_review)
         job = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
@@ -86,32 +86,32 @@ class Launcher:
             job._order(on_review)
         return job
 
-    async def _join(self, launch: Launch) -> Job[Any] | None:
+    async def _join(self, launch: LaunchRequest) -> Job[Any] | None:
         """Find the job that this launch would repeat.
 
         Whatever was waited for, all is looked at once more: others may have launched meanwhile.
         """
-        ongoing = self._desk.ongoing
+        registry = self._poller.registry
         while True:
-            if (sending := ongoing.sending.get(launch.key)) is not None:
-                self._check_same(launch, sending.settings)
+            if (pending := registry.pending.get(launch.key)) is not None:
+                self._check_same(launch, pending.settings)
                 try:
-                    return await self._answer(sending)
+                    return await self._answer(pending)
                 except CMSError as error:
-                    if sending.sender is self or _is_given_up(error):
+                    if pending.sender is self or _is_given_up(error):
                         raise
                     # The settings of another client may have ended it: those of this one find out what became of it.
                     continue
-            job = ongoing.job(launch.key)
+            job = registry.job(launch.key)
             if job is None:
                 return None
-            self._desk.join(job)
+            self._poller.join(job)
             # When nobody looks at it, it may have ended, and an ended one is not what a new launch asks for.
-            if not job._wanted and not await self._goes_on(job):
-                self._desk.kept.ended_elsewhere(job)
-            elif ongoing.job(launch.key) is job:
-                self._check_same(launch, job._trail.settings, job)
-                return self._desk.kept.reopen(job) if job.done else job
+            if not job.subscribed and not await self._goes_on(job):
+                self._poller.kept.ended_elsewhere(job)
+            elif registry.job(launch.key) is job:
+                self._check_same(launch, job._history.settings, job)
+                return self._poller.kept.reopen(job) if job.done else job
 
     async def _goes_on(self, job: Job[Any]) -> bool:
         if not job.done:
@@ -124,11 +124,13 @@ class Launcher:
                 # That look may have been begun with another client's settings.
                 await job.refresh()
         elif job._undecided:
-            current = await self._core.call(Generation, "get_generation", {"contentId": job.target})
+            current = await self._caller.call(Generation, "get_generation", {"contentId": job.target})
             return current.id == job.id and current.status == GenerationStatus.REVIEW
         return not job.done or job._undecided
 
-    def _check_same(self, launch: Launch, settings: Mapping[str, Any] | None, job: Job[Any] | None = None) -> None:
+    def _check_same(
+        self, launch: LaunchRequest, settings: Mapping[str, Any] | None, job: Job[Any] | None = None
+    ) -> None:
         same = launch.body == settings
         if self._policy.dedupe == "error" or not same:
             problem = "" if same else " with other settings" if settings else " with settings not known to this client"
@@ -138,49 +140,49 @@ class Launcher:
                 job=job,
             )
 
-    def _send(self, launch: Launch) -> Sending:
+    def _send(self, launch: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
-        sending = Sending(launch.key, launch.body, Departure(), self)
-        sending.task = self._desk.start(self._post(launch, sending))
+        pending = PendingLaunch(launch.key, launch.body, Departure(), self)
+        pending.task = self._poller.start(self._post(launch, pending))
         if (traces := TRACES.get()) is not None:
-            traces.append(sending)
+            traces.append(pending)
         if launch.joins:
-            self._desk.ongoing.sending[launch.key] = sending
-            sending.task.add_done_callback(lambda _: self._desk.ongoing.sent(sending))
-        return sending
+            self._poller.registry.pending[launch.key] = pending
+            pending.task.add_done_callback(lambda _: self._poller.registry.sent(pending))
+        return pending
 
-    async def _answer(self, sending: Sending) -> Job[Any]:
-        sending.callers += 1
+    async def _answer(self, pending: PendingLaunch) -> Job[Any]:
+        pending.callers += 1
         try:
-            return await outcome_of(sending.task)
+            return await outcome_of(pending.task)
         except CMSError as error:
             raise error.fresh() from error.__cause__
         except asyncio.CancelledError:
-            if sending.callers == 1 and not sending.departure.departed:
+            if pending.callers == 1 and not pending.departure.departed:
                 # From now on it is not joined and costs nothing, also before its task has heard of that.
-                self._desk.ongoing.sent(sending)
-                self._desk.ongoing.uncount(sending)
-                sending.task.cancel()
+                self._poller.registry.sent(pending)
+                self._poller.registry.uncount(pending)
+                pending.task.cancel()
             raise
         finally:
-            sending.callers -= 1
+            pending.callers -= 1
 
-    async def _post(self, launch: Launch, sending: Sending) -> Job[Any]:
+    async def _post(self, launch: LaunchRequest, pending: PendingLaunch) -> Job[Any]:
         try:
-            return await self._begin(launch, sending)
+            return await self._begin(launch, pending)
         except StateError as error:
-            if not sending.departure.departed:
+            if not pending.departure.departed:
                 error.add_note("This launch was not sent, and nothing was charged for it.")
             raise
 
-    async def _begin(self, launch: Launch, sending: Sending) -> Job[Any]:
-        await self._desk.open_journal()
-        begun = await self._intents.begin(launch)
+    async def _begin(self, launch: LaunchRequest, pending: PendingLaunch) -> Job[Any]:
+        await self._poller.open_journal()
+        begun = await self._intent_log.begin(launch)
         if isinstance(begun, Job):
             return begun
         with begun.in_work():
             try:
-                return await self._pay(launch, sending, begun)
+                return await self._pay(launch, pending, begun)
             finally:
                 if begun.held and begun.entry.status == INTENT:
                     # Nothing happened, and nobody works on it any more.
@@ -188,21 +190,21 @@ class Launcher:
                 elif begun.held and not begun.bound:
                     self.journal.leave(begun)
 
-    async def _pay(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
+    async def _pay(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> Job[Any]:
         """Send it, unless that would cost more than the policy allows."""
-        most, ongoing = self._policy.max_credits, self._desk.ongoing
-        if most is not None and ongoing.paid >= most:
+        most, registry = self._policy.max_credits, self._poller.registry
+        if most is not None and registry.paid >= most:
             raise OutOfCreditsError(
                 f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
                 f"{launch.kind.value} of {launch.target} was not sent, and nothing was charged for it. What is "
                 "launched goes on."
             )
-        ongoing.count(sending)
+        registry.count(pending)
         try:
-            return await self._sender.send(launch, sending, record)
+            return await self._sender.send(launch, pending, record)
         except BaseException as error:
-            if is_free(error) or not sending.departure.departed:
-                ongoing.uncount(sending)
+            if is_free(error) or not pending.departure.departed:
+                registry.uncount(pending)
             raise
 
 

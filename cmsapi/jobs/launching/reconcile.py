@@ -17,7 +17,7 @@ from cmsapi.api.models import CreditUsage, Generation, Keyword, Prompt, User
 from cmsapi.api.pagination import Page
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs.journal.balances import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
-from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, SENDING, UNKNOWN
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.launching import evidence
@@ -26,8 +26,8 @@ from cmsapi.jobs.launching.departure import Departure
 from cmsapi.jobs.launching.evidence import Finding, Others, Verdict
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
-from cmsapi.transport.caller import LARGEST_PAGE, Core
-from cmsapi.transport.pipeline import Demand
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.transport.pipeline import CallOptions
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -43,12 +43,12 @@ class Reconciler:
     """Find out whether launches happened.
 
     Args:
-        core: Calls the operations.
+        caller: Calls the operations.
         journal: What else was launched.
     """
 
-    core: Core
-    journal: Journal
+    caller: OperationCaller
+    journal: LaunchJournal
 
     async def find_out(self, entry: Entry, departure: Departure | None = None) -> Finding:
         """Wait until a launch can no longer arrive, and find out whether it did.
@@ -64,8 +64,8 @@ class Reconciler:
         left_at = departure.left_at if departure is not None else None
         if entry.served_at is None and left_at is not None:
             # The launch was the first request: the next answer tells the service's time, also of then.
-            await self.core.call(User, "get_me")
-            if (served := self.core.pipeline.clock.at(left_at)) is not None:
+            await self.caller.call(User, "get_me")
+            if (served := self.caller.pipeline.clock.at(left_at)) is not None:
                 entry = attrs.evolve(entry, served_at=served.timestamp())
         try:
             finding = await self._read(entry)
@@ -85,7 +85,7 @@ class Reconciler:
         if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
             return 0.0
         gone = self.journal.wall() - sent_at
-        served = self.core.pipeline.clock.at(asyncio.get_running_loop().time())
+        served = self.caller.pipeline.clock.at(asyncio.get_running_loop().time())
         if served is not None and entry.served_at is not None:
             # A clock that was set forward has let no time pass.
             gone = min(gone, served.timestamp() - entry.served_at)
@@ -97,7 +97,7 @@ class Reconciler:
             case JobKind.KEYWORD_ANALYSIS:
                 return await self._keyword(entry)
             case JobKind.PROMPT_ANALYSIS:
-                prompt = await self.core.call(Prompt, "get_prompt", {"promptId": entry.target})
+                prompt = await self.caller.call(Prompt, "get_prompt", {"promptId": entry.target})
                 return evidence.of_analysis_shown(entry, prompt, self._now()) or evidence.of_prompt()
             case JobKind.IDEA_SEARCH:
                 return await self._judge(
@@ -109,7 +109,7 @@ class Reconciler:
                 return evidence.nothing_to_go_by(f"nothing tells of the launch of a {entry.kind}")
 
     async def _keyword(self, entry: Entry) -> Finding:
-        keyword = await self.core.call(Keyword, "get_keyword", {"keywordId": entry.target})
+        keyword = await self.caller.call(Keyword, "get_keyword", {"keywordId": entry.target})
         if (shown := evidence.of_analysis_shown(entry, keyword, self._now())) is not None:
             return shown
         return await self._judge(
@@ -129,17 +129,17 @@ class Reconciler:
 
     async def read_balances(self) -> None:
         """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
-        marks = self.journal.marks
-        if marks.fresh or (marks.known and marks.reading.locked()):
+        balances = self.journal.balances
+        if balances.fresh or (balances.known and balances.reading.locked()):
             return
-        demand = Demand(priority=Priority.LAUNCH, max_attempts=1 if marks.known else 2)
+        options = CallOptions(priority=Priority.LAUNCH, max_attempts=1 if balances.known else 2)
         try:
-            async with marks.reading:
-                if not marks.fresh:
-                    await self.core.call(User, "get_me", demand=demand)
+            async with balances.reading:
+                if not balances.fresh:
+                    await self.caller.call(User, "get_me", options=options)
         except asyncio.CancelledError:
             # When the client is closed, who waits for the turn is told that.
-            self.core.ensure_open()
+            self.caller.ensure_open()
             raise
         except Exception as error:
             logger.debug("the balances could not be read before a launch: %s", error)
@@ -147,7 +147,7 @@ class Reconciler:
     async def baseline(self, content_id: str) -> Generation | None:
         """Read the current generation of a content, None when it has none."""
         try:
-            return await self.core.call(Generation, "get_generation", {"contentId": content_id})
+            return await self.caller.call(Generation, "get_generation", {"contentId": content_id})
         except NotFoundError:
             return None
 
@@ -164,7 +164,7 @@ class Reconciler:
     async def _others(self, entry: Entry) -> list[Entry]:
         """Return the other launches that draw on the same balance, as far as they are known."""
         journal, scope = self.journal, self.journal.scope
-        known = [*journal.marks.memory, *(await journal.state.entries(scope)).values()]
+        known = [*journal.balances.memory, *(await journal.state.entries(scope)).values()]
         known += await journal.state.recent_outcomes(scope, entry.asked_at - CLOCKS)
         # One that has ended since is in more than one of them.
         found = {(each.kind, each.target, each.asked_at): each for each in known if _same_balance(each, entry)}
@@ -190,11 +190,11 @@ class Reconciler:
 
     def _now(self) -> datetime | None:
         """Return the latest time that the service may have, as its answers tell it."""
-        return self.core.pipeline.clock.latest_at(asyncio.get_running_loop().time())
+        return self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
 
     async def _read_charges(self, entry: Entry, type_: str) -> Charges:
         # The balance first: whatever has lowered it is in the list that is read after it.
-        user = await self.core.call(User, "get_me")
+        user = await self.caller.call(User, "get_me")
         balance, then = balance_of(user, type_), entry.facts.get("balance")
         if balance is None or not isinstance(then, int):
             return Charges(user, balance, None)
@@ -223,7 +223,7 @@ class Reconciler:
 
     async def _page(self, type_: str, number: int) -> Page[CreditUsage]:
         query = {"type": type_}
-        page = await self.core.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
+        page = await self.caller.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
         return attrs.evolve(page, items=tuple(usage for usage in page if counts(usage)))
 
 

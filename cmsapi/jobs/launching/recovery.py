@@ -22,7 +22,7 @@ from cmsapi.state.journal import Lease
 
 if TYPE_CHECKING:
     from cmsapi.jobs.job import Job
-    from cmsapi.jobs.polling.poller import Desk
+    from cmsapi.jobs.polling.poller import Poller
 
 
 @attrs.frozen
@@ -38,32 +38,34 @@ class Resumed:
     unknown: tuple[LaunchUnknownError, ...]
 
 
-async def adopt(desk: Desk, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None) -> Job[Any]:
+async def adopt(
+    poller: Poller, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None
+) -> Job[Any]:
     """Take up what was launched although its answer is lost."""
-    await desk.journal.bind(record, job_id=finding.job_id, served_at=finding.served_at)
-    job = desk.kept.take_over(record)
+    await poller.journal.bind(record, job_id=finding.job_id, served_at=finding.served_at)
+    job = poller.kept.take_over(record)
     if settings is not None:
-        job._trail.settings = settings
-    job._adopted, job._trail.saw_running = not finding.ours, finding.running
+        job._history.settings = settings
+    job._adopted, job._history.saw_running = not finding.ours, finding.running
     return job
 
 
 @attrs.frozen
-class Resumption:
+class Recovery:
     """Take up what is open in the journal and held by nobody.
 
     Args:
-        desk: Looks at the jobs.
+        poller: Looks at the jobs.
         reconciler: Finds out what became of launches.
     """
 
-    desk: Desk
+    poller: Poller
     reconciler: Reconciler
 
     async def resume(self) -> Resumed:
         """Take up everything that nobody alive works on."""
-        journal = self.desk.journal
-        await self.desk.open_journal()
+        journal = self.poller.journal
+        await self.poller.open_journal()
         found = await journal.known_entries()
         keys = sorted(found, key=lambda key: found[key].asked_at)
         with contextlib.ExitStack() as working:
@@ -72,7 +74,7 @@ class Resumption:
                 if (record := await journal.claim(key)) is not None:
                     working.enter_context(record.in_work())
                     records.append(record)
-            ended = await asyncio.gather(*(self._take_up(record) for record in records), return_exceptions=True)
+            ended = await asyncio.gather(*(self._schedule(record) for record in records), return_exceptions=True)
         unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
         for end in ended:
             if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
@@ -82,11 +84,11 @@ class Resumption:
                 raise end
         return Resumed(tuple(end for end in ended if end is not None and not isinstance(end, BaseException)), unknown)
 
-    async def _take_up(self, record: Record) -> Job[Any] | None:
-        journal, entry = self.desk.journal, record.entry
+    async def _schedule(self, record: Record) -> Job[Any] | None:
+        journal, entry = self.poller.journal, record.entry
         if entry.status == INTENT:
             # It was not sent, and who wished for it is gone.
-            await journal.strike(record)
+            await journal.delete(record)
             return None
         if entry.status == SENDING:
             try:
@@ -95,18 +97,18 @@ class Resumption:
                 journal.leave(record)
                 raise
             if finding.verdict is Verdict.ABSENT:
-                await journal.strike(record)
+                await journal.delete(record)
                 return None
             if finding.verdict is Verdict.UNKNOWN:
                 known = await journal.give_up(record, finding.why)
                 raise unknown_launch(known.kind, known.target, known.facts)
-            return await adopt(self.desk, record, finding)
-        return self.desk.kept.take_over(record)
+            return await adopt(self.poller, record, finding)
+        return self.poller.kept.take_over(record)
 
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
-        journal = self.desk.journal
-        await self.desk.open_journal()
+        journal = self.poller.journal
+        await self.poller.open_journal()
         await journal.settled()
         reviews = []
         found = await journal.state.entries(journal.scope)
@@ -116,11 +118,11 @@ class Resumption:
             record = Record(entry, Lease(journal.scope, key))
             current = await self.reconciler.baseline(entry.target)
             if current is not None and (current.id, current.status) == (entry.job_id, GenerationStatus.REVIEW):
-                reviews.append(self._review(record, GenerationReview(self.reconciler.core, entry.target, current)))
+                reviews.append(self._review(record, GenerationReview(self.reconciler.caller, entry.target, current)))
             elif entry.status == REVIEW:
                 journal.saw_end(record, Phase.SUCCEEDED.value, "elsewhere")
         return reviews
 
     def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
-        review._decided = lambda decision: self.desk.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
+        review._decided = lambda decision: self.poller.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
         return review

@@ -12,7 +12,7 @@ from cmsapi.jobs.polling.registry import Key
 
 
 @attrs.frozen(kw_only=True)
-class Launch:
+class LaunchRequest:
     """Describe one launch.
 
     Args:

@@ -26,19 +26,19 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, SENDING, Record
-from cmsapi.jobs.kinds.registry import JobKind, Trail, by_own_clock
+from cmsapi.jobs.kinds.registry import JobHistory, JobKind, by_own_clock
 from cmsapi.jobs.launching.evidence import Verdict, nothing_to_go_by
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
-from cmsapi.jobs.launching.request import Launch
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.unknown import Doubts
-from cmsapi.jobs.polling.poller import Desk
-from cmsapi.jobs.polling.registry import Sending
+from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.polling.registry import PendingLaunch
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.transport.caller import Core
-from cmsapi.transport.pipeline import Demand, Exchange
+from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.pipeline import CallOptions, Exchange
 from cmsapi.transport.protocol import expand
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -54,28 +54,28 @@ class Sender:
     """Send launches.
 
     Args:
-        core: Calls the operations.
-        desk: Looks at what was launched.
+        caller: Calls the operations.
+        poller: Looks at what was launched.
         policy: How long a lost request may still arrive, and whether a baseline is read.
         reconciler: Finds out what became of launches.
         doubts: Tells of those of which nobody knows.
     """
 
-    core: Core
-    desk: Desk
+    caller: OperationCaller
+    poller: Poller
     policy: LaunchPolicy
     reconciler: Reconciler
     doubts: Doubts
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> LaunchJournal:
         """Where they are written down."""
-        return self.desk.journal
+        return self.poller.journal
 
-    async def send(self, launch: Launch, sending: Sending, record: Record) -> Job[Any]:
+    async def send(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> Job[Any]:
         """Send a launch that is written down, find out what became of it, and repeat it only if nothing did."""
         # What cannot be sent is refused before anything is read for it.
-        expand(self.core.operations[launch.operation].path, launch.path)
+        expand(self.caller.operations[launch.operation].path, launch.path)
         baseline: dict[str, Any] = {}
         if launch.kind is JobKind.GENERATION and self.policy.baseline == "read":
             current = await self.reconciler.baseline(launch.target)
@@ -83,12 +83,12 @@ class Sender:
         # Of a prompt the charges tell nothing.
         if self.policy.baseline == "read" and launch.kind is not JobKind.PROMPT_ANALYSIS:
             await self.reconciler.read_balances()
-        core = self._watched(sending, record, baseline)
+        caller = self._watched(pending, record, baseline)
         tries = 0
         while True:
             tries += 1
             try:
-                return await self._ask(launch, sending, record, core)
+                return await self._ask(launch, pending, record, caller)
             except _DoubtError as doubt:
                 cause, said = doubt.cause, doubt.said
             except LaunchUnknownError:
@@ -103,35 +103,35 @@ class Sender:
                     await self.doubts.give_up(launch, record, finding, str(refusal), refusal, last=True)
                     raise
                 else:
-                    if record.held and sending.departure.departed:
+                    if record.held and pending.departure.departed:
                         self.journal.withdraw(record)
                     raise
             try:
-                finding = await self.reconciler.find_out(record.entry, sending.departure)
+                finding = await self.reconciler.find_out(record.entry, pending.departure)
             except (Exception, asyncio.CancelledError) as error:
                 found, stays = f"looking it up failed: {error}", self.doubts.stays(launch, record.entry)
                 unknown = self.doubts.unknown(launch, said, record.entry, found=found, open=stays)
-                self._log(unknown, sending)
+                self._log(unknown, pending)
                 raise unknown from cause
             if finding.verdict is Verdict.LAUNCHED:
-                return await adopt(self.desk, record, finding, launch.body)
-            last = tries >= self.core.pipeline.retry.max_attempts or isinstance(cause, ConflictError)
+                return await adopt(self.poller, record, finding, launch.body)
+            last = tries >= self.caller.pipeline.retry.max_attempts or isinstance(cause, ConflictError)
             if finding.verdict is Verdict.UNKNOWN:
                 try:
                     await self.doubts.give_up(launch, record, finding, said, cause, last=last)
                 except LaunchUnknownError as unknown:
-                    self._log(unknown, sending)
+                    self._log(unknown, pending)
                     raise
             elif last:
-                await self.journal.strike(record)
-                sending.departure.departed = False
+                await self.journal.delete(record)
+                pending.departure.departed = False
                 cause.add_note("It was found out that nothing was launched or charged.")
                 raise cause
 
-    def _watched(self, sending: Sending, record: Record, baseline: Mapping[str, Any]) -> Core:
+    def _watched(self, pending: PendingLaunch, record: Record, baseline: Mapping[str, Any]) -> OperationCaller:
         """Have it written down before each request that it is about to be sent, and afterwards that it was not."""
-        departure, clock = sending.departure, self.core.pipeline.clock
-        settle, leaves = self.policy.settle, self.core.pipeline.timeouts.request
+        departure, clock = pending.departure, self.caller.pipeline.clock
+        settle, leaves = self.policy.settle, self.caller.pipeline.timeouts.request
         if settle is None:
             settle = leaves + COMMITS
             departure.commits = COMMITS
@@ -139,10 +139,10 @@ class Sender:
             leaves = settle
 
         async def before() -> None:
-            now = self.desk.time()
+            now = self.poller.time()
             served = clock.at(now)
             first, wall = record.entry.served_at, self.journal.wall()
-            mark = self.journal.marks.leaves(record.entry.kind)
+            mark = self.journal.balances.leaves(record.entry.kind)
             sent = sent_times(record.entry) + 1
             facts = {**record.entry.facts, **baseline, **mark, "sent_at": wall, "settle": settle, "sent": sent}
             await self.journal.write(
@@ -168,18 +168,20 @@ class Sender:
             departure.left_at = None
 
         departure.before, departure.undone = before, undone
-        return departure.watching(self.core)
+        return departure.watching(self.caller)
 
-    async def _ask(self, launch: Launch, sending: Sending, record: Record, core: Core) -> Job[Any]:
+    async def _ask(
+        self, launch: LaunchRequest, pending: PendingLaunch, record: Record, caller: OperationCaller
+    ) -> Job[Any]:
         """Send it and read the answer.
 
         Raises:
             _DoubtError: It may have happened.
         """
-        asked = self.desk.time()
-        demand = Demand(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
+        asked = self.poller.time()
+        options = CallOptions(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
         try:
-            exchange = await core.exchange(launch.operation, launch.path, body=launch.body, demand=demand)
+            exchange = await caller.exchange(launch.operation, launch.path, body=launch.body, options=options)
             launched = self._launched(launch, exchange)
             sent_at = exchange.sent_at
         except (OutcomeUnknownError, DecodeError) as error:
@@ -194,43 +196,43 @@ class Sender:
             raise
         except asyncio.CancelledError as error:
             # Only the end of the client cancels what has departed; the next one that asks finds out.
-            if sending.departure.departed:
+            if pending.departure.departed:
                 said, stays = type(error).__name__, self.doubts.stays(launch, record.entry)
                 unknown = self.doubts.unknown(launch, said, record.entry, open=stays)
-                self._log(unknown, sending)
+                self._log(unknown, pending)
                 raise unknown from error
-            self.core.ensure_open()
+            self.caller.ensure_open()
             raise
         except Exception as error:
             # A transport that raises what no transport should: it may have been sent all the same.
             raise _DoubtError(error) from error
-        launched_at = self.core.pipeline.clock.at(sent_at)
+        launched_at = self.caller.pipeline.clock.at(sent_at)
         job_id = launched.id if launched is not None else None
         served_at = None if launched_at is None else launched_at.timestamp()
         await self.journal.bind(record, job_id=job_id, served_at=served_at)
-        trail = Trail(
-            began=self.desk.time(),
-            launched_at=launched_at or by_own_clock(self.journal.wall() - (self.desk.time() - sent_at)),
+        history = JobHistory(
+            began=self.poller.time(),
+            launched_at=launched_at or by_own_clock(self.journal.wall() - (self.poller.time() - sent_at)),
             job_id=job_id,
             fresh=True,
             settings=launch.body,
             search=launched if isinstance(launched, ContentIdeaSearch) else None,
         )
         target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
-        job: Job[Any] = Job(self.desk, launch.kind, target, trail)
+        job: Job[Any] = Job(self.poller, launch.kind, target, history)
         job._record, record.job = record, job
-        self.desk.kept.launched(job)
+        self.poller.kept.launched(job)
         return job
 
-    def _launched(self, launch: Launch, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
+    def _launched(self, launch: LaunchRequest, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
         if launch.kind is JobKind.IDEA_SEARCH:
-            return self.core.read(launch.operation, exchange, ContentIdeaSearch)
+            return self.caller.read(launch.operation, exchange, ContentIdeaSearch)
         if launch.kind is JobKind.GENERATION:
-            return self.core.read(launch.operation, exchange, Generation)
+            return self.caller.read(launch.operation, exchange, Generation)
         return None
 
-    def _log(self, unknown: LaunchUnknownError, sending: Sending) -> None:
-        if not sending.callers:
+    def _log(self, unknown: LaunchUnknownError, pending: PendingLaunch) -> None:
+        if not pending.callers:
             logger.error("nobody waits for this launch any more: %s", unknown)
 
 

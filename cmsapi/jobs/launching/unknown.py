@@ -12,8 +12,8 @@ from cmsapi.jobs.errors import sent_times, unknown_launch
 from cmsapi.jobs.journal.journal import LONGEST_REASON
 from cmsapi.jobs.journal.record import Record
 from cmsapi.jobs.launching.evidence import Finding
-from cmsapi.jobs.launching.request import Launch
-from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.launching.request import LaunchRequest
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.state.journal import Entry
 
 STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
@@ -28,16 +28,16 @@ class Doubts:
     """Tell of launches that may have happened.
 
     Args:
-        desk: Knows the journal and the clock.
+        poller: Knows the journal and the clock.
         policy: Whether such a launch is repeated.
     """
 
-    desk: Desk
+    poller: Poller
     policy: LaunchPolicy
 
     async def give_up(
         self,
-        launch: Launch,
+        launch: LaunchRequest,
         record: Record,
         finding: Finding,
         said: str,
@@ -66,23 +66,23 @@ class Doubts:
                 wish = await wish
         if wish == "repeat":
             # Whatever becomes of the repetition, this attempt stays in doubt.
-            await self.desk.journal.write(record, facts={**record.entry.facts, "doubt": finding.why[:LONGEST_REASON]})
+            await self.poller.journal.write(record, facts={**record.entry.facts, "doubt": finding.why[:LONGEST_REASON]})
             return
         try:
-            await self.desk.journal.give_up(record, finding.why)
+            await self.poller.journal.give_up(record, finding.why)
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
             unknown = self.unknown(launch, said, record.entry, found=finding.why, open=self.stays(launch, record.entry))
         raise unknown from cause
 
-    def stays(self, launch: Launch, entry: Entry) -> str:
+    def stays(self, launch: LaunchRequest, entry: Entry) -> str:
         """Say who looks up a launch that stays in the journal."""
         found_again = entry.item is not None or (launch.joins and self.policy.dedupe != "allow")
         return STAYS_OPEN if found_again else STAYS_APART
 
-    def unknown(self, launch: Launch, said: str, entry: Entry, **found: str) -> LaunchUnknownError:
+    def unknown(self, launch: LaunchRequest, said: str, entry: Entry, **found: str) -> LaunchUnknownError:
         """Make the error of a launch that may have happened, with what is known of it."""
-        at = self.desk.datetime_at(self.desk.time() - max(0.0, self.desk.journal.wall() - entry.asked_at))
+        at = self.poller.datetime_at(self.poller.time() - max(0.0, self.poller.journal.wall() - entry.asked_at))
         evidence = {
             "operation": launch.operation,
             "asked_at": at.isoformat(),

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from cmsapi.jobs.job import Job, Keeper
-from cmsapi.jobs.journal.journal import Journal
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import Record
-from cmsapi.jobs.kinds.registry import JobKind, Trail, by_own_clock
-from cmsapi.jobs.polling.registry import Ongoing
+from cmsapi.jobs.kinds.registry import JobHistory, JobKind, by_own_clock
+from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
 
@@ -21,25 +21,25 @@ class Kept:
 
     Args:
         keeper: Looks at them.
-        ongoing: What runs already; shared by clients that must not pay twice for the same work.
+        registry: What runs already; shared by clients that must not pay twice for the same work.
         journal: What is written down of it.
     """
 
-    def __init__(self, keeper: Keeper, ongoing: Ongoing, journal: Journal) -> None:
+    def __init__(self, keeper: Keeper, registry: JobRegistry, journal: LaunchJournal) -> None:
         self._keeper = keeper
-        self._ongoing = ongoing
+        self._registry = registry
         self._journal = journal
 
     def launched(self, job: Job[Any]) -> None:
         """Keep a launched job so that another launch for the same target joins it."""
-        for forgotten in self._ongoing.add(job, self._keeper.time()):
+        for forgotten in self._registry.add(job, self._keeper.time()):
             if forgotten._record is not None and not self._journal.shared:
                 # What only this process knows is not kept for ever.
                 self._journal.forget(forgotten._record)
 
     def ended_elsewhere(self, job: Job[Any]) -> None:
         """Let nobody join a job that has ended, or whose article somebody else has decided on."""
-        self._ongoing.remove(job)
+        self._registry.remove(job)
         if job._undecided and job._record is not None:
             self._journal.saw_end(job._record, Phase.SUCCEEDED.value, "elsewhere")
 
@@ -50,13 +50,15 @@ class Kept:
         served_at = entry.served_at
         launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
         target = entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target
-        kept = self._ongoing.job((kind, target))
+        kept = self._registry.job((kind, target))
         if kept is not None and not kept.done and not entry.over and kept.id == (entry.job_id or target):
             kept._record, record.job = record, kept
             self._keeper.join(kept)
             return kept
-        trail = Trail(began=self._keeper.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
-        job: Job[Any] = Job(self._keeper, kind, target, trail)
+        history = JobHistory(
+            began=self._keeper.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over
+        )
+        job: Job[Any] = Job(self._keeper, kind, target, history)
         if not entry.over:
             job._record, record.job = record, job
             self.launched(job)
@@ -64,19 +66,19 @@ class Kept:
 
     def attached(self, job: Job[Any]) -> Job[Any]:
         """Keep a job that a token names likewise, or return the one that is kept for it already."""
-        job._record = Record(Entry(kind=job.kind, target=job.target, asked_at=0.0, job_id=job._trail.job_id), job=job)
-        kept = self._ongoing.job((job.kind, job.target))
+        job._record = Record(Entry(kind=job.kind, target=job.target, asked_at=0.0, job_id=job._history.job_id), job=job)
+        kept = self._registry.job((job.kind, job.target))
         if kept is None:
             self.launched(job)
-        elif not kept.done and kept.id == job.id and kept._trail.launched_at == job._trail.launched_at:
+        elif not kept.done and kept.id == job.id and kept._history.launched_at == job._history.launched_at:
             self._keeper.join(kept)
             return kept
         return job
 
     def reopen(self, job: Job[Any]) -> Job[Any]:
         """Return a new job for a generation that still waits for its decision."""
-        trail = attrs.evolve(job._trail, fresh=False)
-        again: Job[Any] = Job(self._keeper, job.kind, job.target, trail)
+        history = attrs.evolve(job._history, fresh=False)
+        again: Job[Any] = Job(self._keeper, job.kind, job.target, history)
         again._record = job._record
         if again._record is not None:
             again._record.job = again

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cmsapi.api.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt, User
 from cmsapi.api.models.model import Model
-from cmsapi.jobs.journal.balances import Marks
+from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.queue import Listing
-from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 
 _KINDS: Mapping[type[Model], JobKind] = {
     Keyword: JobKind.KEYWORD_ANALYSIS,
@@ -20,17 +20,17 @@ _KINDS: Mapping[type[Model], JobKind] = {
 }
 
 
-class Witness:
+class ResponseObserver:
     """Show documents that were read to the jobs that they concern.
 
     Args:
-        find_pacer: Finds the schedule of the account.
-        marks: Remembers balances.
+        find_scheduler: Finds the schedule of the account.
+        balances: Remembers balances.
     """
 
-    def __init__(self, find_pacer: Callable[[], Pacer], marks: Marks) -> None:
-        self._find_pacer = find_pacer
-        self._marks = marks
+    def __init__(self, find_scheduler: Callable[[], Scheduler], balances: BalanceReadings) -> None:
+        self._find_scheduler = find_scheduler
+        self._marks = balances
 
     def read(self, document: Model, sent_at: float) -> None:
         """Take note of one document.
@@ -45,7 +45,7 @@ class Witness:
         if kind is None or (isinstance(document, Content) and not _may_be_over(document)):
             return
         target = getattr(document, "id", None)
-        for watch in self._find_pacer().watching(kind, str(target)):
+        for watch in self._find_scheduler().watching(kind, str(target)):
             watch.subject.show(document, sent_at)
 
     def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
@@ -62,7 +62,7 @@ class Witness:
         keywords = [item for item in documents if isinstance(item, Keyword)]
         if keywords and number is not None and (page_id := path.get("pageId")) is not None:
             shown = "analysisStatus" not in (keywords[0]._absent or ())
-            self._find_pacer().listed(Listing(page_id, number), [item.id for item in keywords], show_states=shown)
+            self._find_scheduler().listed(Listing(page_id, number), [item.id for item in keywords], show_states=shown)
         for document in documents:
             self.read(document, sent_at)
 

@@ -24,7 +24,7 @@ FORGOTTEN_AFTER = 86_400.0
 
 
 @attrs.define(eq=False)
-class Sending:
+class PendingLaunch:
     """Hold a launch that is being sent.
 
     Args:
@@ -47,18 +47,18 @@ class Sending:
 
 
 #: Where the launches of a task leave a trace, so that a fan-out that is left does not lose what is being sent.
-TRACES: ContextVar[list[Sending] | None] = ContextVar("cmsapi_launches", default=None)
+TRACES: ContextVar[list[PendingLaunch] | None] = ContextVar("cmsapi_launches", default=None)
 
 
 #: The batch and the item for which a task launches, so that the journal can say so.
 ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
 
 
-class Ongoing:
+class JobRegistry:
     """Remember what is being launched and what runs, by kind and target."""
 
     def __init__(self) -> None:
-        self.sending: dict[Key, Sending] = {}
+        self.pending: dict[Key, PendingLaunch] = {}
         #: Launches that were sent and not certainly free.
         self.paid: int = 0
         self._jobs: OrderedDict[Key, Job[Any]] = OrderedDict()
@@ -74,7 +74,7 @@ class Ongoing:
     def add(self, job: Job[Any], now: float) -> list[Job[Any]]:
         """Remember a launched job, and return those that are forgotten now."""
         jobs, forgotten = self._jobs, []
-        while jobs and next(iter(jobs.values()))._trail.began < now - FORGOTTEN_AFTER:
+        while jobs and next(iter(jobs.values()))._history.began < now - FORGOTTEN_AFTER:
             forgotten.append(jobs.popitem(last=False)[1])
         key = (job.kind, job.target)
         jobs[key] = job
@@ -87,17 +87,17 @@ class Ongoing:
         if self._jobs.get(key) is job:
             del self._jobs[key]
 
-    def count(self, sending: Sending) -> None:
+    def count(self, pending: PendingLaunch) -> None:
         """Count a launch as paid."""
         self.paid += 1
-        sending.counted = True
+        pending.counted = True
 
-    def uncount(self, sending: Sending) -> None:
+    def uncount(self, pending: PendingLaunch) -> None:
         """Count a launch no more, because it certainly cost nothing."""
-        self.paid -= sending.counted
-        sending.counted = False
+        self.paid -= pending.counted
+        pending.counted = False
 
-    def sent(self, sending: Sending) -> None:
+    def sent(self, pending: PendingLaunch) -> None:
         """Forget a launch that is sent or called back, unless another one has taken its place."""
-        if self.sending.get(sending.key) is sending:
-            del self.sending[sending.key]
+        if self.pending.get(pending.key) is pending:
+            del self.pending[pending.key]

@@ -6,7 +6,7 @@ import attrs
 
 from cmsapi.api.models import User
 from cmsapi.config import PollPolicy
-from cmsapi.transport.caller import Core
+from cmsapi.transport.caller import OperationCaller
 
 
 @attrs.frozen(eq=False)
@@ -16,15 +16,15 @@ class PollSettings:
     A job that several clients wait for has one stream of polls, made with the settings of one of them.
 
     Args:
-        core: Calls the operations, with the client's timeouts, retries and routes.
+        caller: Calls the operations, with the client's timeouts, retries and routes.
         policy: How often to poll.
         depth: How many times `with_options` was called to make the client.
     """
 
-    core: Core
+    caller: OperationCaller
     policy: PollPolicy
     depth: int = 0
 
     async def read_user(self) -> User:
         """Read whose key it is; one request."""
-        return await self.core.call(User, "get_me")
+        return await self.caller.call(User, "get_me")

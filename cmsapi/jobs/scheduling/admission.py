@@ -20,7 +20,7 @@ _UNKNOWN_LIFE = 3.1
 
 
 @attrs.define(eq=False)
-class Backlog:
+class LaunchQueue:
     """Hold what a fan-out has still to launch.
 
     Args:
@@ -49,8 +49,8 @@ class Admission:
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._backlogs: list[Backlog] = []
-        self._waiters: deque[tuple[asyncio.Future[None], Backlog]] = deque()
+        self._launch_queues: list[LaunchQueue] = []
+        self._waiters: deque[tuple[asyncio.Future[None], LaunchQueue]] = deque()
         self._lives: Mapping[LoadKey, float] = {}
         self._spare = -math.inf
 
@@ -59,42 +59,42 @@ class Admission:
         """Whether some launch waits."""
         return bool(self._waiters)
 
-    def open(self, backlog: Backlog) -> None:
+    def open(self, launch_queue: LaunchQueue) -> None:
         """Announce jobs that will be launched."""
-        self._backlogs.append(backlog)
+        self._launch_queues.append(launch_queue)
         # What an old plan had left may have been used since.
         self._spare = -math.inf
 
-    def close(self, backlog: Backlog) -> None:
+    def close(self, launch_queue: LaunchQueue) -> None:
         """Forget what will not be launched any more."""
-        if backlog in self._backlogs:
-            self._backlogs.remove(backlog)
+        if launch_queue in self._launch_queues:
+            self._launch_queues.remove(launch_queue)
             self._wake()
 
     def queued(self) -> dict[LoadKey, tuple[int, float]]:
         """Count the jobs that are yet to be launched and the slots for them, by load."""
         counts: dict[LoadKey, tuple[int, float]] = {}
-        for backlog in self._backlogs:
-            if backlog.key is not None and backlog.waiting > 0:
-                count, slots = counts.get(backlog.key, (0, 0.0))
-                counts[backlog.key] = (count + backlog.waiting, slots + backlog.slots)
+        for launch_queue in self._launch_queues:
+            if launch_queue.key is not None and launch_queue.waiting > 0:
+                count, slots = counts.get(launch_queue.key, (0, 0.0))
+                counts[launch_queue.key] = (count + launch_queue.waiting, slots + launch_queue.slots)
         return counts
 
     def launching(self) -> Counter[LoadKey]:
         """Count the jobs that are being launched, by load."""
         counts: Counter[LoadKey] = Counter()
-        for backlog in self._backlogs:
-            if backlog.key is not None and backlog.launching > 0:
-                counts[backlog.key] += backlog.launching
+        for launch_queue in self._launch_queues:
+            if launch_queue.key is not None and launch_queue.launching > 0:
+                counts[launch_queue.key] += launch_queue.launching
         return counts
 
-    async def admit(self, backlog: Backlog) -> None:
+    async def admit(self, launch_queue: LaunchQueue) -> None:
         """Wait until one more job fits; `launched` is to be called when its launch is over."""
-        if not backlog.gated or (not self._waiters and self._fits(backlog)):
-            self._take(backlog)
+        if not launch_queue.gated or (not self._waiters and self._fits(launch_queue)):
+            self._take(launch_queue)
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (waiter, backlog)
+        entry = (waiter, launch_queue)
         self._waiters.append(entry)
         self._wake()
         try:
@@ -103,22 +103,22 @@ class Admission:
             if entry in self._waiters:
                 self._waiters.remove(entry)
             elif not waiter.cancelled():
-                backlog.waiting += 1
-                backlog.launching -= 1
+                launch_queue.waiting += 1
+                launch_queue.launching -= 1
             # Somebody else may fit now.
             self._wake()
             raise
 
-    def launched(self, backlog: Backlog, key: LoadKey | None) -> None:
+    def launched(self, launch_queue: LaunchQueue, key: LoadKey | None) -> None:
         """Note that a launch is over, with a job or without.
 
         Args:
-            backlog: Where it came from.
+            launch_queue: Where it came from.
             key: What kind of job it was, if it was one.
         """
-        backlog.launching -= 1
-        if key is None or backlog.key != key:
-            backlog.key = key or backlog.key
+        launch_queue.launching -= 1
+        if key is None or launch_queue.key != key:
+            launch_queue.key = key or launch_queue.key
             self._wake()
 
     def serve(self, spare: float, lives: Mapping[LoadKey, float], *, running: bool) -> None:
@@ -131,27 +131,27 @@ class Admission:
         """
         self._lives = lives
         # Of what kind these are is not known yet, so that they are not among what runs.
-        unknown = sum(backlog.launching for backlog in self._backlogs if backlog.key is None)
+        unknown = sum(launch_queue.launching for launch_queue in self._launch_queues if launch_queue.key is None)
         self._spare = spare - unknown * _UNKNOWN_LIFE
-        alone = not running and not any(backlog.launching for backlog in self._backlogs)
+        alone = not running and not any(launch_queue.launching for launch_queue in self._launch_queues)
         # When nothing runs there is nothing to wait for but the limits, which the launch waits for itself.
         while self._waiters and (alone or self._fits(self._waiters[0][1])):
-            waiter, backlog = self._waiters.popleft()
+            waiter, launch_queue = self._waiters.popleft()
             if not waiter.done():
-                self._take(backlog)
+                self._take(launch_queue)
                 alone = False
                 waiter.set_result(None)
 
-    def _life(self, backlog: Backlog) -> float:
-        return self._lives.get(backlog.key, _UNKNOWN_LIFE) if backlog.key is not None else _UNKNOWN_LIFE
+    def _life(self, launch_queue: LaunchQueue) -> float:
+        return self._lives.get(launch_queue.key, _UNKNOWN_LIFE) if launch_queue.key is not None else _UNKNOWN_LIFE
 
-    def _fits(self, backlog: Backlog) -> bool:
-        if backlog.strict and backlog.key is None and backlog.launching:
+    def _fits(self, launch_queue: LaunchQueue) -> bool:
+        if launch_queue.strict and launch_queue.key is None and launch_queue.launching:
             # The first one shows of what kind they are, and so what they take.
             return False
-        return self._spare >= self._life(backlog)
+        return self._spare >= self._life(launch_queue)
 
-    def _take(self, backlog: Backlog) -> None:
-        self._spare -= self._life(backlog)
-        backlog.waiting -= 1
-        backlog.launching += 1
+    def _take(self, launch_queue: LaunchQueue) -> None:
+        self._spare -= self._life(launch_queue)
+        launch_queue.waiting -= 1
+        launch_queue.launching += 1

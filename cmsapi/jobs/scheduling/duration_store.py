@@ -14,7 +14,7 @@ from typing import Any
 
 from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.durations import NEVER, Durations, Seen
+from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen
 from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -25,7 +25,7 @@ _LARGEST_MEMORY = 400
 _TRIES = 8
 
 
-class Remembering:
+class DurationStore:
     """Keep the durations of one service.
 
     Args:
@@ -34,7 +34,7 @@ class Remembering:
         durations: What is learned, by kind.
     """
 
-    def __init__(self, find_state: Callable[[], State], scope: str, durations: Mapping[JobKind, Durations]) -> None:
+    def __init__(self, find_state: Callable[[], State], scope: str, durations: Mapping[JobKind, DurationModel]) -> None:
         self._find_state = find_state
         self._scope = scope
         self._durations = durations

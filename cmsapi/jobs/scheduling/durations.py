@@ -117,7 +117,7 @@ class Curve:
         return AGES[min(bisect_right(self.ended, wanted, lo=step), NEVER - 1)]
 
 
-class Durations:
+class DurationModel:
     """Learn the durations of one kind of job.
 
     Args:

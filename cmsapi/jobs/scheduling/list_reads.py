@@ -15,7 +15,7 @@ import attrs
 
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.durations import Curve
-from cmsapi.jobs.scheduling.queue import Listing, Watch
+from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
 
 # A look at a page is worth so many seconds for which ends are unseen, summed over its jobs. It makes about one request
 # of four jobs, and lets each wait a few seconds.
@@ -42,7 +42,7 @@ class Page:
     """
 
     listing: Listing
-    watches: dict[Watch, None] = attrs.field(factory=dict)
+    watches: dict[ScheduledPoll, None] = attrs.field(factory=dict)
     asked_at: float = -math.inf
     due: float = math.inf
     reading: bool = False
@@ -71,7 +71,7 @@ class Page:
         while high - low > _PRECISION:
             middle = (low + high) / 2.0
             low, high = (low, middle) if lateness(middle) >= WORTH else (middle, high)
-        seen = [watch.looked_at for watch in self.watches]
+        seen = [watch.polled_at for watch in self.watches]
         self.due = max(now, self.asked_at + shortest, max(seen) + shortest, min(high, min(seen) + longest))
 
 
@@ -83,7 +83,7 @@ class Pages:
         self.show_states: bool | None = None
         self._places: OrderedDict[str, Listing] = OrderedDict()
         self._pages: dict[Listing, Page] = {}
-        self._of: dict[Watch, Page] = {}
+        self._of: dict[ScheduledPoll, Page] = {}
         self._met: set[str] = set()
         self._found = _EXPECTED
 
@@ -120,7 +120,7 @@ class Pages:
         self._met.add(page_id)
         return True
 
-    def join(self, watch: Watch) -> Page | None:
+    def join(self, watch: ScheduledPoll) -> Page | None:
         """Add a job to the page that shows it, if there is one."""
         listing = self._places.get(watch.target)
         if watch.kind is not JobKind.KEYWORD_ANALYSIS or listing is None or not self.show_states:
@@ -132,7 +132,7 @@ class Pages:
         self._of[watch] = page
         return page
 
-    def leave(self, watch: Watch) -> Page | None:
+    def leave(self, watch: ScheduledPoll) -> Page | None:
         """Take a job off its page, and return that."""
         page = self._of.pop(watch, None)
         if page is not None:
@@ -141,11 +141,11 @@ class Pages:
                 del self._pages[page.listing]
         return page
 
-    def forget(self, watch: Watch) -> None:
+    def forget(self, watch: ScheduledPoll) -> None:
         """Forget where a keyword stands, because it was not seen there."""
         self._places.pop(watch.target, None)
 
-    def of(self, watch: Watch) -> Page | None:
+    def of(self, watch: ScheduledPoll) -> Page | None:
         """Return the page that a job is looked at with, or None when it is looked at alone."""
         page = self._of.get(watch)
         return page if page is not None and len(page.watches) >= _FEWEST else None

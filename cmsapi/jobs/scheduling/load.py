@@ -12,11 +12,11 @@ import attrs
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.admission import Admission
-from cmsapi.jobs.scheduling.durations import Durations, step_before
+from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
 from cmsapi.jobs.scheduling.list_reads import Pages
 from cmsapi.jobs.scheduling.plan import Load, Supply, plan
-from cmsapi.jobs.scheduling.queue import LoadKey, Timetable, Watch
+from cmsapi.jobs.scheduling.queue import LoadKey, PollQueue, ScheduledPoll
 from cmsapi.ratelimit.limiter import RateLimiter
 
 # Searches that are read early take so many requests for a look at the status now and then.
@@ -24,7 +24,7 @@ _READ_LATE = 0.1
 
 
 @attrs.define
-class Habits:
+class ServiceTraits:
     """Hold what was seen of the service where the specification is silent; None is not known.
 
     Args:
@@ -37,25 +37,25 @@ class Habits:
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class Workload:
-    """Count the jobs of an account as planning needs it; what it counts belongs to the account's `Pacer`.
+class PollLoad:
+    """Count the jobs of an account as planning needs it; what it counts belongs to the account's `Scheduler`.
 
     Args:
         find_limiter: Finds the limiter of the account.
         durations: How long jobs of each kind take.
-        habits: What was seen of the service.
-        timetable: Jobs that are looked at one by one.
+        traits: What was seen of the service.
+        poll_queue: Jobs that are looked at one by one.
         pages: Jobs that are looked at together.
         looking: Jobs that are being looked at.
         admission: Jobs that wait to be launched.
     """
 
     find_limiter: Callable[[], RateLimiter]
-    durations: Mapping[JobKind, Durations]
-    habits: Habits
-    timetable: Timetable
+    durations: Mapping[JobKind, DurationModel]
+    traits: ServiceTraits
+    poll_queue: PollQueue
     pages: Pages
-    looking: Collection[Watch]
+    looking: Collection[ScheduledPoll]
     admission: Admission
 
     def supply(self) -> Supply:
@@ -78,7 +78,7 @@ class Workload:
     def loads(self) -> dict[LoadKey, Load]:
         """Describe the jobs that run and those that wait to be launched."""
         now = asyncio.get_running_loop().time()
-        running = self.timetable.running()
+        running = self.poll_queue.running()
         looking: defaultdict[LoadKey, Counter[tuple[int, int]]] = defaultdict(Counter)
         for watch in self.looking:
             looking[watch.key][watch.known, step_before(now - watch.since)] += 1
@@ -123,4 +123,4 @@ class Workload:
         """Return how many requests reading a result takes besides the look that finds its job over."""
         if kind is not JobKind.IDEA_SEARCH:
             return 0.0
-        return _READ_LATE if self.habits.refuses_early_reads else 1.0
+        return _READ_LATE if self.traits.refuses_early_reads else 1.0

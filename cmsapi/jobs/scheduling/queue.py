@@ -63,7 +63,7 @@ class Listing:
 
 
 @attrs.define(eq=False)
-class Watch:
+class ScheduledPoll:
     """Hold the place of one job in the schedule.
 
     Args:
@@ -74,7 +74,7 @@ class Watch:
         since: Loop time from which its age counts.
         launched: Whether that is its launch, so that its end teaches something.
         group: Which share of the price it follows.
-        looked_at: When it was last looked at, or `since`.
+        polled_at: When it was last looked at, or `since`.
         step: Age of that look on the scale of ages, rounded up.
         known: Age at which it was last seen running, rounded down.
         failures: Looks that failed since one succeeded.
@@ -92,7 +92,7 @@ class Watch:
     since: float
     launched: bool
     group: int
-    looked_at: float
+    polled_at: float
     step: int = 0
     known: int = 0
     failures: int = 0
@@ -108,9 +108,9 @@ class Watch:
         return (self.kind, self.policy)
 
     @property
-    def next_look(self) -> float:
+    def next_poll(self) -> float:
         """When it is due, infinity when it is not."""
-        in_row = self.looked_at + self.row.gap if self.row is not None else math.inf
+        in_row = self.polled_at + self.row.gap if self.row is not None else math.inf
         return in_row if self.due is None else min(in_row, self.due)
 
 
@@ -131,24 +131,24 @@ class Row:
     step: int
     group: int
     gap: float
-    watches: OrderedDict[Watch, None] = attrs.field(factory=OrderedDict)
+    watches: OrderedDict[ScheduledPoll, None] = attrs.field(factory=OrderedDict)
     queued: float = math.inf
 
     @property
     def due(self) -> float:
         """When its first job is due."""
-        return next(iter(self.watches)).looked_at + self.gap if self.watches else math.inf
+        return next(iter(self.watches)).polled_at + self.gap if self.watches else math.inf
 
-    def add(self, watch: Watch) -> None:
+    def add(self, watch: ScheduledPoll) -> None:
         """Take up a job, as a rule the one that was looked at last."""
         last = next(reversed(self.watches), watch)
         self.watches[watch] = None
-        if watch.looked_at < last.looked_at:
+        if watch.polled_at < last.polled_at:
             # Nobody had waited for it for a while.
-            self.watches = OrderedDict.fromkeys(sorted(self.watches, key=lambda watch: watch.looked_at))
+            self.watches = OrderedDict.fromkeys(sorted(self.watches, key=lambda watch: watch.polled_at))
 
 
-class Timetable:
+class PollQueue:
     """Keep the due times of all jobs of an account.
 
     Args:
@@ -160,13 +160,13 @@ class Timetable:
         self._rows: dict[tuple[LoadKey, int, int], Row] = {}
         # For each row a time that is not later than its first job; looked up anew when it is reached.
         self._queue: list[tuple[float, int, Row]] = []
-        self._own: list[tuple[float, int, Watch]] = []
+        self._own: list[tuple[float, int, ScheduledPoll]] = []
         # Jobs with a time of their own that stand in no row, each with the step under which it is counted.
-        self._apart: dict[Watch, int] = {}
+        self._apart: dict[ScheduledPoll, int] = {}
         self._counts: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
         self._order = itertools.count()
 
-    def line_up(self, watch: Watch) -> None:
+    def line_up(self, watch: ScheduledPoll) -> None:
         """Put a job into the row that its last look asks for."""
         key = (watch.key, watch.step, watch.group)
         row = self._rows.get(key)
@@ -178,7 +178,7 @@ class Timetable:
             self._ask_at(row, due)
         self._rejoin(watch)
 
-    def set(self, watch: Watch, due: float, why: str) -> None:
+    def set(self, watch: ScheduledPoll, due: float, why: str) -> None:
         """Give a job a time of its own, also besides a row."""
         watch.due, watch.why = due, why
         heapq.heappush(self._own, (due, next(self._order), watch))
@@ -186,7 +186,7 @@ class Timetable:
             self._apart[watch] = watch.known
             self._counts[watch.key][watch.known] += 1
 
-    def remove(self, watch: Watch) -> None:
+    def remove(self, watch: ScheduledPoll) -> None:
         """Take a job out."""
         watch.due = None
         self._rejoin(watch)
@@ -208,14 +208,14 @@ class Timetable:
         """Return when something is due next, infinity when nothing is."""
         return min(self._earliest_own(), self._earliest_row())
 
-    def take(self, now: float, room: float = math.inf) -> list[Watch]:
+    def take(self, now: float, room: float = math.inf) -> list[ScheduledPoll]:
         """Take out jobs that are due, first those that are due for longest.
 
         Args:
             now: The time.
             room: How many at the most.
         """
-        taken: list[Watch] = []
+        taken: list[ScheduledPoll] = []
         ripe = [(row.due, next(self._order), row) for row in self._rows.values() if row.due <= now + _early(row)]
         heapq.heapify(ripe)
         while len(taken) < room:
@@ -246,13 +246,13 @@ class Timetable:
                 counts[key].update(apart)
         return counts
 
-    def watches(self) -> Iterator[Watch]:
+    def watches(self) -> Iterator[ScheduledPoll]:
         """Give all jobs."""
         for row in self._rows.values():
             yield from row.watches
         yield from self._apart
 
-    def _rejoin(self, watch: Watch) -> None:
+    def _rejoin(self, watch: ScheduledPoll) -> None:
         """Count a job that stood apart there no more."""
         counted = self._apart.pop(watch, None)
         if counted is not None:

@@ -24,12 +24,12 @@ import attrs
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import STRATEGIES, JobKind
 from cmsapi.jobs.scheduling.admission import Admission
-from cmsapi.jobs.scheduling.duration_store import Remembering
-from cmsapi.jobs.scheduling.durations import Durations, step_after, step_before
+from cmsapi.jobs.scheduling.duration_store import DurationStore
+from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
 from cmsapi.jobs.scheduling.list_reads import Page, Pages
-from cmsapi.jobs.scheduling.load import Habits, Workload
+from cmsapi.jobs.scheduling.load import PollLoad, ServiceTraits
 from cmsapi.jobs.scheduling.plan import GROUPS, Pace, plan
-from cmsapi.jobs.scheduling.queue import Listing, LoadKey, Subject, Timetable, Watch
+from cmsapi.jobs.scheduling.queue import Listing, LoadKey, PollQueue, ScheduledPoll, Subject
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.observability import Throttled
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
@@ -49,7 +49,7 @@ _EXPLORED_AT_ONCE = 8
 _MANY = 10
 
 
-class Pacer:
+class Scheduler:
     """Have the jobs of one account looked at in time.
 
     Args:
@@ -60,24 +60,24 @@ class Pacer:
     def __init__(self, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> None:
         self._find_limiter = find_limiter
         self._rng = rng
-        self.habits: Habits = Habits()
+        self.traits: ServiceTraits = ServiceTraits()
         self.tallies: dict[JobKind, Tally] = {kind: Tally() for kind in STRATEGIES}
-        self.durations: dict[JobKind, Durations] = {
-            kind: Durations(strategy.median) for kind, strategy in STRATEGIES.items()
+        self.durations: dict[JobKind, DurationModel] = {
+            kind: DurationModel(strategy.median) for kind, strategy in STRATEGIES.items()
         }
         #: Keeps what is learned where others find it; None where there are no others.
-        self.remembering: Remembering | None = None
+        self.duration_store: DurationStore | None = None
         self.pages: Pages = Pages()
         self.admission: Admission = Admission(self._hurry)
-        self._timetable = Timetable(self._gap)
-        self._watches: set[Watch] = set()
-        self._looking: set[Watch] = set()
-        self._by_target: dict[tuple[JobKind, str], list[Watch]] = {}
-        self.workload: Workload = Workload(
+        self._poll_queue = PollQueue(self._gap)
+        self._watches: set[ScheduledPoll] = set()
+        self._looking: set[ScheduledPoll] = set()
+        self._by_target: dict[tuple[JobKind, str], list[ScheduledPoll]] = {}
+        self.poll_load: PollLoad = PollLoad(
             find_limiter=find_limiter,
             durations=self.durations,
-            habits=self.habits,
-            timetable=self._timetable,
+            traits=self.traits,
+            poll_queue=self._poll_queue,
             pages=self.pages,
             looking=self._looking,
             admission=self.admission,
@@ -98,7 +98,7 @@ class Pacer:
 
     def watch(
         self, kind: JobKind, target: str, policy: PollPolicy, subject: Subject, since: float, *, launched: bool
-    ) -> Watch:
+    ) -> ScheduledPoll:
         """Make a place in the schedule; `add` takes it up.
 
         Args:
@@ -109,9 +109,9 @@ class Pacer:
             since: Loop time from which its age counts.
             launched: Whether that is its launch.
         """
-        return Watch(kind, target, policy, subject, since, launched, self._group(), looked_at=since)
+        return ScheduledPoll(kind, target, policy, subject, since, launched, self._group(), polled_at=since)
 
-    def add(self, watch: Watch, *, at_once: bool = False) -> None:
+    def add(self, watch: ScheduledPoll, *, at_once: bool = False) -> None:
         """Have a job looked at from now on.
 
         Args:
@@ -124,13 +124,13 @@ class Pacer:
         self._by_target.setdefault((watch.kind, watch.target), []).append(watch)
         self._changed = True
         if at_once:
-            self._timetable.set(watch, _now(), "it has not been looked at yet")
+            self._poll_queue.set(watch, _now(), "it has not been looked at yet")
         else:
             self._place(watch)
             self._scout(watch)
         self._wind()
 
-    def drop(self, watch: Watch) -> None:
+    def drop(self, watch: ScheduledPoll) -> None:
         """Look at a job no more."""
         if watch in self._watches:
             self._watches.remove(watch)
@@ -143,7 +143,7 @@ class Pacer:
             self._changed = True
             self._wind()
 
-    def change(self, watch: Watch, policy: PollPolicy) -> None:
+    def change(self, watch: ScheduledPoll, policy: PollPolicy) -> None:
         """Poll a job as another policy says from now on."""
         placed = watch in self._watches and watch not in self._looking
         if placed:
@@ -153,13 +153,13 @@ class Pacer:
             self._place(watch)
             self._hurry()
 
-    def looking(self, watch: Watch) -> None:
+    def looking(self, watch: ScheduledPoll) -> None:
         """Note that a look at a job has begun."""
         if watch in self._watches:
             self._displace(watch)
             self._looking.add(watch)
 
-    def saw_running(self, watch: Watch, *, certain: bool = True) -> None:
+    def saw_running(self, watch: ScheduledPoll, *, certain: bool = True) -> None:
         """Note that a look found a job running.
 
         Args:
@@ -172,11 +172,11 @@ class Pacer:
         if certain and watch.launched and (known := step_before(age)) > watch.known:
             self.durations[watch.kind].saw_running(watch.known, known)
             watch.known = known
-        watch.looked_at, watch.step, watch.failures = now, step_after(age), 0
+        watch.polled_at, watch.step, watch.failures = now, step_after(age), 0
         watch.group = self._group()
         self._back(watch)
 
-    def saw_end(self, watch: Watch) -> None:
+    def saw_end(self, watch: ScheduledPoll) -> None:
         """Note that a look found a job over."""
         self._count(watch, wasted=False)
         if watch.launched:
@@ -187,11 +187,11 @@ class Pacer:
             self.tallies[watch.kind].end(age, min(late, age))
             durations.saw_end(watch.known, after)
             watch.launched = False
-            if self.remembering is not None:
-                self.remembering.note()
+            if self.duration_store is not None:
+                self.duration_store.note()
         self.drop(watch)
 
-    def failed(self, watch: Watch, *, refused: bool) -> None:
+    def failed(self, watch: ScheduledPoll, *, refused: bool) -> None:
         """Note that a look failed, which says nothing about the job.
 
         Args:
@@ -199,15 +199,15 @@ class Pacer:
             refused: Whether the service works and refused just this, so that resting would not help it.
         """
         self._count(watch, wasted=True)
-        watch.looked_at = _now()
+        watch.polled_at = _now()
         watch.failures = 1 if refused else watch.failures + 1
         self._back(watch)
 
-    def hasten(self, watch: Watch, why: str) -> None:
+    def hasten(self, watch: ScheduledPoll, why: str) -> None:
         """Have a job looked at as soon as the policy allows it."""
         if watch in self._watches and watch not in self._looking:
             self._displace(watch)
-            self._timetable.set(watch, max(_now(), watch.looked_at + watch.policy.min_interval), why)
+            self._poll_queue.set(watch, max(_now(), watch.polled_at + watch.policy.min_interval), why)
             self._wind()
 
     # Pages of lists
@@ -229,7 +229,7 @@ class Pacer:
         page = self.pages.page(listing)
         if page is not None:
             page.reading, page.failures = False, 0
-            self._part([watch for watch in page.watches if watch.looked_at < page.asked_at])
+            self._part([watch for watch in page.watches if watch.polled_at < page.asked_at])
         self._retime(listing)
 
     def page_failed(self, listing: Listing) -> None:
@@ -241,7 +241,7 @@ class Pacer:
                 self._part(list(page.watches))
         self._retime(listing)
 
-    def _part(self, watches: Sequence[Watch]) -> None:
+    def _part(self, watches: Sequence[ScheduledPoll]) -> None:
         for watch in watches:
             self.pages.forget(watch)
             self._displace(watch)
@@ -252,12 +252,12 @@ class Pacer:
         """Whether it would help to know where the keywords of analyses stand."""
         return len(list(itertools.islice(self._lost(), 2))) > 1
 
-    def explores(self, watch: Watch, page_id: str) -> bool:
+    def explores(self, watch: ScheduledPoll, page_id: str) -> bool:
         """Tell whether to read the list of a web page, to learn which jobs can be looked at together."""
         hidden = self.pages.show_states is False
         return not hidden and self.stretches(watch) and self.lost and self.pages.met(page_id)
 
-    def _lost(self) -> Iterator[Watch]:
+    def _lost(self) -> Iterator[ScheduledPoll]:
         pages = self.pages
         return (
             watch for watch in self._watches if watch.kind is JobKind.KEYWORD_ANALYSIS and not pages.knows(watch.target)
@@ -273,8 +273,8 @@ class Pacer:
         for watch in self._rng.sample(new, min(len(new) // 2, _EXPLORED_AT_ONCE)):
             watch.explored = True
             self._displace(watch)
-            due = max(now, watch.looked_at + watch.policy.min_interval)
-            self._timetable.set(watch, due, "its page may have a list that shows many jobs at once")
+            due = max(now, watch.polled_at + watch.policy.min_interval)
+            self._poll_queue.set(watch, due, "its page may have a list that shows many jobs at once")
 
     # What is known
 
@@ -283,25 +283,25 @@ class Pacer:
         """Whether nobody waits for any job."""
         return not self._watches and not self.admission.waiting
 
-    def watching(self, kind: JobKind, target: str) -> tuple[Watch, ...]:
+    def watching(self, kind: JobKind, target: str) -> tuple[ScheduledPoll, ...]:
         """Return the places of the jobs of a kind that work on a target."""
         return tuple(self._by_target.get((kind, target), ()))
 
-    def next_look(self, watch: Watch) -> float | None:
+    def next_poll(self, watch: ScheduledPoll) -> float | None:
         """Return the loop time of the next look at a job, None when none is planned."""
         if watch not in self._watches or watch in self._looking:
             return None
         page = self.pages.of(watch)
-        earliest = min(watch.next_look, page.due if page is not None else math.inf)
+        earliest = min(watch.next_poll, page.due if page is not None else math.inf)
         return earliest if earliest < math.inf else None
 
-    def why(self, watch: Watch) -> str:
+    def why(self, watch: ScheduledPoll) -> str:
         """Say why then."""
         if watch in self._looking:
             return "it is being looked at"
         if watch not in self._watches:
             return "nobody waits for it"
-        if watch.due is not None and watch.due <= watch.next_look:
+        if watch.due is not None and watch.due <= watch.next_poll:
             return watch.why
         if (page := self.pages.of(watch)) is not None:
             return f"one request for the list of its page shows {len(page.watches)} jobs"
@@ -314,25 +314,25 @@ class Pacer:
             )
         return f"every {policy.min_interval:g} to {policy.max_interval:g} s, as the service advises"
 
-    def expected_end(self, watch: Watch) -> float | None:
+    def expected_end(self, watch: ScheduledPoll) -> float | None:
         """Return when such jobs are over as a rule, None when too little is known."""
         durations = self.durations[watch.kind]
         if not watch.launched or durations.ends < 1:
             return None
         return watch.since + durations.last_curve().quantile(0.5, watch.known)
 
-    def stretches(self, watch: Watch) -> bool:
+    def stretches(self, watch: ScheduledPoll) -> bool:
         """Tell whether looks at a job are rarer than the service advises."""
         pace = self._paces.get(watch.key)
         return pace is not None and pace.stretched
 
-    def reads_early(self, watch: Watch) -> bool:
+    def reads_early(self, watch: ScheduledPoll) -> bool:
         """Tell whether reading the result of a search is to be its look."""
-        return bool(self.habits.refuses_early_reads) and self.stretches(watch)
+        return bool(self.traits.refuses_early_reads) and self.stretches(watch)
 
-    def tries_early(self, watch: Watch) -> bool:
+    def tries_early(self, watch: ScheduledPoll) -> bool:
         """Tell whether a request to learn if the service refuses early reads would pay."""
-        if self.habits.refuses_early_reads is not None or self.habits.trying or not self.stretches(watch):
+        if self.traits.refuses_early_reads is not None or self.traits.trying or not self.stretches(watch):
             return False
         return sum(other.kind is watch.kind for other in self._watches) >= _MANY
 
@@ -340,14 +340,14 @@ class Pacer:
 
     def _replan(self, now: float) -> None:
         self._planned_at, self._changed = now, False
-        loads = self.workload.loads()
-        supply = self.workload.supply()
+        loads = self.poll_load.loads()
+        supply = self.poll_load.supply()
         analyses = self.durations[JobKind.KEYWORD_ANALYSIS]
         if reads := self.pages.expected_reads(analyses.curve()):
             supply = attrs.evolve(supply, free=supply.free - reads)
         made = plan(list(loads.values()), supply)
         before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
-        self._timetable.replan()
+        self._poll_queue.replan()
         self._explore(now)
         for page in self.pages.shared():
             self._time_page(page, now)
@@ -366,28 +366,28 @@ class Pacer:
         # A kind that the last plan did not know is new; the next plan comes within a second.
         return pace.gap(step, group) if pace is not None else key[1].max_interval
 
-    def _place(self, watch: Watch) -> None:
+    def _place(self, watch: ScheduledPoll) -> None:
         page = self.pages.join(watch)
         if page is None:
-            self._timetable.line_up(watch)
+            self._poll_queue.line_up(watch)
             return
         if self.pages.of(watch) is None:
-            self._timetable.line_up(watch)
+            self._poll_queue.line_up(watch)
         else:
             for other in page.watches:
                 # The first one had stood alone.
-                self._timetable.remove(other)
+                self._poll_queue.remove(other)
             self._time_page(page, _now())
 
-    def _displace(self, watch: Watch) -> None:
-        self._timetable.remove(watch)
+    def _displace(self, watch: ScheduledPoll) -> None:
+        self._poll_queue.remove(watch)
         page = self.pages.leave(watch)
         if page is not None and len(page.watches) == 1:
             (other,) = page.watches
             if other not in self._looking and other.row is None:
-                self._timetable.line_up(other)
+                self._poll_queue.line_up(other)
 
-    def _back(self, watch: Watch) -> None:
+    def _back(self, watch: ScheduledPoll) -> None:
         """Put a job back after a look."""
         self._changed = True
         self._looking.discard(watch)
@@ -399,18 +399,18 @@ class Pacer:
             self._displace(watch)
             if watch.failures:
                 delay = min(watch.policy.max_interval * 2.0 ** min(watch.failures - 1, 10), _LONGEST_RETRY)
-                self._timetable.set(watch, watch.looked_at + delay, "the last look failed")
+                self._poll_queue.set(watch, watch.polled_at + delay, "the last look failed")
             else:
                 self._place(watch)
             self._wind()
 
-    def _scout(self, watch: Watch) -> None:
+    def _scout(self, watch: ScheduledPoll) -> None:
         number = self._scouts[watch.kind]
         if watch.launched and not watch.step and self.durations[watch.kind].ends < _SCOUTED and number < _SCOUTS:
             self._scouts[watch.kind] += 1
             age = _SCOUT_FIRST * _SCOUT_GROWTH ** (number // _SCOUTS_AT_ONCE)
-            due = max(watch.since + age, watch.looked_at + watch.policy.min_interval)
-            self._timetable.set(watch, due, "the first of a kind show how long they take")
+            due = max(watch.since + age, watch.polled_at + watch.policy.min_interval)
+            self._poll_queue.set(watch, due, "the first of a kind show how long they take")
 
     def _time_page(self, page: Page, now: float) -> None:
         # Clients with different policies may wait for jobs on one page: the least patient one decides.
@@ -434,7 +434,7 @@ class Pacer:
         # `randrange` takes four times as long, and each look draws one.
         return int(self._rng.random() * GROUPS)
 
-    def _count(self, watch: Watch, *, wasted: bool) -> None:
+    def _count(self, watch: ScheduledPoll, *, wasted: bool) -> None:
         tally = self.tallies[watch.kind]
         tally.polls += 1
         tally.wasted += wasted
@@ -465,7 +465,7 @@ class Pacer:
     def _next_moment(self) -> float:
         if not self._watches and not self.admission.waiting:
             return math.inf
-        earliest = min([self._timetable.earliest(), *(page.due for page in self.pages.shared())])
+        earliest = min([self._poll_queue.earliest(), *(page.due for page in self.pages.shared())])
         moments = [max(earliest, self._crowded_until)]
         if self._changed:
             moments.append(self._planned_at + _FRESH)
@@ -503,7 +503,7 @@ class Pacer:
                 room -= 1
                 page.due, page.asked_at, page.reading = math.inf, now, True
                 next(iter(page.watches)).subject.read_page(page.listing)
-        due = self._timetable.take(now, room)
+        due = self._poll_queue.take(now, room)
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)
             self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))

@@ -23,7 +23,7 @@ import attrs
 import cmsapi
 from benchmarks.virtual import in_virtual_time
 from cmsapi.jobs.launching.sender import COMMITS
-from cmsapi.runtime.branches import pacer_for
+from cmsapi.runtime.branches import scheduler_for
 from cmsapi.sandbox import Behaviour, FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.long.chaos.acts import ACTS, Act
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
@@ -127,9 +127,9 @@ async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Repo
         retry=cmsapi.RetryPolicy(max_attempts=attempts),
     )
     # No public name does this: its jitter is what the seed does not reach otherwise.
-    client._trunk.rng.seed(f"{seed}:jitter")
+    client._runtime.rng.seed(f"{seed}:jitter")
     # Nor this: real seconds would go by between two that are virtual.
-    client._trunk.wall = lambda: WALL + asyncio.get_running_loop().time()
+    client._runtime.wall = lambda: WALL + asyncio.get_running_loop().time()
     return await _perform(
         seed,
         Record(box, client, rng, deadline, box, settle=attempts * (request + COMMITS), odd_clocks=has_odd_clocks(seed)),
@@ -174,16 +174,16 @@ def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | No
         failures=0.15,
         faults=faults,
         limits=limits,
-        behaviour=habits(seed),
+        behaviour=traits(seed),
     )
 
 
 def has_odd_clocks(seed: object) -> bool:
     """Tell whether the clocks of a service differ."""
-    return habits(seed).date_ahead != (0.0,)
+    return traits(seed).date_ahead != (0.0,)
 
 
-def habits(seed: object) -> Behaviour:
+def traits(seed: object) -> Behaviour:
     """Draw what a service is like: a third have clocks that differ, and a third write keywords in their own way."""
     rng = random.Random(f"{seed}:habits")
 
@@ -273,13 +273,13 @@ async def _held(client: cmsapi.Client, rest: float) -> list[str]:
     except Exception as error:
         found.append(f"after the storm: {error!r}")
     await asyncio.sleep(rest)
-    limit, trunk = client.rate_limit, client._trunk
+    limit, runtime = client.rate_limit, client._runtime
     if limit.in_flight or limit.queued:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")
     # No public name shows these two.
-    if not pacer_for(trunk).idle:
+    if not scheduler_for(runtime).idle:
         found.append("the schedule of looks holds jobs")
-    if trunk.under_way._scopes:
+    if runtime.active_calls._scopes:
         found.append("the client holds calls")
     return found
 

@@ -42,7 +42,7 @@ async def run(seeds: int) -> dict[str, list[Verdict]]:
             on_redis = server is not None and seed // len(KINDS) % 2 == 1
             # A scope holds the address of its sandbox, so that the seeds do not meet on one server.
             url = server.url if on_redis and server is not None else f"sqlite:///{place / f'{seed}.db'}"
-            verdict = await judge(seed, kind, url, faults=seed % 4 == 3, habits=seed % 4 in (1, 3))
+            verdict = await judge(seed, kind, url, faults=seed % 4 == 3, traits=seed % 4 in (1, 3))
             state = "redis" if on_redis else "sqlite"
             verdicts.setdefault(f"{state}, {kind}", []).append(verdict)
             print(f"{state:<8}{verdict.row()}", flush=True)

@@ -76,7 +76,7 @@ async def judge(
     items: int = 50,
     most_kills: int = 6,
     faults: bool = False,
-    habits: bool = False,
+    traits: bool = False,
 ) -> Verdict:
     """Kill a batch a few times, let it come to its end, and count.
 
@@ -87,11 +87,11 @@ async def judge(
         items: Items of the batch.
         most_kills: How often it is killed at the most.
         faults: Whether the service loses answers.
-        habits: Whether its clocks differ, it writes keywords in its own way, and some launches outlive their client.
+        traits: Whether its clocks differ, it writes keywords in its own way, and some launches outlive their client.
     """
     rng = random.Random(seed)
     rules = [Fault(match="POST /v1/*", drop=True, when="after", probability=0.03, times=None)] if faults else []
-    if habits:
+    if traits:
         rules.append(Fault(match="POST /v1/*", drop=True, when="after", late=LATE, probability=0.03, times=None))
     sandbox = Sandbox(
         seed=seed,
@@ -100,7 +100,7 @@ async def judge(
         durations=lambda rng: rng.uniform(0.1, 0.4),
         faults=Faults(latency=(0.0, 0.03), rules=rules),
         limits=Limits(per_second=10_000, per_hour=1_000_000),
-        behaviour=_habits(rng, kind) if habits else None,
+        behaviour=_habits(rng, kind) if traits else None,
     )
     names = _items(sandbox, kind, items)
     async with sandbox:

@@ -25,7 +25,7 @@ from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
-from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.pipeline import CallOptions, Pipeline
 from tests.support.script import Gateway
 
 pytestmark = pytest.mark.looptime
@@ -96,7 +96,7 @@ class Process:
 
         async def call() -> None:
             while True:
-                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, Demand(priority=lane))
+                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=lane))
                 self.answered += 1
 
         async with asyncio.TaskGroup() as group:

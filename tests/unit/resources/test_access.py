@@ -136,12 +136,12 @@ async def test_a_deletion_whose_answer_is_lost_is_a_deletion(deletion: Any, faul
 async def test_subfolders_of_a_deleted_folder_stay_in_the_tree(subfolders: Any, order: Any) -> None:
     """Wherever the service puts them, and in whatever order it lists them, the tree shows them."""
     sandbox = Sandbox(behaviour=Behaviour(subfolders=subfolders, order=order))
-    guides, _, shoes, trail, _ = sandbox.folder_ids
+    guides, _, shoes, history, _ = sandbox.folder_ids
     async with client_of(sandbox) as client:
         await client.folders.delete(shoes)
         tree = await client.folders.list(sandbox.workspace_id)
-        path = [folder.id for folder in tree.path(trail)]
-        assert path == ([guides, trail] if subfolders == "parent" else [trail])
+        path = [folder.id for folder in tree.path(history)]
+        assert path == ([guides, history] if subfolders == "parent" else [history])
 
 
 @pytest.mark.parametrize("status", [422, 404])

@@ -71,10 +71,10 @@ async def test_folders_are_a_tree(client: cmsapi.Client, sandbox: Sandbox) -> No
     tree = await client.folders.list(sandbox.workspace_id)
     assert isinstance(tree, FolderTree)
     assert {folder.id for folder in tree} == set(sandbox.folder_ids)
-    guides, reviews, shoes, trail, archive = sandbox.folder_ids
+    guides, reviews, shoes, history, archive = sandbox.folder_ids
     assert {root.id for root in tree.roots} == {guides, reviews, archive}
-    assert [folder.id for folder in tree.path(trail)] == [guides, shoes, trail]
-    assert [folder.id for folder in tree.children(shoes)] == [trail]
+    assert [folder.id for folder in tree.path(history)] == [guides, shoes, history]
+    assert [folder.id for folder in tree.children(shoes)] == [history]
     created = await client.folders.create(sandbox.workspace_id, "Hats", parent_folder_id=reviews)
     assert isinstance(created, Folder)
     assert (created.name, created.depth, created.parent_folder_id) == ("Hats", 1, reviews)
@@ -83,7 +83,7 @@ async def test_folders_are_a_tree(client: cmsapi.Client, sandbox: Sandbox) -> No
     await client.folders.delete(shoes)
     tree = await client.folders.list(sandbox.workspace_id)
     assert tree.get(shoes) is None
-    assert trail in {root.id for root in tree.roots}
+    assert history in {root.id for root in tree.roots}
     assert [folder.id for folder in tree.children(reviews)] == [created.id]
 
 

@@ -25,7 +25,7 @@ from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request, Response
-from cmsapi.transport.pipeline import Demand, Pipeline
+from cmsapi.transport.pipeline import CallOptions, Pipeline
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads
 from tests.support.places import emptied
 from tests.support.servers import Server
@@ -72,7 +72,7 @@ class Process:
 
         async def call() -> None:
             while True:
-                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, Demand(priority=Priority.LAUNCH))
+                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=Priority.LAUNCH))
                 self.answered += 1
 
         async with asyncio.TaskGroup() as group:

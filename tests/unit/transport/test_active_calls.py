@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from cmsapi.transport.active_calls import UnderWay
+from cmsapi.transport.active_calls import ActiveCalls
 
 pytestmark = pytest.mark.looptime
 
 
-async def hold(under_way: UnderWay, seconds: float | None, work: float) -> tuple[str, float]:
+async def hold(active_calls: ActiveCalls, seconds: float | None, work: float) -> tuple[str, float]:
     """Work within a scope, and return how it ended and when."""
-    loop, scope = asyncio.get_running_loop(), under_way.within(seconds)
+    loop, scope = asyncio.get_running_loop(), active_calls.within(seconds)
     try:
         with scope:
             await asyncio.sleep(work)
@@ -31,12 +31,12 @@ async def test_every_scope_ends_at_its_own_time() -> None:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(begin)
         began = loop.time()
-        how, when = await hold(under_way, seconds, work)
+        how, when = await hold(active_calls, seconds, work)
         patient = seconds is None or work < seconds
         assert how == ("done" if patient else "expired")
         assert when - began == pytest.approx(work if patient else seconds, abs=0.01)
 
-    under_way = UnderWay()
+    active_calls = ActiveCalls()
     plans = [
         (0.0, 30.0, 1.0),
         (0.5, 30.0, 99.0),
@@ -50,12 +50,12 @@ async def test_every_scope_ends_at_its_own_time() -> None:
 
 async def test_an_inner_scope_leaves_the_outer_one_alone() -> None:
     """A time-out inside is an error inside: what is around it goes on until its own end."""
-    under_way, loop = UnderWay(), asyncio.get_running_loop()
+    active_calls, loop = ActiveCalls(), asyncio.get_running_loop()
     began = loop.time()
-    outer = under_way.within(10.0)
+    outer = active_calls.within(10.0)
 
     async def around() -> None:
-        how, when = await hold(under_way, 3.0, 60.0)
+        how, when = await hold(active_calls, 3.0, 60.0)
         assert how == "expired"
         assert when - began == pytest.approx(3.0, abs=0.01)
         await asyncio.sleep(60.0)
@@ -68,10 +68,10 @@ async def test_an_inner_scope_leaves_the_outer_one_alone() -> None:
 
 async def test_a_cancellation_from_outside_stays_one() -> None:
     """Who is cancelled by somebody else, also in the moment of the time-out, is cancelled and has not timed out."""
-    under_way = UnderWay()
+    active_calls = ActiveCalls()
 
     async def wait() -> None:
-        with under_way.within(5.0):
+        with active_calls.within(5.0):
             await asyncio.sleep(60.0)
 
     for patience in (1.0, 5.0):
@@ -91,7 +91,7 @@ async def test_an_error_of_its_own_is_not_hidden() -> None:
         finally:
             raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), UnderWay().within(1.0):
+    with pytest.raises(ZeroDivisionError), ActiveCalls().within(1.0):
         await clumsy()
     task = asyncio.current_task()
     assert task is not None

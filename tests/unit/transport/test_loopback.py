@@ -239,15 +239,15 @@ async def test_departure_is_told_just_before_the_bytes() -> None:
         hanging = await asyncio.start_server(accept, "127.0.0.1", 0)
         port = hanging.sockets[0].getsockname()[1]
         request = cmsapi.Request("GET", f"https://127.0.0.1:{port}/v1/me")
-        sending = asyncio.create_task(transport.send_telling(request, lambda: told.append("departing")))
+        pending = asyncio.create_task(transport.send_aware(request, lambda: told.append("departing")))
         await connected.wait()
         gate.set()
         with pytest.raises(errors.NotSentError):
-            await sending
+            await pending
         assert told == ["connected"]
         hanging.close()
         seen: list[int] = []
-        await transport.send_telling(
+        await transport.send_aware(
             cmsapi.Request("GET", f"{server.url}/v1/me"), lambda: seen.append(len(server.requests))
         )
         assert (seen, len(server.requests)) == ([0], 1)
@@ -352,7 +352,7 @@ async def test_a_plain_transport_may_be_given_its_session() -> None:
     """The transport over a given session does not pretend to know when bytes leave."""
     async with aiohttp.ClientSession() as session:
         transport = SessionTransport(session, cmsapi.Timeouts())
-        assert not hasattr(transport, "send_telling")
+        assert not hasattr(transport, "send_aware")
         await transport.aclose()
         assert not session.closed
 

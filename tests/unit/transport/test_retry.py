@@ -320,7 +320,7 @@ async def test_an_earlier_doubt_is_not_forgotten_by_the_deadline(connect: Connec
         departing()
         return await service.send(request)
 
-    service.send_telling = connecting  # type: ignore[method-assign]
+    service.send_aware = connecting  # type: ignore[method-assign]
     client = connect(service, timeouts=cmsapi.Timeouts(deadline=9), limits=UNLIMITED)
     with pytest.raises(errors.DeadlineError) as caught:
         await client.request("DELETE", "/v1/contents/c_1")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cmsapi.api.models import Credits, Organization, User
-from cmsapi.jobs.journal.balances import Marks, balance_of, is_after
+from cmsapi.jobs.journal.balances import BalanceReadings, balance_of, is_after
 from cmsapi.state.journal import Entry
 
 pytestmark = pytest.mark.looptime
@@ -40,22 +40,22 @@ def user(analysis: int = 9, **organization: Any) -> User:
     )
 
 
-def launch(marks: Marks, kind: str = "keyword_analysis") -> Entry:
+def launch(balances: BalanceReadings, kind: str = "keyword_analysis") -> Entry:
     """Describe a launch that leaves now."""
-    return Entry(kind=kind, target="kw_1", asked_at=0.0, facts=marks.leaves(kind))
+    return Entry(kind=kind, target="kw_1", asked_at=0.0, facts=balances.leaves(kind))
 
 
 async def test_a_launch_carries_the_balance_that_it_draws_on() -> None:
     """Each kind has its own, and what draws on none has no mark."""
-    marks = Marks()
-    assert not marks.known
-    assert launch(marks).facts == {}
-    marks.saw(user(), 0.0)
-    balances = {
-        kind: launch(marks, kind).facts.get("balance")
+    balances = BalanceReadings()
+    assert not balances.known
+    assert launch(balances).facts == {}
+    balances.saw(user(), 0.0)
+    shown = {
+        kind: launch(balances, kind).facts.get("balance")
         for kind in ("keyword_analysis", "prompt_analysis", "idea_search", "generation", "knowledge_document", "?")
     }
-    assert balances == {
+    assert shown == {
         "keyword_analysis": 9,
         "prompt_analysis": 9,
         "idea_search": 7,
@@ -67,53 +67,53 @@ async def test_a_launch_carries_the_balance_that_it_draws_on() -> None:
 
 async def test_marks_of_one_process_have_an_order() -> None:
     """A launch left after a reading when its own mark is of that reading or a later one; others tell nothing."""
-    marks, stranger = Marks(), Marks()
-    marks.saw(user(), 0.0)
+    balances, stranger = BalanceReadings(), BalanceReadings()
+    balances.saw(user(), 0.0)
     stranger.saw(user(), 0.0)
-    first, same = launch(marks), launch(marks)
-    marks.saw(user(8), 1.0)
-    later = launch(marks)
+    first, same = launch(balances), launch(balances)
+    balances.saw(user(8), 1.0)
+    later = launch(balances)
     mark = first.facts["mark"]
     assert [is_after(each, mark) for each in (same, later, launch(stranger))] == [True, True, False]
     assert not is_after(first, later.facts["mark"])
-    assert not is_after(launch(Marks()), mark)
+    assert not is_after(launch(BalanceReadings()), mark)
     assert not is_after(first, None)
     assert not is_after(first, "nonsense")
 
 
 async def test_a_slow_answer_is_no_news() -> None:
     """Balances that were asked for before those that are known may be older, whenever they come."""
-    marks = Marks()
-    marks.saw(user(8), 2.0)
-    marks.saw(user(9), 1.0)
-    assert launch(marks).facts["balance"] == 8
+    balances = BalanceReadings()
+    balances.saw(user(8), 2.0)
+    balances.saw(user(9), 1.0)
+    assert launch(balances).facts["balance"] == 8
 
 
 @pytest.mark.parametrize(("launches", "seconds", "fresh"), [(99, 599.0, True), (100, 0.0, False), (0, 600.0, False)])
 async def test_balances_grow_old(launches: int, seconds: float, fresh: bool) -> None:
     """They are read again after a hundred launches or ten minutes."""
-    marks = Marks()
-    assert not marks.fresh
-    marks.saw(user(), asyncio.get_running_loop().time())
+    balances = BalanceReadings()
+    assert not balances.fresh
+    balances.saw(user(), asyncio.get_running_loop().time())
     for _ in range(launches):
-        marks.leaves("keyword_analysis")
+        balances.leaves("keyword_analysis")
     await asyncio.sleep(seconds)
-    assert marks.fresh is fresh
-    marks.saw(user(), asyncio.get_running_loop().time())
-    assert marks.fresh
+    assert balances.fresh is fresh
+    balances.saw(user(), asyncio.get_running_loop().time())
+    assert balances.fresh
 
 
 async def test_a_service_may_show_no_balance() -> None:
     """Then there is none to go by."""
     assert balance_of(user(credits=None), "analysis") is None
-    marks = Marks()
-    marks.saw(user(credits=None), 0.0)
-    assert launch(marks).facts["balance"] is None
+    balances = BalanceReadings()
+    balances.saw(user(credits=None), 0.0)
+    assert launch(balances).facts["balance"] is None
 
 
 async def test_the_memory_is_bounded() -> None:
     """The newest thousand launches are remembered."""
-    marks = Marks()
+    balances = BalanceReadings()
     for number in range(1100):
-        marks.launched(Entry(kind="idea_search", target=str(number), asked_at=0.0))
-    assert [marks.memory[0].target, marks.memory[-1].target, len(marks.memory)] == ["100", "1099", 1000]
+        balances.launched(Entry(kind="idea_search", target=str(number), asked_at=0.0))
+    assert [balances.memory[0].target, balances.memory[-1].target, len(balances.memory)] == ["100", "1099", 1000]

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.journal import Journal, scope_of
+from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.journal.record import Record
 from cmsapi.runtime.shared_state import Place
 from cmsapi.state.journal import Entry, Lease, digest_of
@@ -136,17 +136,17 @@ class Fleet:
     """Hold the journals of several processes that share a memory."""
 
     memory: Memory = attrs.field(factory=Memory)
-    journals: list[Journal] = attrs.field(factory=list)
+    journals: list[LaunchJournal] = attrs.field(factory=list)
 
-    def process(self, *, shared: bool = True) -> tuple[Journal, Disk]:
+    def process(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:
         """Begin another process, which does not know yet whose journal it is."""
         disk = Disk(self.memory)
         place = Place("redis://elsewhere" if shared else "memory:")
         place.state = disk
-        self.journals.append(Journal(lambda: place, SCOPE, BASE_URL, lambda: NOW))
+        self.journals.append(LaunchJournal(lambda: place, SCOPE, BASE_URL, lambda: NOW))
         return self.journals[-1], disk
 
-    async def open(self, *, shared: bool = True) -> tuple[Journal, Disk]:
+    async def open(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:
         """Begin another process on a journal of the account."""
         journal, disk = self.process(shared=shared)
         await journal.open()
@@ -172,7 +172,7 @@ async def fleet() -> AsyncIterator[Fleet]:
         await journal.aclose()
 
 
-async def others(journal: Journal, key: str = "k") -> bool:
+async def others(journal: LaunchJournal, key: str = "k") -> bool:
     """Tell whether another process can take an entry up, and leave it again."""
     if (record := await journal.claim(key)) is None:
         return False
@@ -271,7 +271,7 @@ async def test_what_is_begun_is_held(fleet: Fleet) -> None:
 async def test_the_outcome_of_an_item_is_not_claimed(fleet: Fleet) -> None:
     """An item that has ended stands in the way for good, and there is nothing to hold."""
     journal, disk = await fleet.open()
-    await journal.strike(await journal.begin("k", ITEM), "succeeded", decision="confirm")
+    await journal.delete(await journal.begin("k", ITEM), "succeeded", decision="confirm")
     outcome = attrs.evolve(ITEM, status="succeeded", decision="confirm", ended_at=NOW)
     assert await fleet.outcomes() == {"shoes": outcome}
     record = await journal.begin("k", ITEM)
@@ -305,12 +305,12 @@ async def test_changes_are_known_once_they_are_written(fleet: Fleet) -> None:
     journal, disk = await fleet.open()
     record = await journal.begin("k", ENTRY)
     await journal.write(record, status="sending", served_at=5.0)
-    sending = attrs.evolve(ENTRY, status="sending", served_at=5.0)
-    assert (record.entry, await fleet.entries()) == (sending, {"k": sending})
+    pending = attrs.evolve(ENTRY, status="sending", served_at=5.0)
+    assert (record.entry, await fleet.entries()) == (pending, {"k": pending})
     disk.fails = ("update",)
     with pytest.raises(StateError, match=FULL):
         await journal.write(record, status="running")
-    assert (record.entry, record.held, await fleet.entries()) == (sending, True, {"k": sending})
+    assert (record.entry, record.held, await fleet.entries()) == (pending, True, {"k": pending})
 
 
 @pytest.mark.parametrize("how", ["write", "strike"])
@@ -322,24 +322,24 @@ async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None
     theirs = await other.claim("k")
     assert theirs is not None
     with pytest.raises(LeaseLostError, match="another one has taken over"):
-        await (one.write(record, status="sending") if how == "write" else one.strike(record, "failed"))
+        await (one.write(record, status="sending") if how == "write" else one.delete(record, "failed"))
     assert not record.held
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
-    await other.strike(theirs)
+    await other.delete(theirs)
     assert (await one.begin("k", ITEM)).held
 
 
 async def test_without_a_status_an_item_has_no_outcome(fleet: Fleet) -> None:
     """What was struck out without one may be launched again at once."""
     journal, _ = await fleet.open()
-    for end in (journal.strike, None, None):
+    for end in (journal.delete, None, None):
         record = await journal.begin("k", ITEM)
         assert record.held
-        await (journal.strike(record) if end else _withdrawn(journal, record))
+        await (journal.delete(record) if end else _withdrawn(journal, record))
         assert (record.held, await fleet.entries(), await fleet.outcomes()) == (False, {}, {})
 
 
-async def _withdrawn(journal: Journal, record: Record) -> None:
+async def _withdrawn(journal: LaunchJournal, record: Record) -> None:
     journal.withdraw(record)
     await journal.settled()
 
@@ -350,7 +350,7 @@ async def test_what_cannot_be_struck_out_is_left(fleet: Fleet) -> None:
     record = await one.begin("k", ENTRY)
     disk.fails = ("end",)
     with pytest.raises(StateError, match=FULL):
-        await one.strike(record)
+        await one.delete(record)
     assert not record.held
     await one.settled()
     assert await others(other)
@@ -403,7 +403,7 @@ async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
         assert await other.gave_up(mine, followed)
         assert not await other.gave_up(mine, ENTRY)
         assert not await other.gave_up(Record(ENTRY, Lease(SCOPE, "another")), followed)
-        await other.strike(mine)
+        await other.delete(mine)
 
 
 async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
@@ -411,7 +411,7 @@ async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
     journal, disk = await fleet.open()
     record = Record(ENTRY)
     await journal.write(record, status="running")
-    await journal.strike(record, "succeeded")
+    await journal.delete(record, "succeeded")
     await journal.release(record)
     assert (await journal.give_up(record, "nobody knows")).facts == {"found": "nobody knows"}
     assert not disk.asked
@@ -459,10 +459,10 @@ async def test_what_is_seen_of_a_launch_is_not_said_of_a_later_one(fleet: Fleet,
     await one.release(record)
     theirs = await other.claim("k")
     assert theirs is not None
-    await other.strike(theirs)
+    await other.delete(theirs)
     later = attrs.evolve(ITEM, asked_at=ITEM.asked_at + 60.0)
     await other.release(await other.begin("k", later))
-    _saw(one, record, seen)
+    _on_response(one, record, seen)
     await one.settled()
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": later}, {})
     assert await others(other)
@@ -475,16 +475,16 @@ async def test_what_others_hold_is_theirs_to_write(fleet: Fleet, seen: str) -> N
     record = await one.begin("k", ITEM)
     await one.release(record)
     assert await other.claim("k") is not None
-    _saw(one, record, seen)
+    _on_response(one, record, seen)
     await one.settled()
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
 
 
-def _saw(journal: Journal, record: Record, seen: str) -> None:
+def _on_response(journal: LaunchJournal, record: Record, seen: str) -> None:
     if seen == "end":
         journal.saw_end(record, "succeeded")
     elif seen == "review":
-        journal.saw_review(record)
+        journal.record_review(record)
     else:
         journal.forget(record)
 
@@ -493,7 +493,7 @@ async def test_a_review_is_anybodys_to_decide(fleet: Fleet) -> None:
     """An article that waits is written down as such, and its entry is free."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ENTRY)
-    one.saw_review(record)
+    one.record_review(record)
     await one.settled()
     assert await fleet.entries() == {"k": attrs.evolve(ENTRY, status="review")}
     assert not record.held
@@ -540,7 +540,7 @@ async def test_a_job_is_looked_at_by_one(fleet: Fleet) -> None:
     assert await other.take(theirs)
     assert (theirs.held, other.has(theirs), one.has(mine)) == (True, True, False)
     assert not await one.take(mine)
-    await other.strike(theirs)
+    await other.delete(theirs)
     await asyncio.sleep(1)
     assert await other.take(theirs, claim=False)
     assert (theirs.held, theirs.free, other.has(theirs)) == (False, True, True)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.write_queue import Writes
+from cmsapi.jobs.journal.write_queue import WriteQueue
 
 pytestmark = pytest.mark.looptime
 
@@ -38,7 +38,7 @@ def failing(error: Exception) -> Write:
 
 async def test_writes_of_an_entry_keep_their_order() -> None:
     """A short write waits for the long one before it, and another entry waits for neither."""
-    writes, written = Writes(), list[str]()
+    writes, written = WriteQueue(), list[str]()
     writes.add("one", slowly(written, "first", 5))
     writes.add("one", slowly(written, "second", 1))
     writes.add("one", slowly(written, "third", 0))
@@ -50,7 +50,7 @@ async def test_writes_of_an_entry_keep_their_order() -> None:
 
 async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
     """Also for those that are added while it waits, and not for those of others."""
-    writes, written = Writes(), list[str]()
+    writes, written = WriteQueue(), list[str]()
     writes.add("one", slowly(written, "first", 2))
     writes.add("other", slowly(written, "elsewhere", 60))
     waiting = asyncio.create_task(writes.of("one"))
@@ -83,7 +83,7 @@ async def test_a_failure_is_told_and_holds_nothing_up(
 ) -> None:
     """A write that fails is in the log, and the next one of the same entry follows."""
     caplog.set_level(logging.DEBUG, "cmsapi")
-    writes, written = Writes(), list[str]()
+    writes, written = WriteQueue(), list[str]()
     writes.add("one", failing(error))
     writes.add("one", slowly(written, "after", 1))
     await writes.of("one")
@@ -95,7 +95,7 @@ async def test_a_failure_is_told_and_holds_nothing_up(
 
 async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
     """Whatever ends a write, who waits for all of them or for the entry's gets through."""
-    writes, written = Writes(), list[str]()
+    writes, written = WriteQueue(), list[str]()
 
     async def gives_up() -> None:
         raise asyncio.CancelledError
@@ -113,7 +113,7 @@ async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
 async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: pytest.LogCaptureFixture) -> None:
     """Ten seconds later, or before anything else is asked of its entry; that it fails is said once."""
     caplog.set_level(logging.DEBUG, "cmsapi")
-    writes, tried = Writes(), list[float]()
+    writes, tried = WriteQueue(), list[float]()
     loop = asyncio.get_running_loop()
 
     async def write() -> None:
@@ -136,7 +136,7 @@ async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: 
 
 async def test_who_asks_for_an_entry_waits_for_what_is_done_again() -> None:
     """A write that had failed is made up for first, however long it takes."""
-    writes, written = Writes(), list[str]()
+    writes, written = WriteQueue(), list[str]()
     fails = [StateError("The disk is full.")]
 
     async def write() -> None:
@@ -152,7 +152,7 @@ async def test_who_asks_for_an_entry_waits_for_what_is_done_again() -> None:
 
 async def test_nothing_is_done_again_once_they_are_closed() -> None:
     """What fails after the last is left, and no timer rings for it."""
-    writes, tried = Writes(), list[float]()
+    writes, tried = WriteQueue(), list[float]()
 
     async def write() -> None:
         tried.append(asyncio.get_running_loop().time())

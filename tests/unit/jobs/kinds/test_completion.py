@@ -9,7 +9,7 @@ import pytest
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs import LookFailed, Observed
+from cmsapi.jobs import Observed, PollFailed
 from cmsapi.sandbox import Behaviour
 from tests.support.jobs import Spoiling, box, changed, client_of, looks
 
@@ -262,7 +262,7 @@ async def test_a_vanished_job_ends() -> None:
         job = await client.keywords.analyze(keyword_id)
         sandbox.forget(keyword_id)
         events = [event async for event in job.events()]
-        missing = [event for event in events if isinstance(event, LookFailed)]
+        missing = [event for event in events if isinstance(event, PollFailed)]
         assert len(missing) >= 7
         with pytest.raises(cmsapi.JobVanishedError) as caught:
             await job

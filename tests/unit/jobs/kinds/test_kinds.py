@@ -18,7 +18,7 @@ from tests.support.jobs import box, client_of, looks
 
 pytestmark = pytest.mark.looptime
 
-Launch = Callable[[cmsapi.Client, Sandbox], Awaitable[Job[Any]]]
+LaunchRequest = Callable[[cmsapi.Client, Sandbox], Awaitable[Job[Any]]]
 
 
 async def analyze_keyword(client: cmsapi.Client, sandbox: Sandbox) -> Job[Keyword]:
@@ -52,7 +52,7 @@ class Kind:
     """Hold a kind and how it is launched and ends."""
 
     name: str
-    launch: Launch
+    launch: LaunchRequest
     result: type
     phase: str = "succeeded"
     state: str = "success"

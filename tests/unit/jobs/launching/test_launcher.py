@@ -19,9 +19,9 @@ from tests.support.launches import NeverConnected, posts, spent
 
 pytestmark = pytest.mark.looptime
 
-Launch = Callable[[cmsapi.Client, Sandbox], Awaitable[Job[Any]]]
+LaunchRequest = Callable[[cmsapi.Client, Sandbox], Awaitable[Job[Any]]]
 
-LAUNCHES: dict[str, tuple[str, Launch]] = {
+LAUNCHES: dict[str, tuple[str, LaunchRequest]] = {
     "keyword_analysis": ("POST /v1/keywords/*/analyze", lambda c, s: c.keywords.analyze(s.keyword_ids[0])),
     "prompt_analysis": ("POST /v1/prompts/*/analyze", lambda c, s: c.prompts.analyze(s.prompt_ids[0])),
     "idea_search": ("POST *content-idea-searches", lambda c, s: c.content_ideas.search(s.workspace_id, "tents")),
@@ -561,7 +561,7 @@ async def test_cancelling_a_caller_who_waits_for_quota_calls_the_launch_back() -
 class NeverConnectedTelling(NeverConnected):
     """Do so and tell when bytes leave."""
 
-    async def send_telling(self, request: Request, departing: Callable[[], None]) -> Response:
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
         """Carry one request."""
         departing()
         return await self.send(request)

@@ -292,9 +292,9 @@ class Slow:
 
     async def send(self, request: cmsapi.Request) -> cmsapi.Response:
         """Carry one request without telling when it leaves."""
-        return await self.send_telling(request, lambda: None)
+        return await self.send_aware(request, lambda: None)
 
-    async def send_telling(self, request: cmsapi.Request, departing: Callable[[], None]) -> cmsapi.Response:
+    async def send_aware(self, request: cmsapi.Request, departing: Callable[[], None]) -> cmsapi.Response:
         """Carry one request."""
         if request.method == "POST":
             await asyncio.sleep(self.seconds)

@@ -11,7 +11,7 @@ import pytest
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs import Finished, JobEvent, LookFailed, Observed
+from cmsapi.jobs import Finished, JobEvent, Observed, PollFailed
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.transport.message import Request, Response
 from tests.support.jobs import Spoiling, box, changed, client_of, looks, unreadable
@@ -292,7 +292,7 @@ async def test_detach_wakes_all_and_ends_the_looks() -> None:
 
 
 async def test_failures_while_looking_never_fail_the_job() -> None:
-    """429, 5xx, a dead connection and short 404s come as `LookFailed`; the job succeeds all the same."""
+    """429, 5xx, a dead connection and short 404s come as `PollFailed`; the job succeeds all the same."""
     rules = [
         Fault(match="GET /v1/keywords/*", status=429, retry_after=7),
         *[Fault(match="GET /v1/keywords/*", status=status) for status in (500, 502, 503, 404, 404)],
@@ -302,7 +302,7 @@ async def test_failures_while_looking_never_fail_the_job() -> None:
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         events = [event async for event in job.events()]
-        failures = [type(event.error).__name__ for event in events if isinstance(event, LookFailed)]
+        failures = [type(event.error).__name__ for event in events if isinstance(event, PollFailed)]
         assert failures == [
             "RateLimitedError",
             "InternalServerError",
@@ -326,7 +326,7 @@ async def test_a_broken_body_never_fails_the_job() -> None:
     async with client_of(sandbox, transport=spoiling) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         events = [event async for event in job.events()]
-        failures = [event.error for event in events if isinstance(event, LookFailed)]
+        failures = [event.error for event in events if isinstance(event, PollFailed)]
         assert [type(error) for error in failures] == [cmsapi.DecodeError] * 3
         assert job.status.phase == "succeeded"
 

@@ -11,7 +11,7 @@ import pytest
 
 import cmsapi
 from cmsapi.api.operations import OPERATIONS
-from cmsapi.jobs.polling.poller import Desk
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.sandbox import Sandbox
 from tests.support.jobs import box, client_of
 
@@ -86,14 +86,14 @@ async def test_a_twin_does_not_open_the_journal_for_its_original(tmp_path: Path)
     polling = cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2)
     async with client_of(sandbox, state=state, polling=polling) as client:
         client.jobs.statistics()
-        others = weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Desk))
+        others = weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Poller))
         twin = client.with_options(timeouts=cmsapi.Timeouts(deadline=0.01))
         with pytest.raises(cmsapi.DeadlineError):
             await twin.jobs.journal()
         await (await client.keywords.analyze(sandbox.keyword_ids[0]))
         del twin
         gc.collect()
-        assert not [each for each in gc.get_objects() if isinstance(each, Desk) and each not in others]
+        assert not [each for each in gc.get_objects() if isinstance(each, Poller) and each not in others]
 
 
 async def test_the_original_polls_what_it_joins() -> None:

@@ -11,7 +11,7 @@ from cmsapi.api.models import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Job
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.admission import Admission, Backlog
+from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.sandbox import Fault, Limits, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
@@ -36,15 +36,15 @@ class Office:
         """Make a plan."""
         self.admission.serve(spare, {KEY: LIFE}, running=running)
 
-    def backlog(self, jobs: int = 100) -> Backlog:
+    def launch_queue(self, jobs: int = 100) -> LaunchQueue:
         """Announce jobs to be launched."""
-        backlog = Backlog(waiting=jobs, slots=100.0, gated=True, key=KEY)
-        self.admission.open(backlog)
-        return backlog
+        launch_queue = LaunchQueue(waiting=jobs, slots=100.0, gated=True, key=KEY)
+        self.admission.open(launch_queue)
+        return launch_queue
 
-    def admit(self, backlog: Backlog) -> asyncio.Task[None]:
+    def admit(self, launch_queue: LaunchQueue) -> asyncio.Task[None]:
         """Ask for one launch."""
-        return asyncio.create_task(self.admission.admit(backlog))
+        return asyncio.create_task(self.admission.admit(launch_queue))
 
 
 async def turns() -> None:
@@ -56,8 +56,8 @@ async def turns() -> None:
 async def test_what_fits_is_admitted_and_the_rest_waits() -> None:
     """A launch waits until its whole life fits, first come, first served."""
     office = Office()
-    backlog = office.backlog()
-    waiting = [office.admit(backlog) for _ in range(5)]
+    launch_queue = office.launch_queue()
+    waiting = [office.admit(launch_queue) for _ in range(5)]
     await turns()
     assert office.admission.waiting
     assert office.asked
@@ -74,14 +74,14 @@ async def test_what_fits_is_admitted_and_the_rest_waits() -> None:
 async def test_when_nothing_runs_one_is_admitted_however_little_is_left() -> None:
     """There is nothing to wait for then; the launch waits for the limit itself."""
     office = Office()
-    backlog = office.backlog()
-    waiting = [office.admit(backlog) for _ in range(3)]
+    launch_queue = office.launch_queue()
+    waiting = [office.admit(launch_queue) for _ in range(3)]
     await turns()
     office.serve(-100.0, running=False)
     office.serve(-100.0, running=False)
     await turns()
     assert [task.done() for task in waiting] == [True, False, False]
-    office.admission.launched(backlog, None)
+    office.admission.launched(launch_queue, None)
     office.serve(-100.0, running=False)
     await turns()
     assert [task.done() for task in waiting] == [True, True, False]
@@ -93,8 +93,8 @@ async def test_when_nothing_runs_one_is_admitted_however_little_is_left() -> Non
 async def test_a_turn_that_is_cancelled_is_handed_on() -> None:
     """Whoever leaves the queue, before or in the moment of being admitted, takes no slot and delays nobody."""
     office = Office()
-    backlog = office.backlog()
-    first, second, third = (office.admit(backlog) for _ in range(3))
+    launch_queue = office.launch_queue()
+    first, second, third = (office.admit(launch_queue) for _ in range(3))
     await turns()
     asked = office.asked
     first.cancel()
@@ -117,13 +117,13 @@ async def test_a_turn_that_is_cancelled_is_handed_on() -> None:
 async def test_a_launch_that_failed_leaves_its_place_to_the_next() -> None:
     """When a launch gives no job, a new plan is asked for, so that who waits does not wait for the hour."""
     office = Office()
-    backlog = office.backlog()
+    launch_queue = office.launch_queue()
     office.serve(1.0 * LIFE)
-    await office.admission.admit(backlog)
-    waiting = office.admit(backlog)
+    await office.admission.admit(launch_queue)
+    waiting = office.admit(launch_queue)
     await turns()
     asked = office.asked
-    office.admission.launched(backlog, None)
+    office.admission.launched(launch_queue, None)
     assert office.asked > asked
     office.serve(1.0 * LIFE)
     await waiting
@@ -132,8 +132,8 @@ async def test_a_launch_that_failed_leaves_its_place_to_the_next() -> None:
 async def test_what_was_to_spare_before_a_pause_is_not_spent_after_it() -> None:
     """A new fan-out does not begin with what an old plan had left: others may have used it."""
     office = Office(100.0 * LIFE)
-    backlog = office.backlog()
-    waiting = office.admit(backlog)
+    launch_queue = office.launch_queue()
+    waiting = office.admit(launch_queue)
     await turns()
     assert not waiting.done()
     office.serve(1.0 * LIFE)

@@ -10,17 +10,17 @@ import pytest
 
 import cmsapi
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.duration_store import Remembering
-from cmsapi.jobs.scheduling.durations import Durations, step_after, step_before
+from cmsapi.jobs.scheduling.duration_store import DurationStore
+from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
 from cmsapi.sandbox import Fixed, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
 
 KIND = JobKind.KEYWORD_ANALYSIS
 
 
-def learned(*ages: float) -> Durations:
+def learned(*ages: float) -> DurationModel:
     """Learn from jobs that ended at these ages, each seen running a little before."""
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     for age in ages:
         durations.saw_running(0, step_before(age * 0.8))
         durations.saw_end(step_before(age * 0.8), step_after(age))
@@ -32,11 +32,11 @@ async def test_another_process_believes_the_same() -> None:
     """Who reads what was written believes what the writer does."""
     memory = Memory()
     writer = learned(*(200.0 + number for number in range(30)))
-    await Remembering(lambda: MemoryState(memory), "service", {KIND: writer}).write()
-    reader = Durations(60.0)
-    remembering = Remembering(lambda: MemoryState(memory), "service", {KIND: reader})
-    remembering.recall()
-    await remembering.aclose()
+    await DurationStore(lambda: MemoryState(memory), "service", {KIND: writer}).write()
+    reader = DurationModel(60.0)
+    duration_store = DurationStore(lambda: MemoryState(memory), "service", {KIND: reader})
+    duration_store.recall()
+    await duration_store.aclose()
     assert reader.curve().ended == pytest.approx(writer.curve().ended, abs=0.02)
     assert reader.ends == 30
     # What was read is not written again.
@@ -49,12 +49,12 @@ async def test_writers_add_up() -> None:
     memory = Memory()
     writers = [learned(*[50.0 + 10 * number] * 5) for number in range(6)]
     await asyncio.gather(
-        *(Remembering(lambda: MemoryState(memory), "service", {KIND: each}).write() for each in writers)
+        *(DurationStore(lambda: MemoryState(memory), "service", {KIND: each}).write() for each in writers)
     )
-    reader = Durations(60.0)
-    remembering = Remembering(lambda: MemoryState(memory), "service", {KIND: reader})
-    remembering.recall()
-    await remembering.aclose()
+    reader = DurationModel(60.0)
+    duration_store = DurationStore(lambda: MemoryState(memory), "service", {KIND: reader})
+    duration_store.recall()
+    await duration_store.aclose()
     assert reader.ends == 30
 
 
@@ -66,10 +66,10 @@ async def test_nonsense_in_the_state_is_no_knowledge(nonsense: object) -> None:
     """A document that is not one of these teaches nothing and does no harm."""
     state = MemoryState()
     await state.swap("service", "durations keyword_analysis", None, nonsense)
-    reader = Durations(60.0)
-    remembering = Remembering(lambda: state, "service", {KIND: reader})
-    remembering.recall()
-    await remembering.aclose()
+    reader = DurationModel(60.0)
+    duration_store = DurationStore(lambda: state, "service", {KIND: reader})
+    duration_store.recall()
+    await duration_store.aclose()
     assert reader.ends == 0
 
 
@@ -78,9 +78,9 @@ async def test_old_knowledge_fades() -> None:
     """However much is written, what stands counts as four hundred ends at the most."""
     state = MemoryState()
     for age in (20.0, 200.0, 2000.0):
-        durations = Durations(60.0)
+        durations = DurationModel(60.0)
         durations.unwritten = Counter({(step_before(age), step_after(age) + 1): 300})
-        await Remembering(lambda: state, "service", {KIND: durations}).write()
+        await DurationStore(lambda: state, "service", {KIND: durations}).write()
     document = await state.recall("service", "durations keyword_analysis")
     assert sum(document.values()) <= 400
     assert max(document, key=document.__getitem__).startswith(str(step_before(2000.0)))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 import cmsapi.jobs.scheduling.durations as module
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, Durations, step_after, step_before
+from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
 
 steps = st.integers(0, NEVER - 1)
 ages = st.floats(0.0, 2.0 * AGES[-1])
@@ -25,9 +25,9 @@ sightings = st.lists(st.tuples(steps, steps, st.booleans(), st.sampled_from([1, 
 SHORT, LONG = (step_before(18.0), step_after(21.0)), (step_before(270.0), step_after(310.0))
 
 
-def learned(seen: Iterable[tuple[int, int, bool, int]], guess: float = 60.0) -> Durations:
+def learned(seen: Iterable[tuple[int, int, bool, int]], guess: float = 60.0) -> DurationModel:
     """Learn from what looks told."""
-    durations = Durations(guess)
+    durations = DurationModel(guess)
     for number, (before, now, over, times) in enumerate(seen):
         for _ in range(times):
             (durations.saw_end if over else durations.saw_running)(before, now)
@@ -36,7 +36,7 @@ def learned(seen: Iterable[tuple[int, int, bool, int]], guess: float = 60.0) -> 
     return durations
 
 
-def observe(durations: Durations, lifetimes: Iterable[float], rng: random.Random) -> None:
+def observe(durations: DurationModel, lifetimes: Iterable[float], rng: random.Random) -> None:
     """Look at one job after the other, sooner or later, until it is over; plans are made on the way."""
     for number, lifetime in enumerate(lifetimes):
         known, age = 0, rng.uniform(5.0, 15.0)
@@ -72,9 +72,9 @@ def over_time(curve: Curve, step: int, age: float) -> float:
     return whole + curve.ended[at] * (age - AGES[at])
 
 
-def of_two_sorts() -> Durations:
+def of_two_sorts() -> DurationModel:
     """Learn that half of all jobs take some 20 s and half some 300 s, so that a single shape is no longer believed."""
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     for _ in range(8):
         durations.learn(Counter({SHORT: 12, LONG: 12}))
         durations.curve()
@@ -220,7 +220,7 @@ def test_a_job_that_hardly_ends_goes_on_for_the_time_asked_about(age: float) -> 
 def test_nothing_seen_is_the_guess() -> None:
     """Before anything is seen the median is about the one that was guessed."""
     for guess in (20.0, 60.0, 600.0):
-        assert Durations(guess).curve().quantile(0.5) == pytest.approx(guess, rel=0.2)
+        assert DurationModel(guess).curve().quantile(0.5) == pytest.approx(guess, rel=0.2)
 
 
 @pytest.mark.usefixtures("afresh")
@@ -237,14 +237,14 @@ def test_before_anything_was_seen_a_few_shapes_about_the_guess_are_believed(gues
     whole = sum(weights.values())
     for step in range(1, NEVER, 20):
         over = sum(weight * SHAPES[name](math.log(AGES[step] / at)) for (name, at), weight in weights.items()) / whole
-        assert Durations(guess).curve().ended[step] == pytest.approx(over, abs=2e-3)
+        assert DurationModel(guess).curve().ended[step] == pytest.approx(over, abs=2e-3)
 
 
 @populations
 def test_a_hundred_ends_show_the_median(draw: Callable[[random.Random], float]) -> None:
     """After a hundred jobs, looked at now and then, the median is known to a quarter."""
     rng = random.Random(3)
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     observe(durations, (draw(rng) for _ in range(100)), rng)
     truth = statistics.median(draw(rng) for _ in range(10_000))
     assert durations.curve().quantile(0.5) == pytest.approx(truth, rel=0.25)
@@ -260,9 +260,9 @@ def test_what_is_seen_brings_belief_closer_to_the_truth(draw: Callable[[random.R
     def error(curve: Curve) -> float:
         truth = (sum(lifetime <= age for lifetime in drawn) / len(drawn) for age in AGES)
         # Of what always takes the same time a look tells no more than between which steps it ended.
-        return statistics.fmean(abs(have - want) for have, want in zip(curve.ended, truth, strict=True))
+        return statistics.fmean(abs(have - subscribe) for have, subscribe in zip(curve.ended, truth, strict=True))
 
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     before = error(durations.curve())
     observe(durations, (draw(rng) for _ in range(150)), rng)
     assert error(durations.curve()) < min(0.02, before)
@@ -271,7 +271,7 @@ def test_what_is_seen_brings_belief_closer_to_the_truth(draw: Callable[[random.R
 def test_two_sorts_of_jobs_are_told_apart() -> None:
     """Where half of the jobs take 20 s and half 300 s, it comes to be known that hardly any end in between."""
     rng = random.Random(5)
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     observe(durations, (lognormal(rng, rng.choice((20.0, 300.0)), 0.25) for _ in range(300)), rng)
     curve = durations.curve()
     assert curve.ended[step_after(45.0)] == pytest.approx(0.5, abs=0.1)
@@ -285,7 +285,7 @@ def test_two_sorts_of_jobs_are_told_apart() -> None:
 def test_a_job_that_still_runs_moves_ends_later(jobs: int, draw: Callable[[random.Random], float]) -> None:
     """A look that finds a job running makes it less likely that the next one is over by then, and no end sooner."""
     rng = random.Random(8)
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     observe(durations, (draw(rng) for _ in range(jobs)), rng)
     before = durations.curve()
     now = step_before(before.quantile(0.6))
@@ -298,7 +298,7 @@ def test_a_job_that_still_runs_moves_ends_later(jobs: int, draw: Callable[[rando
 
 def test_jobs_that_run_on_and_on_are_learned_from() -> None:
     """Without a single end, jobs found running after ten minutes push the expected end beyond that."""
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     for _ in range(5):
         durations.saw_running(0, step_before(60.0))
         durations.saw_running(step_before(60.0), step_before(600.0))
@@ -309,7 +309,7 @@ def test_jobs_that_run_on_and_on_are_learned_from() -> None:
 def test_a_service_that_changes_is_followed(old: float, new: float) -> None:
     """However much was seen of the old durations, three hundred jobs are enough to believe the new ones."""
     rng = random.Random(6)
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     observe(durations, (lognormal(rng, old, 0.4) for _ in range(600)), rng)
     assert durations.curve().quantile(0.5) == pytest.approx(old, rel=0.25)
     observe(durations, (lognormal(rng, new, 0.4) for _ in range(300)), rng)
@@ -328,7 +328,7 @@ def test_what_nobody_had_thought_possible_is_learned() -> None:
 @pytest.mark.parametrize(("usual", "end"), [(15_000.0, (0, 1)), (2.5, (NEVER - 1, NEVER))])
 def test_ends_that_could_not_be_are_learned_from(usual: float, end: tuple[int, int]) -> None:
     """A hundred jobs that end at once among those that take hours, or never among those of seconds, move belief."""
-    durations = Durations(usual)
+    durations = DurationModel(usual)
     durations.learn(Counter({(step_before(0.9 * usual), step_after(1.1 * usual)): 150}))
     before = after = durations.curve().ended
     for _ in range(10):
@@ -340,7 +340,7 @@ def test_ends_that_could_not_be_are_learned_from(usual: float, end: tuple[int, i
 def test_jobs_that_were_given_up_are_forgotten_with_the_rest() -> None:
     """Thousands of jobs that nobody waited for to the end do not outweigh later ones that were seen to end."""
     alive = step_before(270.0)
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     for _ in range(3000):
         durations.saw_running(0, step_before(30.0))
     for _ in range(40):
@@ -366,7 +366,7 @@ def test_every_shape_that_is_thought_of_is_learned(ended: Callable[[float], floa
     median = 2.0 * 1.3**15
     truth = [0.0, *(ended(math.log(age / median)) for age in AGES[1:])]
     shares = enumerate(pairwise(truth))
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     durations.learn(Counter({(step, step + 1): 300.0 * (after - before) for step, (before, after) in shares}))
     assert list(durations.curve().ended) == pytest.approx(truth, abs=0.01)
 
@@ -381,8 +381,8 @@ def test_two_sorts_are_told_apart_by_what_others_saw() -> None:
     assert ended[LONG[1] + 4] > 0.98
 
 
-@pytest.mark.parametrize("before", [of_two_sorts, lambda: Durations(60.0)], ids=["two sorts", "nothing seen"])
-def test_what_others_saw_teaches_what_it_would_have_taught_here(before: Callable[[], Durations]) -> None:
+@pytest.mark.parametrize("before", [of_two_sorts, lambda: DurationModel(60.0)], ids=["two sorts", "nothing seen"])
+def test_what_others_saw_teaches_what_it_would_have_taught_here(before: Callable[[], DurationModel]) -> None:
     """Jobs that were looked at in between, in any order, teach what a record of their ends teaches elsewhere."""
     here, there = before(), before()
     ends = here.ends
@@ -404,8 +404,8 @@ def test_what_others_saw_teaches_what_it_would_have_taught_here(before: Callable
     assert not there.unwritten
 
 
-@pytest.mark.parametrize("before", [of_two_sorts, lambda: Durations(60.0)], ids=["two sorts", "nothing seen"])
-def test_a_job_counts_once(before: Callable[[], Durations]) -> None:
+@pytest.mark.parametrize("before", [of_two_sorts, lambda: DurationModel(60.0)], ids=["two sorts", "nothing seen"])
+def test_a_job_counts_once(before: Callable[[], DurationModel]) -> None:
     """However often three jobs were found running, belief is as if each had been looked at but the last time."""
     often, once = before(), before()
     for at, now, times in ((0, 9, 3), (9, 20, 3), (20, 35, 2), (35, 45, 2)):
@@ -426,7 +426,7 @@ def test_a_look_that_tells_nothing_new_changes_nothing() -> None:
 
 def test_an_end_between_two_looks_at_one_step_is_one_step_wide() -> None:
     """A job that ended within a step of the scale ended before the next one."""
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     durations.saw_end(20, 20)
     durations.saw_end(20, 19)
     assert durations.unwritten == {(20, 21): 2}
@@ -434,7 +434,7 @@ def test_an_end_between_two_looks_at_one_step_is_one_step_wide() -> None:
 
 def test_half_of_what_was_seen_is_forgotten() -> None:
     """Of more than four hundred ends, what was seen counts half: three to one before, next to as many, is even."""
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     for _ in range(10):
         durations.learn(Counter({SHORT: 30, LONG: 10}))
         durations.curve()
@@ -450,7 +450,7 @@ def test_half_of_what_was_seen_is_forgotten() -> None:
 
 def test_half_of_what_was_found_running_is_forgotten_too() -> None:
     """Jobs that were found running fade like those that ended."""
-    durations = Durations(60.0)
+    durations = DurationModel(60.0)
     for _ in range(10):
         durations.learn(Counter({SHORT: 20, LONG: 20}))
         for _ in range(8):

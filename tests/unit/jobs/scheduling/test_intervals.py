@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, Durations, step_after
+from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after
 from cmsapi.jobs.scheduling.intervals import Schedule, solve
 
 LAST = NEVER - 1
@@ -38,7 +38,7 @@ def curves(draw: st.DrawFn) -> Curve:
 
 def believed(median: float = 60.0) -> Curve:
     """Return what is believed before anything was seen."""
-    return Durations(median).curve()
+    return DurationModel(median).curve()
 
 
 def unseen(curve: Curve, step: int, age_step: int) -> float:

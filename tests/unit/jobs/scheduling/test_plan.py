@@ -10,7 +10,7 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, Durations, step_after, step_before
+from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
 from cmsapi.jobs.scheduling.intervals import Schedule, solve
 from cmsapi.jobs.scheduling.plan import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
 
@@ -22,7 +22,7 @@ LAST = NEVER - 1
 @functools.cache
 def believed(median: float, ends: int) -> Curve:
     """Return what is believed of durations, after some jobs that took as long as guessed."""
-    durations = Durations(median)
+    durations = DurationModel(median)
     for _ in range(ends):
         durations.saw_end(step_before(0.8 * median), step_after(1.1 * median))
     return durations.curve()

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.queue import LoadKey, Timetable, Watch
+from cmsapi.jobs.scheduling.queue import LoadKey, PollQueue, ScheduledPoll
 
 KIND = JobKind.IDEA_SEARCH
 ADVISED = PollPolicy()
@@ -21,22 +21,24 @@ SLOW = PollPolicy(min_interval=30.0, max_interval=60.0)
 TOGETHER = 0.05
 
 
-def watch_of(looked_at: float = 0.0, step: int = 0, group: int = 0, policy: PollPolicy = ADVISED) -> Watch:
+def watch_of(polled_at: float = 0.0, step: int = 0, group: int = 0, policy: PollPolicy = ADVISED) -> ScheduledPoll:
     """Make the place of a job that was looked at."""
     subject: Any = None
-    return Watch(KIND, "target", policy, subject, 0.0, launched=True, group=group, looked_at=looked_at, step=step)
+    return ScheduledPoll(
+        KIND, "target", policy, subject, 0.0, launched=True, group=group, polled_at=polled_at, step=step
+    )
 
 
-def even(seconds: float) -> Timetable:
+def even(seconds: float) -> PollQueue:
     """Make a timetable in which all jobs wait equally long."""
-    return Timetable(lambda key, step, group: seconds)
+    return PollQueue(lambda key, step, group: seconds)
 
 
 @attrs.define
 class Entry:
     """Hold what the plain list knows of a job: when it was looked at, and the time of its own."""
 
-    looked_at: float
+    polled_at: float
     lined_up: bool = False
     own: float = math.inf
 
@@ -49,23 +51,23 @@ class NaiveTimetable(RuleBasedStateMachine):
         self.now = 100.0
         self.gaps: dict[tuple[LoadKey, int, int], float] = {}
         self.factor = 10.0
-        self.timetable = Timetable(self.gap)
-        self.inside: dict[Watch, Entry] = {}
+        self.poll_queue = PollQueue(self.gap)
+        self.inside: dict[ScheduledPoll, Entry] = {}
 
     def gap(self, key: LoadKey, step: int, group: int) -> float:
         """Plan the wait after a look."""
         return max(key[1].min_interval, self.factor * (1 + step % 5) - group)
 
-    def due(self, watch: Watch) -> float:
+    def due(self, watch: ScheduledPoll) -> float:
         """Say when a job is due, from the plain list."""
         entry = self.inside[watch]
-        in_row = entry.looked_at + self.gaps[watch.key, watch.step, watch.group] if entry.lined_up else math.inf
+        in_row = entry.polled_at + self.gaps[watch.key, watch.step, watch.group] if entry.lined_up else math.inf
         return min(in_row, entry.own)
 
     @initialize()
     def nothing_yet(self) -> None:
         """Begin empty."""
-        assert self.timetable.earliest() == math.inf
+        assert self.poll_queue.earliest() == math.inf
 
     @rule(
         ago=st.sampled_from([0.0, 3.0, 40.0]),
@@ -76,16 +78,16 @@ class NaiveTimetable(RuleBasedStateMachine):
     def line_up(self, ago: float, step: int, group: int, policy: PollPolicy) -> None:
         """A job waits for its next look, after a look that may be long ago."""
         watch = watch_of(self.now - ago, step, group, policy)
-        self.inside[watch] = Entry(watch.looked_at, lined_up=True)
+        self.inside[watch] = Entry(watch.polled_at, lined_up=True)
         self.gaps.setdefault((watch.key, step, group), self.gap(watch.key, step, group))
-        self.timetable.line_up(watch)
+        self.poll_queue.line_up(watch)
 
     @rule(wait=st.floats(0.0, 60.0))
     def stand_apart(self, wait: float) -> None:
         """A job gets a time of its own and stands in no row."""
         watch = watch_of(self.now)
         self.inside[watch] = Entry(self.now, own=self.now + wait)
-        self.timetable.set(watch, self.now + wait, "asked for")
+        self.poll_queue.set(watch, self.now + wait, "asked for")
 
     @precondition(lambda self: self.inside)
     @rule(data=st.data(), wait=st.sampled_from([0.0, 1.0, 1.0, 25.0]))
@@ -93,7 +95,7 @@ class NaiveTimetable(RuleBasedStateMachine):
         """A job that waits already gets a time, or another one."""
         watch = data.draw(st.sampled_from(list(self.inside)))
         self.inside[watch].own = self.now + wait
-        self.timetable.set(watch, self.now + wait, "asked for")
+        self.poll_queue.set(watch, self.now + wait, "asked for")
 
     @precondition(lambda self: self.inside)
     @rule(data=st.data())
@@ -101,20 +103,20 @@ class NaiveTimetable(RuleBasedStateMachine):
         """A job is waited for no more."""
         watch = data.draw(st.sampled_from(list(self.inside)))
         del self.inside[watch]
-        self.timetable.remove(watch)
+        self.poll_queue.remove(watch)
 
     @rule(factor=st.sampled_from([1.0, 5.0, 10.0, 100.0]))
     def replan(self, factor: float) -> None:
         """All waits change."""
         self.factor = factor
         self.gaps = {key: self.gap(*key) for key in self.gaps}
-        self.timetable.replan()
+        self.poll_queue.replan()
 
     @rule(later=st.floats(0.0, 20.0), room=st.sampled_from([0, 1, 2, 5, math.inf]))
     def take(self, later: float, room: float) -> None:
         """Time passes, and what is due is taken: the longest due first, and no more than there is room for."""
         self.now += later
-        taken = self.timetable.take(self.now, room)
+        taken = self.poll_queue.take(self.now, room)
         due = {watch: self.due(watch) for watch in self.inside}
         must = [watch for watch in due if due[watch] <= self.now]
         assert len(set(taken)) == len(taken) <= room
@@ -125,7 +127,7 @@ class NaiveTimetable(RuleBasedStateMachine):
         assert max((due[watch] for watch in taken), default=0.0) <= min(left, default=math.inf)
         for watch in taken:
             assert (
-                self.now >= self.inside[watch].looked_at + watch.policy.min_interval
+                self.now >= self.inside[watch].polled_at + watch.policy.min_interval
                 or self.inside[watch].own <= self.now
             )
             del self.inside[watch]
@@ -133,10 +135,10 @@ class NaiveTimetable(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost(self) -> None:
         """Every job is there once, is due when the list says, and is counted."""
-        assert sorted(map(id, self.timetable.watches())) == sorted(map(id, self.inside))
-        assert self.timetable.earliest() == min(map(self.due, self.inside), default=math.inf)
-        assert all(watch.next_look == self.due(watch) for watch in self.inside)
-        assert sum(sum(counts.values()) for counts in self.timetable.running().values()) == len(self.inside)
+        assert sorted(map(id, self.poll_queue.watches())) == sorted(map(id, self.inside))
+        assert self.poll_queue.earliest() == min(map(self.due, self.inside), default=math.inf)
+        assert all(watch.next_poll == self.due(watch) for watch in self.inside)
+        assert sum(sum(counts.values()) for counts in self.poll_queue.running().values()) == len(self.inside)
 
 
 TestNaiveTimetable = NaiveTimetable.TestCase
@@ -145,18 +147,18 @@ TestNaiveTimetable.settings = settings(max_examples=60, stateful_step_count=30, 
 
 def test_a_job_that_waits_for_longer_is_due_first() -> None:
     """A job that is waited for again long after its last look does not queue behind those looked at since."""
-    timetable = even(60.0)
-    for looked_at in (100.0, 20.0, 110.0, 30.0):
-        timetable.line_up(watch_of(looked_at))
-    assert timetable.earliest() == 80.0
-    assert [watch.looked_at for watch in timetable.take(95.0)] == [20.0, 30.0]
-    assert timetable.earliest() == 160.0
+    poll_queue = even(60.0)
+    for polled_at in (100.0, 20.0, 110.0, 30.0):
+        poll_queue.line_up(watch_of(polled_at))
+    assert poll_queue.earliest() == 80.0
+    assert [watch.polled_at for watch in poll_queue.take(95.0)] == [20.0, 30.0]
+    assert poll_queue.earliest() == 160.0
 
 
 @pytest.mark.parametrize(("gap", "taken"), [(5.0, 1), (5.1, 2)])
 def test_jobs_due_together_are_begun_together_but_not_too_soon(gap: float, taken: int) -> None:
     """A look may come a twentieth of a second early to join others, unless that breaks the least interval."""
-    timetable = even(gap)
-    for looked_at in (0.0, 0.04):
-        timetable.line_up(watch_of(looked_at))
-    assert len(timetable.take(gap)) == taken
+    poll_queue = even(gap)
+    for polled_at in (0.0, 0.04):
+        poll_queue.line_up(watch_of(polled_at))
+    assert len(poll_queue.take(gap)) == taken

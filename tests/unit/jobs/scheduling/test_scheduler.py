@@ -10,7 +10,7 @@ import pytest
 
 from cmsapi import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.scheduler import Pacer
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.observability import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.windows import Windows
@@ -23,8 +23,8 @@ class Subject:
 
     hooks = Hooks()
 
-    def __init__(self, pacer: Pacer) -> None:
-        self.pacer = pacer
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
         self.looks: list[float] = []
         self.watch: Any = None
 
@@ -32,7 +32,7 @@ class Subject:
         """Look."""
         loop = asyncio.get_running_loop()
         self.looks.append(loop.time())
-        loop.call_soon(self.pacer.saw_running, self.watch)
+        loop.call_soon(self.scheduler.saw_running, self.watch)
 
     def show(self, document: object, sent_at: float) -> None:
         """Never asked."""
@@ -56,15 +56,15 @@ async def test_a_loop_may_ring_a_little_early() -> None:
             raise RuntimeError("the timer is set for the same moment again and again, and time stands still")
         return limiter
 
-    pacer = Pacer(find_limiter, random.Random())
-    subject, began = Subject(pacer), loop.time()
+    scheduler = Scheduler(find_limiter, random.Random())
+    subject, began = Subject(scheduler), loop.time()
     # The clock of the loop moves in steps of a microsecond, and a timer within a nanosecond of it rings.
     policy = PollPolicy(min_interval=5.0000000002, max_interval=10.0)
-    subject.watch = pacer.watch(JobKind.IDEA_SEARCH, "srch_1", policy, subject, began, launched=False)
-    pacer.add(subject.watch)
-    pacer.hasten(subject.watch, "because")
+    subject.watch = scheduler.watch(JobKind.IDEA_SEARCH, "srch_1", policy, subject, began, launched=False)
+    scheduler.add(subject.watch)
+    scheduler.hasten(subject.watch, "because")
     await asyncio.sleep(5.5)
-    pacer.drop(subject.watch)
+    scheduler.drop(subject.watch)
     assert len(subject.looks) == 1
     assert subject.looks[0] < began + policy.min_interval
     assert rings < 20
