@@ -94,7 +94,7 @@ class CreditReport:
         """
         from cmsapi.resources.credit_plot import draw
 
-        return draw(self)
+        return draw(self.total, self.by_day, {"by type": self.by_type, "by workspace": self.by_workspace})
 
     def _most_first(self, key: Callable[[dict[str, Any]], str]) -> dict[str, int]:
         return dict(sorted(self._added(key).items(), key=lambda pair: (-pair[1], pair[0])))

@@ -18,7 +18,8 @@ from cmsapi.config import RateLimits
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.process import join_process, leave_process
 from cmsapi.runtime.loops import of_loop
-from cmsapi.state.opening import MEMORY, open_state, shown
+from cmsapi.state.opening import MEMORY, open_state
+from cmsapi.state.redaction import redact_url
 
 if TYPE_CHECKING:
     from cmsapi.state.store import State
@@ -37,7 +38,7 @@ class Place:
         users: How many clients use it.
     """
 
-    url: str = attrs.field(repr=shown)
+    url: str = attrs.field(repr=redact_url)
     limiters: dict[str, RateLimiter] = attrs.field(factory=dict)
     users: int = 0
 

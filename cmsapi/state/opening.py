@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -31,19 +30,6 @@ def check_url(url: str) -> None:
     """
     if url != MEMORY:
         open_state(url)
-
-
-def shown(url: str) -> str:
-    """Return the URL of a state without user, password and query, for messages."""
-    scheme, found, rest = url.partition("://")
-    if scheme not in ("redis", "rediss") or not found:
-        return url
-    place = re.split("[?#]", rest, maxsplit=1)[0]
-    if "@" in rest[len(place) :]:
-        # A password with unquoted signs cannot be told from the rest.
-        return f"{scheme}://***"
-    _, at, host = place.rpartition("@")
-    return f"{scheme}://***@{host}" if at else f"{scheme}://{host}"
 
 
 def open_state(url: str) -> State:

@@ -24,8 +24,8 @@ from cmsapi.ratelimit.exchange import Ask, Grant, Terms
 from cmsapi.state import scripts
 from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
-from cmsapi.state.opening import shown
 from cmsapi.state.owners import Owner
+from cmsapi.state.redaction import redact_url
 from cmsapi.state.store import LIFE
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -64,7 +64,7 @@ class RedisState:
 
     def __init__(self, url: str, *, life: float = LIFE) -> None:
         self._life = life
-        self._place = shown(url)
+        self._place = redact_url(url)
         try:
             pool = redis.BlockingConnectionPool.from_url(
                 url,

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.state.opening import shown
+from cmsapi.state.redaction import redact_url
 
 STATE_VARIABLE = "CMSAPI_STATE"
 _OWN_FILE = "jobs.db"
@@ -89,4 +89,4 @@ def state_name(state: str | None) -> str:
     Args:
         state: What `--state` or the environment says.
     """
-    return shown(state) if state else str(_own_directory() / _OWN_FILE)
+    return redact_url(state) if state else str(_own_directory() / _OWN_FILE)

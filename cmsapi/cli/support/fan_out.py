@@ -22,7 +22,7 @@ from cmsapi.cli.support.connecting import STATE_VARIABLE
 from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
 from cmsapi.cli.support.output import clean, counted, say
 from cmsapi.cli.support.progress import Board, progress_console
-from cmsapi.state.opening import shown
+from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
 
@@ -67,7 +67,7 @@ class Again:
     def __call__(self, items: str, *more: str) -> str:
         """Return it with its items, as they are typed, and more options."""
         batch = () if self.batch is None else ("--batch", self.batch)
-        state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", shown(str(self.state)))
+        state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", redact_url(str(self.state)))
         bound = () if self.max_credits is None else ("--max-credits", str(self.max_credits))
         after = shlex.join([*batch, *self.options, *more, *bound, *state])
         return " ".join(filter(None, ["cmsapi", shlex.join(self.command), items, after]))

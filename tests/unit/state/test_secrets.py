@@ -14,7 +14,8 @@ from cmsapi.config import Account
 from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.journal import Entry, Lease, digest_of
-from cmsapi.state.opening import open_state, shown
+from cmsapi.state.opening import open_state
+from cmsapi.state.redaction import redact_url
 from cmsapi.state.sqlite import SqliteState
 from tests.support.places import emptied
 from tests.support.processes import ended, workers
@@ -79,11 +80,11 @@ async def test_the_password_of_a_server_is_never_shown(url: str) -> None:
 
 def test_what_is_shown_of_a_url() -> None:
     """Server and database stay to be recognised; what cannot be told from a password does not."""
-    assert shown("redis://host:6379/0") == "redis://host:6379/0"
-    assert shown("redis://user:hunter2@host:6379/0?ssl=1") == "redis://***@host:6379/0"
-    assert shown("redis://:hun#ter2@host") == "redis://***"
-    assert shown("redis://:hunter2/@host") == "redis://***@host"
-    assert shown("sqlite:////var/lib/me@work.db") == "sqlite:////var/lib/me@work.db"
+    assert redact_url("redis://host:6379/0") == "redis://host:6379/0"
+    assert redact_url("redis://user:hunter2@host:6379/0?ssl=1") == "redis://***@host:6379/0"
+    assert redact_url("redis://:hun#ter2@host") == "redis://***"
+    assert redact_url("redis://:hunter2/@host") == "redis://***@host"
+    assert redact_url("sqlite:////var/lib/me@work.db") == "sqlite:////var/lib/me@work.db"
 
 
 async def dump(url: str, directory: Path) -> bytes:
