@@ -11,6 +11,7 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 BENCH_READY := $(VENV)/.bench-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
+EVERYTHING := --editable '.[cli,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
 .PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench figures chaos soak mutants clean
@@ -91,7 +92,7 @@ soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three 
 	$(BIN)/python -m tests.long.soak --update docs/reliability.md
 
 mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/windows for a module)
-	@$(call install,.[mutants])
+	@$(call install,--group mutants)
 	$(BIN)/python -m tests.long.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
 
 clean: ## Remove what these commands made
@@ -106,16 +107,16 @@ $(VENV)/bin/python:
 
 $(READY): pyproject.toml $(VENV)/bin/python
 	@echo 'Setting up $(VENV), once: about half a minute with uv, some minutes with pip.'
-	@$(call install,.[dev])
+	@$(call install,$(EVERYTHING) --group dev)
 	@touch $@
 
 $(DOCS_READY): $(READY)
-	@$(call install,.[docs])
+	@$(call install,--group docs)
 	@touch $@
 
 # The libraries compared with need an environment of their own.
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/bin/python
-	@$(call install,.' --requirement 'benchmarks/requirements.txt)
+	@$(call install,--editable . --requirement benchmarks/requirements.txt)
 	@touch $@
 
 # Only uv installs the oldest versions; where it is missing, pip brings it.
@@ -125,12 +126,18 @@ $(LOWEST_READY): pyproject.toml
 	@command -v uv >/dev/null 2>&1 \
 	|| .venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv 2>/dev/null \
 	|| $(PYTHON) -m pip --python .venv-lowest/bin/python install --quiet --disable-pip-version-check uv
-	@PATH=$(CURDIR)/.venv-lowest/bin:$$PATH uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[dev]'
+	@PATH=$(CURDIR)/.venv-lowest/bin:$$PATH uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct $(EVERYTHING) --group dev
 	@touch $@
 
+# Groups of dependencies take pip 25.1 or later, which an older one brings into the environment.
 define install
-if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python --editable '$(1)'; \
-elif $(BIN)/python -m pip --version >/dev/null 2>&1; then $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '$(1)'; \
-elif python=$$(.ci/find-python $(PYTHON)) && $$python -m pip --version >/dev/null 2>&1; then $$python -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '$(1)'; \
-else echo 'No installer found: install pip (Debian: python3-pip) or uv.' >&2; exit 1; fi
+if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python $(1); exit; fi; \
+pip='$(BIN)/python -m pip'; \
+if ! $$pip --version >/dev/null 2>&1; then \
+	python=$$(.ci/find-python $(PYTHON)) && $$python -m pip --version >/dev/null 2>&1 \
+	|| { echo 'No installer found: install pip (Debian: python3-pip) or uv.' >&2; exit 1; }; \
+	pip="$$python -m pip --python $(BIN)/python"; \
+fi; \
+$$pip install --quiet --disable-pip-version-check 'pip>=25.1' \
+&& $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 endef
