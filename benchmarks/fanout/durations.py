@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from cmsapi.sandbox.durations import Lognormal, Mixture, Weibull
+from cmsapi.sandbox import Lognormal, Mixture, Weibull
 
 Distribution: TypeAlias = Lognormal | Weibull | Mixture
 

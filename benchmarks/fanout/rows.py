@@ -8,7 +8,7 @@ from typing import TypeAlias
 import attrs
 
 from benchmarks.fanout.work import Kind, Work
-from cmsapi.sandbox.durations import Lognormal, Mixture
+from cmsapi.sandbox import Lognormal, Mixture
 
 _MINUTE = Lognormal(60, 0.6)
 _TWO_SORTS = Mixture(((0.5, Lognormal(20, 0.25)), (0.5, Lognormal(300, 0.25))))

@@ -14,7 +14,7 @@ from benchmarks.fanout.looks import SHORTEST_GAP
 from benchmarks.fanout.product import client_of, fan_out, rested
 from benchmarks.fanout.work import ONE_WAY, Kind, Service, Work
 from cmsapi import Client
-from cmsapi.sandbox.durations import Lognormal
+from cmsapi.sandbox import Lognormal
 
 CALLS, _WITHIN = 200, 300.0
 AWAITERS = 10

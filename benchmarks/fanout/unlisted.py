@@ -10,7 +10,7 @@ import attrs
 
 from benchmarks.fanout.durations import Distribution
 from benchmarks.fanout.work import Kind, Work
-from cmsapi.sandbox.durations import Lognormal, Mixture, Weibull
+from cmsapi.sandbox import Lognormal, Mixture, Weibull
 
 DRAWS = 12
 # Searches take three requests at least: more of them would not fit into an hour.

@@ -5,18 +5,18 @@ It shares no table, model or enum with the SDK: a mistake made twice would other
 
 from __future__ import annotations
 
-from cmsapi.sandbox.accounts import Credits
-from cmsapi.sandbox.behaviour import Behaviour
-from cmsapi.sandbox.durations import Fixed, Lognormal, Mixture, Weibull
-from cmsapi.sandbox.faults import Fault, Faults
-from cmsapi.sandbox.jobs import Job
-from cmsapi.sandbox.ledger import Entry, Ledger
-from cmsapi.sandbox.limits import Limits
-from cmsapi.sandbox.proxy import FaultProxy
+from cmsapi.sandbox.faults.proxy import FaultProxy
+from cmsapi.sandbox.faults.rules import Fault, Faults
+from cmsapi.sandbox.faults.storm import storm
+from cmsapi.sandbox.randomness.distributions import Fixed, Lognormal, Mixture, Weibull
 from cmsapi.sandbox.sandbox import Sandbox, serve_forever
-from cmsapi.sandbox.service import Statistics
-from cmsapi.sandbox.storm import storm
-from cmsapi.sandbox.transport import SandboxTransport
+from cmsapi.sandbox.service.ledger import Entry, Ledger
+from cmsapi.sandbox.service.limits import Limits
+from cmsapi.sandbox.service.service import Statistics
+from cmsapi.sandbox.serving.transport import SandboxTransport
+from cmsapi.sandbox.world.behaviour import Behaviour
+from cmsapi.sandbox.world.billing import Credits
+from cmsapi.sandbox.world.jobs import Job
 
 __all__ = [
     "Behaviour",

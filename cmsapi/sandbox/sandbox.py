@@ -7,30 +7,31 @@ import itertools
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from cmsapi.sandbox import jobs, seeded
-from cmsapi.sandbox.access import Keys
-from cmsapi.sandbox.accounts import Accounts, Credits
-from cmsapi.sandbox.behaviour import Behaviour
-from cmsapi.sandbox.clock import LoopClock
-from cmsapi.sandbox.completion import complete, settle
 from cmsapi.sandbox.domain import drafts, generations
-from cmsapi.sandbox.durations import Durations, by_kind, known_kinds
-from cmsapi.sandbox.exchange import Exchange
-from cmsapi.sandbox.faults import Fault, Faults, Weather, as_faults
-from cmsapi.sandbox.jobs import Failures, Job, Jobs
-from cmsapi.sandbox.limits import Limits
-from cmsapi.sandbox.seed import populate
-from cmsapi.sandbox.service import Service, Statistics
-from cmsapi.sandbox.store import Store
-from cmsapi.sandbox.transport import SandboxTransport
-from cmsapi.sandbox.world import World
+from cmsapi.sandbox.faults.rules import Fault, Faults, Weather, as_faults
+from cmsapi.sandbox.initial_data import populate
+from cmsapi.sandbox.randomness import seeded
+from cmsapi.sandbox.randomness.distributions import Durations, by_kind, known_kinds
+from cmsapi.sandbox.service.api_keys import Keys
+from cmsapi.sandbox.service.completion import complete, settle
+from cmsapi.sandbox.service.limits import Limits
+from cmsapi.sandbox.service.service import Service, Statistics
+from cmsapi.sandbox.serving.exchange import Exchange
+from cmsapi.sandbox.serving.transport import SandboxTransport
+from cmsapi.sandbox.world import jobs
+from cmsapi.sandbox.world.behaviour import Behaviour
+from cmsapi.sandbox.world.billing import Accounts, Credits
+from cmsapi.sandbox.world.clock import LoopClock
+from cmsapi.sandbox.world.jobs import Failures, Job, Jobs
+from cmsapi.sandbox.world.store import Store
+from cmsapi.sandbox.world.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
-    from cmsapi.sandbox.ledger import Ledger
-    from cmsapi.sandbox.records import Content
+    from cmsapi.sandbox.service.ledger import Ledger
+    from cmsapi.sandbox.world.records import Content
 
 _numbers = itertools.count(1)
 _COLLEAGUE = 2
@@ -145,8 +146,8 @@ class Sandbox:
         Raises:
             OSError: The address is taken.
         """
-        from cmsapi.sandbox.app import served  # aiohttp and the page are for those who serve
         from cmsapi.sandbox.page.site import Site
+        from cmsapi.sandbox.serving.server import served
 
         self._clock.follow_wall_clock()
         site = Site(self, self._service, self._exchange.weather, host)

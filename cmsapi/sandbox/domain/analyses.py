@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox import jobs
-from cmsapi.sandbox.accounts import ANALYSIS, Purchase
-from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.world import jobs
+from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
+from cmsapi.sandbox.world.clock import timestamp
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.jobs import Job
-    from cmsapi.sandbox.records import Keyword, Prompt
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.records import Keyword, Prompt
+    from cmsapi.sandbox.world.world import World
 
 QUEUED = "queued"
 PENDING = "pending"

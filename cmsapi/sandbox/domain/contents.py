@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.clock import timestamp
 from cmsapi.sandbox.domain import drafts, generations
 from cmsapi.sandbox.domain.organisation import person, show_status
-from cmsapi.sandbox.records import Content, Page
-from cmsapi.sandbox.sanitize import sanitized
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.texts.sanitize import sanitized
+from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.world.records import Content, Page
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.world import World
 
 
 def list_contents(call: Call) -> Document:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cmsapi.sandbox import article
-from cmsapi.sandbox.validation import moment
+from cmsapi.sandbox.messages.bodies import moment
+from cmsapi.sandbox.texts import articles
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.records import Content
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.world.records import Content
+    from cmsapi.sandbox.world.world import World
 
 
 def apply(world: World, content: Content, changes: dict[str, Any], user_id: str) -> None:
@@ -35,7 +35,7 @@ def write(world: World, content: Content, html: str, user_id: str, now: float) -
     if html != content.html:
         content.html = html
         content.content_updated_at, content.content_updated_by = now, user_id
-    content.words_count = article.words(html)
+    content.words_count = articles.words(html)
     content.score = score(world, content)
     content.updated_at = now
     content.version += 1
@@ -44,4 +44,4 @@ def write(world: World, content: Content, html: str, user_id: str, now: float) -
 def score(world: World, content: Content) -> int | None:
     """Rate a body from 0 to 100 against its page's analysed keywords; None when there are none."""
     keyword = world.store.analyzed_keyword(content.page_id)
-    return None if keyword is None else article.score(keyword.keyword, content.title, content.html)
+    return None if keyword is None else articles.score(keyword.keyword, content.title, content.html)

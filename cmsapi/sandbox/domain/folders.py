@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.records import Folder
+from cmsapi.sandbox.world.records import Folder
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.store import Store
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.store import Store
 
 
 def list_folders(call: Call) -> Document:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from cmsapi.sandbox import accounts, article, durations, jobs
-from cmsapi.sandbox.answers import Refusal
 from cmsapi.sandbox.domain import drafts
-from cmsapi.sandbox.records import Generation
-from cmsapi.sandbox.seeded import dice
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.texts import articles
+from cmsapi.sandbox.world import billing, jobs
+from cmsapi.sandbox.world.records import Generation
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.jobs import Job
-    from cmsapi.sandbox.records import Content, Keyword, User
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.records import Content, Keyword, User
+    from cmsapi.sandbox.world.world import World
 
 QUEUED = "queued"
 REVIEW = "review"
@@ -61,10 +63,10 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
     if content.generation is not None and content.generation.word == REVIEW:
         raise Refusal(world.behaviour.refused_launch, "a generation awaits its review: confirm or cancel it first")
     workspace = world.store.workspaces[content.workspace_id]
-    purchase = accounts.Purchase(
-        accounts.AI_WRITING, 1, user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
+    purchase = billing.Purchase(
+        billing.AI_WRITING, 1, user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
     )
-    world.launch(durations.GENERATION, content.id, purchase)
+    world.launch(distributions.GENERATION, content.id, purchase)
     content.generation = Generation(world.store.new_id("gen"), QUEUED, settings)
     return content.generation
 
@@ -79,7 +81,7 @@ def complete(world: World, job: Job) -> None:
     keyword = cast("Keyword", world.store.analyzed_keyword(content.page_id))
     checked = bool(generation.settings.get("factCheckingEnabled"))
     rng = dice(world.seed, "article", generation.id)
-    generation.html = article.write(rng, keyword.keyword, content.title, fact_checks=checked)
+    generation.html = articles.write(rng, keyword.keyword, content.title, fact_checks=checked)
     generation.word = REVIEW
 
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox import accounts, article, durations, jobs
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.clock import timestamp
-from cmsapi.sandbox.records import Idea, IdeaSearch
-from cmsapi.sandbox.seeded import dice
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.texts import articles
+from cmsapi.sandbox.world import billing, jobs
+from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.world.records import Idea, IdeaSearch
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.jobs import Job
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.world import World
 
 
 def start_content_idea_search(call: Call) -> Document:
     """Start a search: 202 at once, one credit consumed."""
     workspace, world, keyword = call.workspace(), call.world, call.body["keyword"]
-    purchase = accounts.Purchase(
-        accounts.CONTENT_IDEA_SEARCH,
+    purchase = billing.Purchase(
+        billing.CONTENT_IDEA_SEARCH,
         1,
         call.user,
         workspace,
@@ -30,7 +32,7 @@ def start_content_idea_search(call: Call) -> Document:
     )
     world.affordable(purchase)
     search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
-    world.launch(durations.IDEA_SEARCH, search.id, purchase)
+    world.launch(distributions.IDEA_SEARCH, search.id, purchase)
     call.store.idea_searches[search.id] = search
     call.target_id = search.id
     return _show(world, search)
@@ -58,7 +60,7 @@ def complete(world: World, job: Job) -> None:
         search.search_volume = rng.randrange(100, 50_000, 10)
         search.ideas = [
             Idea(world.store.new_id("idea"), phrase, rng.randrange(10, 5_000, 10), ended)
-            for phrase in article.related(rng, search.keyword)
+            for phrase in articles.related(rng, search.keyword)
         ]
 
 

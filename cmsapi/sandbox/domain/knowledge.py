@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox import durations, jobs
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.clock import timestamp
-from cmsapi.sandbox.records import KnowledgeDocument
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.world import jobs
+from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.world.records import KnowledgeDocument
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.jobs import Job
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.world import World
 
 SUMMARY_LENGTH = 200
 
@@ -38,7 +39,7 @@ def create_knowledge_document(call: Call) -> Document:
         summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
     )
     call.store.knowledge_documents[record.id] = record
-    world.jobs.launch(durations.KNOWLEDGE_DOCUMENT, record.id, world.clock.seconds())
+    world.jobs.launch(distributions.KNOWLEDGE_DOCUMENT, record.id, world.clock.seconds())
     call.target_id = record.id
     return _show(world, record)
 

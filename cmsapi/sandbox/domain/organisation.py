@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.clock import timestamp
+from cmsapi.sandbox.world.clock import timestamp
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.records import BrandVoice, ContentStatus, User, Workspace
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.records import BrandVoice, ContentStatus, User, Workspace
 
 
 def person(user: User | None) -> Document | None:

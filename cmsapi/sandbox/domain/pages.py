@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.clock import timestamp
-from cmsapi.sandbox.records import Page
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.world.records import Page
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
+    from cmsapi.sandbox.messages.call import Call, Document
 
 
 def list_pages(call: Call) -> Document:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cmsapi.sandbox import article
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.seeded import dice
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.texts import articles
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.world import World
 
 
 class Text(NamedTuple):
@@ -52,17 +52,17 @@ def report(world: World, id_: str, phrase: str, text: Text) -> Document:
             "type": "citation",
             "url": f"https://{name}.example/{position}",
         }
-        for position, name in enumerate(rng.sample(article.PUBLISHERS, 4), start=1)
+        for position, name in enumerate(rng.sample(articles.PUBLISHERS, 4), start=1)
     ]
     brands = [
         {"category": "competitor", "count": rng.randint(1, 9), "name": name.title()}
-        for name in rng.sample(article.PUBLISHERS, 3)
+        for name in rng.sample(articles.PUBLISHERS, 3)
     ]
-    recommendations: Any = article.recommendations(phrase, text.html)
+    recommendations: Any = articles.recommendations(phrase, text.html)
     if world.behaviour.recommendations == "by_term":
         recommendations = {each.pop("term"): each for each in recommendations}
     return {
-        "score": article.score(phrase, text.title, text.html) / 100,
+        "score": articles.score(phrase, text.title, text.html) / 100,
         "recommendations": recommendations,
         "sources": sources,
         "brands": brands,

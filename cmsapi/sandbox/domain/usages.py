@@ -5,14 +5,14 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.accounts import TYPES
-from cmsapi.sandbox.clock import timestamp
 from cmsapi.sandbox.domain.organisation import person
+from cmsapi.sandbox.world.billing import TYPES
+from cmsapi.sandbox.world.clock import timestamp
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.behaviour import Behaviour
-    from cmsapi.sandbox.call import Call, Document
-    from cmsapi.sandbox.records import Usage
+    from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.behaviour import Behaviour
+    from cmsapi.sandbox.world.records import Usage
 
 _CUT = 255
 

@@ -7,16 +7,17 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cmsapi.sandbox import durations, limits
-from cmsapi.sandbox.completion import settle
+from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.service import limits
+from cmsapi.sandbox.service.completion import settle
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.access import Key
-    from cmsapi.sandbox.faults import Weather
-    from cmsapi.sandbox.jobs import Job
-    from cmsapi.sandbox.ledger import Ledger
-    from cmsapi.sandbox.service import Service
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.faults.rules import Weather
+    from cmsapi.sandbox.service.api_keys import Key
+    from cmsapi.sandbox.service.ledger import Ledger
+    from cmsapi.sandbox.service.service import Service
+    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.world import World
 
 BARS = 60
 MOST_ENTRIES = 200
@@ -124,7 +125,7 @@ def _word(world: World, job: Job, at: float, is_latest: bool) -> str:
         return job.word(at, "queued", "running")
     if job.dropped:
         return "dropped"
-    if job.kind == durations.GENERATION and is_latest:
+    if job.kind == distributions.GENERATION and is_latest:
         content = world.store.contents.get(job.target_id)
         if content is not None and content.generation is not None:
             return content.generation.word

@@ -8,17 +8,18 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from cmsapi.sandbox import answers, docs
-from cmsapi.sandbox.answers import Answer, Refusal
-from cmsapi.sandbox.page import controls, guard
+from cmsapi.sandbox.interface import docs
+from cmsapi.sandbox.messages import answers
+from cmsapi.sandbox.messages.answers import Answer, Refusal
+from cmsapi.sandbox.page import buttons, guard
 from cmsapi.sandbox.page.overview import overview
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cmsapi.sandbox.faults import Weather
+    from cmsapi.sandbox.faults.rules import Weather
     from cmsapi.sandbox.sandbox import Sandbox
-    from cmsapi.sandbox.service import Service
+    from cmsapi.sandbox.service.service import Service
 
 _PREFIX = "/_sandbox/"
 _TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
@@ -77,7 +78,7 @@ class Site:
         if refusal := guard.intruder(method, headers):
             raise Refusal(403, refusal)
         if method == "POST":
-            controls.press(self._sandbox, name, body)
+            buttons.press(self._sandbox, name, body)
             return answers.document(200, {})
         if method != "GET":
             raise Refusal(404, "no such operation")

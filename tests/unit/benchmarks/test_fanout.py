@@ -18,7 +18,7 @@ from benchmarks.fanout.trials import awaiters
 from benchmarks.fanout.unlisted import draws
 from benchmarks.fanout.work import Kind, Outcome, Work
 from benchmarks.virtual import in_virtual_time
-from cmsapi.sandbox.durations import Lognormal, Mixture, Weibull
+from cmsapi.sandbox import Lognormal, Mixture, Weibull
 
 MINUTE = Lognormal(60, 0.6)
 DISTRIBUTIONS = [MINUTE, Weibull(232.5, 0.7), Mixture(((0.5, Lognormal(20, 0.25)), (0.5, Lognormal(300, 0.25))))]

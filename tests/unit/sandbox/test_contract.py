@@ -14,7 +14,7 @@ from openapi_spec_validator import validate
 from schemathesis.specs.openapi.checks import unsupported_method
 
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Sandbox, serve_forever
-from cmsapi.sandbox.openapi import document
+from cmsapi.sandbox.interface.openapi import document
 from tests.support.calling import Caller
 
 schema = schemathesis.openapi.from_dict(document())

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from cmsapi.sandbox import Fault, Faults, Limits, Sandbox, storm
-from cmsapi.sandbox.spoiling import SPOILINGS
+from cmsapi.sandbox.faults.spoiling import SPOILINGS
 from tests.support.calling import Caller
 
 pytestmark = pytest.mark.looptime

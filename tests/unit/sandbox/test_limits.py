@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cmsapi.sandbox import Behaviour, Limits, Sandbox
-from cmsapi.sandbox.limits import HOUR, Window, retry_after
+from cmsapi.sandbox.service.limits import HOUR, Window, retry_after
 from tests.support.calling import Caller
 
 pytestmark = pytest.mark.looptime

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from cmsapi.sandbox import Behaviour, Fault, Faults, Fixed, Sandbox, serve_forever
-from cmsapi.sandbox.clock import FIRST_MOMENT, LoopClock, ManualClock
+from cmsapi.sandbox.world.clock import FIRST_MOMENT, LoopClock, ManualClock
 from cmsapi.transport.message import Request
 from tests.support.calling import Caller
 

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.sandbox.article import words
-from cmsapi.sandbox.markup import Comment, End, Start, Token, tokens
-from cmsapi.sandbox.sanitize import sanitized
+from cmsapi.sandbox.texts.articles import words
+from cmsapi.sandbox.texts.markup import Comment, End, Start, Token, tokens
+from cmsapi.sandbox.texts.sanitize import sanitized
 
 PIECES = (
     "<script>",

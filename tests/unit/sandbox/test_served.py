@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
-from cmsapi.sandbox.validation import LARGEST_BODY
+from cmsapi.sandbox.messages.bodies import LARGEST_BODY
 
 pytestmark = pytest.mark.enable_socket
 

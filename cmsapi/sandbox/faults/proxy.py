@@ -13,10 +13,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from cmsapi.sandbox import answers
-from cmsapi.sandbox.answers import Answer
-from cmsapi.sandbox.faults import Fault, Faults, Weather, as_faults
-from cmsapi.sandbox.spoiling import GARBAGE, SPOILINGS
+from cmsapi.sandbox.faults.rules import Fault, Faults, Weather, as_faults
+from cmsapi.sandbox.faults.spoiling import GARBAGE, SPOILINGS
+from cmsapi.sandbox.messages import answers
+from cmsapi.sandbox.messages.answers import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Mapping

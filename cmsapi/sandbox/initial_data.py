@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox import article
-from cmsapi.sandbox.accounts import ANALYSIS, Purchase
-from cmsapi.sandbox.clock import FIRST_MOMENT
 from cmsapi.sandbox.domain import drafts
-from cmsapi.sandbox.jobs import SUCCESS
-from cmsapi.sandbox.records import (
+from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.texts import articles
+from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
+from cmsapi.sandbox.world.clock import FIRST_MOMENT
+from cmsapi.sandbox.world.jobs import SUCCESS
+from cmsapi.sandbox.world.records import (
     BrandVoice,
     Content,
     ContentStatus,
@@ -25,12 +26,11 @@ from cmsapi.sandbox.records import (
     User,
     Workspace,
 )
-from cmsapi.sandbox.seeded import dice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.world.world import World
 
 DAY = 86_400.0
 KEYWORDS_PER_PAGE = 10
@@ -302,7 +302,7 @@ def _content(
         content.folder_id = (folders[index % len(folders)].id, None)[index % 4 == 3]
         content.content_status_id = statuses[index % (len(statuses) - 1)].id
         content.meta_description = f"All about {keyword.keyword}."
-        body = article.write(dice(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False)
+        body = articles.write(dice(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False)
         # Every other draft has not been started yet.
         drafts.write(world, content, body if index % 2 else "", author.id, created + DAY)
     content.version = 1

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.records import Usage
+from cmsapi.sandbox.world.records import Usage
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.records import User, Workspace
-    from cmsapi.sandbox.store import Store
+    from cmsapi.sandbox.world.records import User, Workspace
+    from cmsapi.sandbox.world.store import Store
 
 ANALYSIS = "analysis"
 AI_WRITING = "ai_writing"

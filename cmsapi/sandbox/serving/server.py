@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from cmsapi.sandbox.validation import LARGEST_BODY
+from cmsapi.sandbox.messages.bodies import LARGEST_BODY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from cmsapi.sandbox.answers import Answer
-    from cmsapi.sandbox.exchange import Exchange
+    from cmsapi.sandbox.messages.answers import Answer
     from cmsapi.sandbox.page.site import Site
+    from cmsapi.sandbox.serving.exchange import Exchange
 
 CLOSING_TIME = 1.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.messages.answers import Refusal
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.query import Query
-    from cmsapi.sandbox.records import User, Workspace
-    from cmsapi.sandbox.store import InWorkspace, Store
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.messages.query import Query
+    from cmsapi.sandbox.world.records import User, Workspace
+    from cmsapi.sandbox.world.store import InWorkspace, Store
+    from cmsapi.sandbox.world.world import World
 
 Document = dict[str, Any]
 DEFAULT_LIMIT = 25

@@ -9,8 +9,6 @@ from urllib.parse import unquote
 
 import attrs
 
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.call import Call
 from cmsapi.sandbox.domain import (
     contents,
     folders,
@@ -23,6 +21,8 @@ from cmsapi.sandbox.domain import (
     prompts,
     usages,
 )
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.messages.call import Call
 
 PAGING = ("page", "limit")
 CONTENT_FILTERS = (

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox import durations
 from cmsapi.sandbox.domain import generations, ideas, keywords, knowledge, prompts
+from cmsapi.sandbox.randomness import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cmsapi.sandbox.jobs import Job
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.world import World
 
 _ENDS: Mapping[str, Callable[[World, Job], None]] = {
-    durations.KEYWORD_ANALYSIS: keywords.complete,
-    durations.PROMPT_ANALYSIS: prompts.complete,
-    durations.IDEA_SEARCH: ideas.complete,
-    durations.GENERATION: generations.complete,
-    durations.KNOWLEDGE_DOCUMENT: knowledge.complete,
+    distributions.KEYWORD_ANALYSIS: keywords.complete,
+    distributions.PROMPT_ANALYSIS: prompts.complete,
+    distributions.IDEA_SEARCH: ideas.complete,
+    distributions.GENERATION: generations.complete,
+    distributions.KNOWLEDGE_DOCUMENT: knowledge.complete,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.sandbox.answers import JSON, Answer, encode
+from cmsapi.sandbox.messages.answers import JSON, Answer, encode
 
 # Larger than any client should take.
 OVERSIZED = 40 * 1024 * 1024

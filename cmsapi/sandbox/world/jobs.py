@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox import durations
-from cmsapi.sandbox.seeded import dice
+from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.randomness.seeded import dice
 
 if TYPE_CHECKING:
     import random
 
-    from cmsapi.sandbox.accounts import Purchase
+    from cmsapi.sandbox.world.billing import Purchase
 
 SUCCESS = "success"
 FAILED = "failed"
@@ -71,7 +71,7 @@ class Jobs:
     """
 
     def __init__(
-        self, seed: object, distributions: Mapping[str, durations.Distribution], failures: Failures = None
+        self, seed: object, distributions: Mapping[str, distributions.Distribution], failures: Failures = None
     ) -> None:
         self._seed = seed
         self._distributions = distributions

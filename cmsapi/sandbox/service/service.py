@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from cmsapi.sandbox import answers, docs, limits, openapi, schemas, validation
-from cmsapi.sandbox.answers import Answer, Refusal
-from cmsapi.sandbox.call import Call
-from cmsapi.sandbox.clock import DateHeader
-from cmsapi.sandbox.completion import settle
-from cmsapi.sandbox.ledger import Entry, Ledger
-from cmsapi.sandbox.query import Query
-from cmsapi.sandbox.routes import Route, Router
+from cmsapi.sandbox.interface import docs, openapi, schemas
+from cmsapi.sandbox.interface.routes import Route, Router
+from cmsapi.sandbox.messages import answers, bodies
+from cmsapi.sandbox.messages.answers import Answer, Refusal
+from cmsapi.sandbox.messages.call import Call
+from cmsapi.sandbox.messages.query import Query
+from cmsapi.sandbox.service import limits
+from cmsapi.sandbox.service.completion import settle
+from cmsapi.sandbox.service.ledger import Entry, Ledger
+from cmsapi.sandbox.world.clock import DateHeader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cmsapi.sandbox.access import Key, Keys
-    from cmsapi.sandbox.world import World
+    from cmsapi.sandbox.service.api_keys import Key, Keys
+    from cmsapi.sandbox.world.world import World
 
 _UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})
 _WITHOUT_EFFECT = frozenset({"score_keyword", "score_prompt"})
@@ -202,6 +204,6 @@ class Service:
 def _parse(route: Route, content_type: str | None, body: bytes) -> Any:
     if route.body is None or (route.optional_body and not body):
         return {}
-    value = validation.parse(body, content_type)
-    validation.check(schemas.REQUESTS[route.body], value)
+    value = bodies.parse(body, content_type)
+    bodies.check(schemas.REQUESTS[route.body], value)
     return value

@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox import accounts, jobs
-from cmsapi.sandbox.answers import Refusal
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.world import billing, jobs
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.accounts import Accounts, Purchase
-    from cmsapi.sandbox.behaviour import Behaviour
-    from cmsapi.sandbox.clock import Clock
-    from cmsapi.sandbox.jobs import Job, Jobs
-    from cmsapi.sandbox.store import Store
+    from cmsapi.sandbox.world.behaviour import Behaviour
+    from cmsapi.sandbox.world.billing import Accounts, Purchase
+    from cmsapi.sandbox.world.clock import Clock
+    from cmsapi.sandbox.world.jobs import Job, Jobs
+    from cmsapi.sandbox.world.store import Store
 
 
 class World:
@@ -71,7 +71,7 @@ class World:
         self.affordable(purchase)
         at = self.clock.seconds()
         # The specification charges a search at its launch (section 4.6); of the others it says nothing.
-        if self.behaviour.charged == "launch" or purchase.type == accounts.CONTENT_IDEA_SEARCH:
+        if self.behaviour.charged == "launch" or purchase.type == billing.CONTENT_IDEA_SEARCH:
             self.accounts.charge(purchase, self.stamp(at))
         else:
             self.accounts.reserve(purchase)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from cmsapi.sandbox.seeded import Identifiers
+from cmsapi.sandbox.randomness.seeded import Identifiers
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox import records
+    from cmsapi.sandbox.world import records
 
 
 class InWorkspace(Protocol):

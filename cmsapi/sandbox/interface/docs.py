@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from html import escape
 from string import Template
 
-from cmsapi.sandbox.openapi import summary
-from cmsapi.sandbox.routes import ROUTES, Route
+from cmsapi.sandbox.interface.openapi import summary
+from cmsapi.sandbox.interface.routes import ROUTES, Route
 
 # For everything that a browser shows: nothing from anywhere else, no frame around it, nothing kept.
 HEADERS: Mapping[str, str] = {

@@ -11,7 +11,7 @@ import functools
 from collections import Counter
 from html import escape
 
-from cmsapi.sandbox.markup import End, Start, tokens
+from cmsapi.sandbox.texts.markup import End, Start, tokens
 
 
 def _words(text: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cmsapi.transport.message import Response
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.exchange import Exchange
+    from cmsapi.sandbox.serving.exchange import Exchange
     from cmsapi.transport.message import Request
 
 

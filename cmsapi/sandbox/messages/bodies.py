@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from cmsapi.sandbox.answers import JSON, Refusal
+from cmsapi.sandbox.messages.answers import JSON, Refusal
 
 _TYPES: dict[str, type] = {
     "object": dict,

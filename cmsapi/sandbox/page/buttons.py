@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cmsapi.sandbox import validation
-from cmsapi.sandbox.answers import JSON, Refusal
-from cmsapi.sandbox.faults import Fault
-from cmsapi.sandbox.schemas import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
+from cmsapi.sandbox.faults.rules import Fault
+from cmsapi.sandbox.interface.schemas import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
+from cmsapi.sandbox.messages import bodies
+from cmsapi.sandbox.messages.answers import JSON, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,8 +86,8 @@ def press(sandbox: Sandbox, name: str, body: bytes) -> None:
     if name not in _CONTROLS:
         raise Refusal(404, f"{name}: no such button")
     control, schema = _CONTROLS[name]
-    value = validation.parse(body, JSON)  # the guard has seen to it
-    validation.check(schema, value)
+    value = bodies.parse(body, JSON)  # the guard has seen to it
+    bodies.check(schema, value)
     try:
         control(sandbox, value)
     except ValueError as error:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import attrs
 
-from cmsapi.sandbox.seeded import dice
-from cmsapi.sandbox.spoiling import NAMES
+from cmsapi.sandbox.faults.spoiling import NAMES
+from cmsapi.sandbox.randomness.seeded import dice
 
 Latency = tuple[float, float] | Callable[[random.Random], float] | None
 When = Literal["before", "within", "after"]

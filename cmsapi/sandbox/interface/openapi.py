@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from cmsapi.sandbox import schemas
-from cmsapi.sandbox.accounts import TYPES
-from cmsapi.sandbox.routes import ROUTES, Route
-from cmsapi.sandbox.schemas import Schema, ref
+from cmsapi.sandbox.interface import schemas
+from cmsapi.sandbox.interface.routes import ROUTES, Route
+from cmsapi.sandbox.interface.schemas import Schema, ref
+from cmsapi.sandbox.world.billing import TYPES
 
 _ERRORS = {
     "400": "BadRequest",

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.answers import Refusal
-from cmsapi.sandbox.limits import Limits, Window
+from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.service.limits import Limits, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cmsapi.sandbox.records import User
+    from cmsapi.sandbox.world.records import User
 
 _PREFIX = "Bearer "
 

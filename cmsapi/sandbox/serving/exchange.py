@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.spoiling import BELOW_HTTP, SPOILINGS
+from cmsapi.sandbox.faults.spoiling import BELOW_HTTP, SPOILINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cmsapi.sandbox.answers import Answer
-    from cmsapi.sandbox.faults import Fault, Weather
-    from cmsapi.sandbox.service import Service
+    from cmsapi.sandbox.faults.rules import Fault, Weather
+    from cmsapi.sandbox.messages.answers import Answer
+    from cmsapi.sandbox.service.service import Service
 
 
 class Exchange:

@@ -6,7 +6,7 @@ import html
 import random
 from typing import Any
 
-from cmsapi.sandbox.markup import tokens
+from cmsapi.sandbox.texts.markup import tokens
 
 PUBLISHERS = ("northpost", "daily-stride", "fieldnotes", "open-shelf", "the-bench", "weekend-lab", "quiet-press")
 _OPENINGS = (

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cmsapi.sandbox.durations import Lognormal
-from cmsapi.sandbox.faults import Fault, Faults, Latency, Spoiled, When
-from cmsapi.sandbox.seeded import dice
+from cmsapi.sandbox.faults.rules import Fault, Faults, Latency, Spoiled, When
+from cmsapi.sandbox.randomness.distributions import Lognormal
+from cmsapi.sandbox.randomness.seeded import dice
 
 _READS = "GET /v1/*"
 _LAUNCHES = ("POST /v1/*/analyze", "POST /v1/*/content-idea-searches", "POST /v1/contents/*/atomic")

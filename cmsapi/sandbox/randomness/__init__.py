@@ -1,0 +1,1 @@
+"""Seeded random numbers, identifiers and distributions."""

@@ -1,0 +1,1 @@
+"""The service without I/O: keys, limits, the ledger, and the steps of a request."""

@@ -1,0 +1,1 @@
+"""Articles, markup and its sanitising."""

@@ -1,0 +1,1 @@
+"""The state of one service: its records, credits, jobs and clock."""
