@@ -16,7 +16,7 @@ import anyio.lowlevel
 import attrs
 
 import cmsapi
-from cmsapi.api.models.model import Model
+from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.api.models.open_enum import OpenEnum
+from cmsapi.api.open_enum import OpenEnum
 
 
 class AnalysisStatus(OpenEnum):

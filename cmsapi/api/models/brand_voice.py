@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.models.model import PUBLISHED, Model
+from cmsapi.api.model import PUBLISHED, Model
 
 
 @attrs.frozen(kw_only=True)

@@ -6,10 +6,10 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.models.model import Model
-from cmsapi.api.models.open_enum import OpenEnum
+from cmsapi.api.model import Model
 from cmsapi.api.models.user import UserRef
 from cmsapi.api.models.workspace import WorkspaceRef
+from cmsapi.api.open_enum import OpenEnum
 
 
 class CreditType(OpenEnum):

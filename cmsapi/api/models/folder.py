@@ -12,7 +12,7 @@ from typing import Any, overload
 
 import attrs
 
-from cmsapi.api.models.model import Model
+from cmsapi.api.model import Model
 from cmsapi.display import markup
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.api.models.model import ASSUMED, Model
-from cmsapi.api.models.open_enum import OpenEnum
+from cmsapi.api.model import ASSUMED, Model
+from cmsapi.api.open_enum import OpenEnum
 
 
 class GenerationStatus(OpenEnum):

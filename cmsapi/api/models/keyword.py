@@ -6,8 +6,8 @@ from datetime import datetime
 
 import attrs
 
+from cmsapi.api.model import ASSUMED, Model
 from cmsapi.api.models.analysis import AnalysisStatus
-from cmsapi.api.models.model import ASSUMED, Model
 
 
 @attrs.frozen(kw_only=True)

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.models.model import PUBLISHED, Model
-from cmsapi.api.models.open_enum import OpenEnum
+from cmsapi.api.model import PUBLISHED, Model
+from cmsapi.api.open_enum import OpenEnum
 
 
 class Role(OpenEnum):

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.models.model import PUBLISHED, Model
+from cmsapi.api.model import PUBLISHED, Model
 
 
 def _tuple(values: Any) -> Any:

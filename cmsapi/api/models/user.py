@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.models.model import Model
+from cmsapi.api.model import Model
 
 
 @attrs.frozen(kw_only=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.models.model import ASSUMED, Model
+from cmsapi.api.model import ASSUMED, Model
 
 
 @attrs.frozen(kw_only=True)

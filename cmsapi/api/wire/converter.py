@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 
 import cattrs
 
-from cmsapi.api.models.model import NONE_ABSENT, NOTHING_ELSE, Extra, Model
-from cmsapi.api.models.open_enum import OpenEnum
-from cmsapi.api.models.pagination import Pagination
+from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Extra, Model
+from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.wire.document import encode, to_dict
 from cmsapi.api.wire.drift import Drift, DriftKind
+from cmsapi.api.wire.envelope import Pagination
 from cmsapi.api.wire.mismatch import mismatch, read_time
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, per_class, shape
 

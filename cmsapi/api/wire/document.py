@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, cast, overload
 
-from cmsapi.api.models.model import NONE_ABSENT, Model
+from cmsapi.api.model import NONE_ABSENT, Model
 from cmsapi.api.wire.shape import Field, is_model, is_open_enum, per_class, shape
 
 __all__ = ["encode", "to_dict"]

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from cmsapi.api.models.model import Model
-from cmsapi.api.models.open_enum import OpenEnum
+from cmsapi.api.model import Model
+from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.provenance import Provenance
 
 R = TypeVar("R")

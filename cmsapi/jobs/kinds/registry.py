@@ -26,6 +26,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import (
     AnalysisStatus,
     ContentIdeaSearch,
@@ -37,7 +38,6 @@ from cmsapi.api.models import (
     Prompt,
     SearchStatus,
 )
-from cmsapi.api.models.model import Model
 from cmsapi.jobs.polling.failures import Failures
 from cmsapi.jobs.status import Phase
 from cmsapi.transport.protocol import expand

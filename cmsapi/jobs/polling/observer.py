@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt, User
-from cmsapi.api.models.model import Model
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.queue import Listing

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch, Generation
-from cmsapi.api.models.model import Model
 from cmsapi.errors import APIError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds.ideas import ContentIdeas

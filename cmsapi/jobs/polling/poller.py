@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import attrs
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
-from cmsapi.api.models.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
     APIError,

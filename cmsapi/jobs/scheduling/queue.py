@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
-from cmsapi.api.models.model import Model
+from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.observability import Hooks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.api.models.model import Model
+from cmsapi.api.model import Model
 
 
 @attrs.frozen(kw_only=True)
