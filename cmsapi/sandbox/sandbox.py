@@ -1,43 +1,41 @@
-"""The whole service in a box, and the strings to pull on it."""
+"""The whole service in a box."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Self
 
-from cmsapi.sandbox.domain import drafts, generations
+import attrs
+
+from cmsapi.sandbox.controls import Controls
 from cmsapi.sandbox.faults.rules import Fault, Faults, Weather, as_faults
-from cmsapi.sandbox.initial_data import populate
+from cmsapi.sandbox.page.examples import examples
 from cmsapi.sandbox.randomness import seeded
-from cmsapi.sandbox.randomness.distributions import Durations, by_kind, known_kinds
 from cmsapi.sandbox.service.api_keys import Keys
-from cmsapi.sandbox.service.completion import complete, settle
+from cmsapi.sandbox.service.job_kinds import Durations, check_kinds, durations_by_kind
 from cmsapi.sandbox.service.limits import Limits
-from cmsapi.sandbox.service.service import Service, Statistics
+from cmsapi.sandbox.service.service import Service
 from cmsapi.sandbox.serving.exchange import Exchange
 from cmsapi.sandbox.serving.transport import SandboxTransport
-from cmsapi.sandbox.world import jobs
 from cmsapi.sandbox.world.behaviour import Behaviour
 from cmsapi.sandbox.world.billing import Accounts, Credits
 from cmsapi.sandbox.world.clock import LoopClock
-from cmsapi.sandbox.world.jobs import Failures, Job, Jobs
+from cmsapi.sandbox.world.initial_data import populate
+from cmsapi.sandbox.world.jobs import Failures, Jobs
 from cmsapi.sandbox.world.store import Store
 from cmsapi.sandbox.world.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from types import TracebackType
-
-    from cmsapi.sandbox.service.ledger import Ledger
-    from cmsapi.sandbox.world.records import Content
 
 _numbers = itertools.count(1)
 _COLLEAGUE = 2
 
 
-class Sandbox:
+class Sandbox(Controls):
     """Be the whole service, in this process: `transport` answers without a socket, `async with` serves on loopback.
 
     Two sandboxes with the same seed have the same identifiers, keys, data and durations. Time is the running loop's,
@@ -76,36 +74,31 @@ class Sandbox:
         api_key: str | None = None,
     ) -> None:
         behaviour = behaviour or Behaviour()
-        balances = credits or Credits()
-        # The balances live on, the setting does not change.
-        self.credits: Credits = Credits(
-            analysis=balances.analysis,
-            ai_writing=balances.ai_writing,
-            content_ideas_searches=balances.content_ideas_searches,
-        )
+        # The balances change, and the setting stays as it is.
+        self.credits: Credits = attrs.evolve(credits or Credits())
         store = Store(seed, odd_identifiers=behaviour.identifiers == "odd")
         self._clock = LoopClock()
-        self._world = World(
+        world = World(
             seed=seed,
             clock=self._clock,
             store=store,
             accounts=Accounts(self.credits, store, 1 if behaviour.amounts == "positive" else -1),
-            jobs=Jobs(seed, by_kind(durations), _checked(failures)),
+            jobs=Jobs(seed, durations_by_kind(durations), _checked(failures)),
             behaviour=behaviour,
         )
-        names = populate(self._world, keywords=keywords, contents=contents)
-        self.workspace_id: str = names.workspace_id
-        self.foreign_workspace_id: str = names.foreign_workspace_id
-        self.user_ids: tuple[str, ...] = names.user_ids
-        self.content_status_ids: tuple[str, ...] = names.content_status_ids
-        self.folder_ids: tuple[str, ...] = names.folder_ids
-        self.page_ids: tuple[str, ...] = names.page_ids
-        self.keyword_ids: tuple[str, ...] = names.keyword_ids
-        self.analyzed_keyword_ids: tuple[str, ...] = names.analyzed_keyword_ids
-        self.prompt_ids: tuple[str, ...] = names.prompt_ids
-        self.content_ids: tuple[str, ...] = names.content_ids
-        self.brand_voice_ids: tuple[str, ...] = names.brand_voice_ids
-        self.knowledge_document_ids: tuple[str, ...] = names.knowledge_document_ids
+        data = populate(world, keywords=keywords, contents=contents)
+        self.workspace_id: str = data.workspace_id
+        self.foreign_workspace_id: str = data.foreign_workspace_id
+        self.user_ids: tuple[str, ...] = data.user_ids
+        self.content_status_ids: tuple[str, ...] = data.content_status_ids
+        self.folder_ids: tuple[str, ...] = data.folder_ids
+        self.page_ids: tuple[str, ...] = data.page_ids
+        self.keyword_ids: tuple[str, ...] = data.keyword_ids
+        self.analyzed_keyword_ids: tuple[str, ...] = data.analyzed_keyword_ids
+        self.prompt_ids: tuple[str, ...] = data.prompt_ids
+        self.content_ids: tuple[str, ...] = data.content_ids
+        self.brand_voice_ids: tuple[str, ...] = data.brand_voice_ids
+        self.knowledge_document_ids: tuple[str, ...] = data.knowledge_document_ids
         self.api_key: str = seeded.api_key(seed, "admin") if api_key is None else seeded.checked_api_key(api_key)
         source = seed if api_key is None else api_key
         self.member_key: str = seeded.api_key(source, "member")
@@ -117,8 +110,9 @@ class Sandbox:
         keys.add(self.api_key, "admin", users[self.user_ids[0]])
         keys.add(self.member_key, "member", users[self.user_ids[1]])
         keys.add(self.revoked_key, "revoked", users[self.user_ids[0]], revoked=True)
-        self._service = Service(self._world, keys)
-        self._exchange = Exchange(self._service, Weather(as_faults(faults), seed))
+        super().__init__(Service(world, keys), Weather(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
+        self._examples = examples(data, {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key})
+        self._exchange = Exchange(self._service, self._weather)
         self._serving = AsyncExitStack()
         self._home = f"https://sandbox-{next(_numbers)}.invalid"
         self.base_url: str = self._home
@@ -150,7 +144,7 @@ class Sandbox:
         from cmsapi.sandbox.serving.server import served
 
         self._clock.follow_wall_clock()
-        site = Site(self, self._service, self._exchange.weather, host)
+        site = Site(self, self._service, self._weather, self._examples, host)
         port = await self._serving.enter_async_context(served(self._exchange, site, host, port))
         self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         return self.base_url
@@ -159,142 +153,6 @@ class Sandbox:
         """Stop listening; `transport` keeps answering."""
         self.base_url = self._home
         await self._serving.aclose()
-
-    @property
-    def ledger(self) -> Ledger:
-        """Every request seen, in order of arrival."""
-        return self._service.ledger
-
-    @property
-    def statistics(self) -> Statistics:
-        """A snapshot of the counters of requests."""
-        return self._service.statistics
-
-    @property
-    def faults_struck(self) -> Mapping[str, int]:
-        """How many faults have struck, by kind."""
-        return dict(self._exchange.weather.struck)
-
-    @property
-    def jobs(self) -> tuple[Job, ...]:
-        """Every job launched, in order: the ground truth that clients can only poll for."""
-        return tuple(self._world.jobs.all)
-
-    def durations_of(self, kind: str) -> list[float]:
-        """Return the seconds that the jobs of a kind take, in order of their launches."""
-        known_kinds({kind: None})
-        return [job.duration for job in self._world.jobs.all if job.kind == kind]
-
-    def now(self) -> float:
-        """Return the present moment of the sandbox, in epoch seconds."""
-        return self._world.now
-
-    def finish(self, target_id: str, outcome: Literal["success", "failed", "review"] = "success") -> None:
-        """End the job that runs on a target, now.
-
-        Args:
-            target_id: Keyword, prompt, search, content or knowledge document.
-            outcome: `failed`, or `success`, which for a generation is the same as `review`.
-
-        Raises:
-            LookupError: No job runs there.
-        """
-        at = self._settled()
-        ended = jobs.FAILED if outcome == jobs.FAILED else jobs.SUCCESS
-        complete(self._world, self._world.jobs.end_now(target_id, ended, at))
-
-    def set_outcome(self, target_id: str, outcome: Literal["success", "failed"] | None) -> None:
-        """Fix the outcome of the jobs launched on a target from now on; None leaves it to chance again.
-
-        Raises:
-            ValueError: There is no such outcome.
-        """
-        if outcome not in (jobs.SUCCESS, jobs.FAILED, None):
-            raise ValueError(f"outcome is 'success', 'failed' or None, not {outcome!r}")
-        _put(self._world.jobs.outcomes, target_id, outcome)
-
-    def set_status_word(self, target_id: str, word: str | None) -> None:
-        """Show a word, or null, instead of the true status of a target."""
-        self._world.status_words[target_id] = word
-
-    def clear_status_word(self, target_id: str) -> None:
-        """Show the true status of a target again."""
-        self._world.status_words.pop(target_id, None)
-
-    def set_credits(
-        self,
-        *,
-        analysis: int | None = None,
-        ai_writing: int | None = None,
-        content_ideas_searches: int | None = None,
-    ) -> None:
-        """Set some of the balances."""
-        for name, balance in (
-            ("analysis", analysis),
-            ("ai_writing", ai_writing),
-            ("content_ideas_searches", content_ideas_searches),
-        ):
-            if balance is not None:
-                setattr(self.credits, name, balance)
-
-    def add_fault(self, fault: Fault) -> None:
-        """Let a fault strike from now on, before those that are there."""
-        self._exchange.weather.add(fault)
-
-    def clear_faults(self) -> None:
-        """Let no fault strike from now on; delays and steps of the clock stay."""
-        self._exchange.weather.clear()
-
-    def revoke(self, api_key: str) -> None:
-        """Revoke an API key: 401 from now on."""
-        self._service.keys[api_key].revoked = True
-
-    def restore(self, api_key: str) -> None:
-        """Make a revoked API key valid again."""
-        self._service.keys[api_key].revoked = False
-
-    def step_clock(self, seconds: float) -> None:
-        """Set the service's clock forward, or back by negative seconds; intervals stay as they are."""
-        self._clock.step(seconds)
-
-    def forget(self, target_id: str) -> None:
-        """Let a resource be not found from now on."""
-        self._world.forgotten.add(target_id)
-
-    def remember(self, target_id: str) -> None:
-        """Let a forgotten resource be found again."""
-        self._world.forgotten.discard(target_id)
-
-    def supersede_generation(self, content_id: str) -> str:
-        """Let a colleague throw the current generation away and launch another; return its identifier."""
-        content = self._content(content_id)
-        self._world.drop(content.id)
-        content.generation = None
-        colleague = self._world.store.users[self.user_ids[_COLLEAGUE]]
-        return generations.launch(self._world, content, colleague, {}).id
-
-    def confirm_elsewhere(self, content_id: str) -> None:
-        """Let a colleague confirm the generation in review."""
-        generations.confirm(self._world, self._content(content_id), self.user_ids[_COLLEAGUE])
-
-    def cancel_elsewhere(self, content_id: str) -> None:
-        """Let a colleague discard the generation in review."""
-        generations.cancel(self._world, self._content(content_id))
-
-    def touch_content(self, content_id: str, **fields: Any) -> int:
-        """Let a colleague edit a content, by the names of fields in a body; return its new `version`."""
-        content = self._content(content_id)
-        drafts.apply(self._world, content, fields, self.user_ids[_COLLEAGUE])
-        return content.version
-
-    def _content(self, content_id: str) -> Content:
-        self._settled()
-        return self._world.store.contents[content_id]
-
-    def _settled(self) -> float:
-        at = self._clock.seconds()
-        settle(self._world, at)
-        return at
 
 
 async def serve_forever(
@@ -326,12 +184,5 @@ async def serve_forever(
 
 def _checked(failures: Failures) -> Failures:
     if failures is not None and not isinstance(failures, float | int) and not callable(failures):
-        known_kinds(failures)
+        check_kinds(failures)
     return failures
-
-
-def _put(table: dict[str, str], key: str, value: str | None) -> None:
-    if value is None:
-        table.pop(key, None)
-    else:
-        table[key] = value

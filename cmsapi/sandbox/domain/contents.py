@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.domain import drafts, generations
+from cmsapi.sandbox.domain import generations
 from cmsapi.sandbox.domain.organisation import person, show_status
-from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.messages.bodies import moment
 from cmsapi.sandbox.texts.sanitize import sanitized
+from cmsapi.sandbox.world import drafts
 from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import Content, Page
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
@@ -49,7 +51,7 @@ def create_content(call: Call) -> Document:
     statuses = call.store.of_workspace(call.store.content_statuses, workspace.id)
     content.content_status_id = statuses[0].id
     call.store.contents[content.id] = content
-    drafts.apply(call.world, content, body, call.user.id)
+    apply_changes(call.world, content, body, call.user.id)
     content.version = 1
     call.target_id = content.id
     return show(call.world, content)
@@ -66,7 +68,7 @@ def update_content(call: Call) -> Document:
     _check_references(call, content.workspace_id)
     if call.body["version"] != content.version:
         raise Refusal(409, f"version: is {content.version} by now")
-    drafts.apply(call.world, content, call.body, call.user.id)
+    apply_changes(call.world, content, call.body, call.user.id)
     return show(call.world, content)
 
 
@@ -86,6 +88,24 @@ def delete_content(call: Call) -> None:
     content = call.find(call.store.contents, "contentId")
     call.world.drop(content.id)
     del call.store.contents[content.id]
+
+
+def apply_changes(world: World, content: Content, changes: Document, user_id: str) -> None:
+    """Write changed fields, by their names in a body; null clears; the version rises."""
+    if "title" in changes:
+        content.title = changes["title"]
+    if "metaDescription" in changes:
+        content.meta_description = changes["metaDescription"]
+    if "dueDate" in changes:
+        due = changes["dueDate"]
+        content.due_date = None if due is None else moment(due, "dueDate")
+    if "assignedToId" in changes:
+        content.assigned_to_id = changes["assignedToId"]
+    if "contentStatusId" in changes:
+        content.content_status_id = changes["contentStatusId"]
+    if "folderId" in changes:
+        content.folder_id = changes["folderId"]
+    drafts.write(world, content, changes.get("html", content.html) or "", user_id, world.now)
 
 
 def show(world: World, content: Content) -> Document:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from cmsapi.sandbox.domain import drafts
-from cmsapi.sandbox.messages.answers import Refusal
-from cmsapi.sandbox.randomness import distributions
 from cmsapi.sandbox.randomness.seeded import dice
 from cmsapi.sandbox.texts import articles
-from cmsapi.sandbox.world import billing, jobs
+from cmsapi.sandbox.world import billing, drafts, jobs
 from cmsapi.sandbox.world.records import Generation
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world.records import Content, Keyword, User
     from cmsapi.sandbox.world.world import World
 
+KIND = "generation"
 QUEUED = "queued"
 REVIEW = "review"
 
@@ -66,7 +65,7 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
     purchase = billing.Purchase(
         billing.AI_WRITING, 1, user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
     )
-    world.launch(distributions.GENERATION, content.id, purchase)
+    world.launch(KIND, content.id, purchase)
     content.generation = Generation(world.store.new_id("gen"), QUEUED, settings)
     return content.generation
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.messages.answers import Refusal
-from cmsapi.sandbox.randomness import distributions
 from cmsapi.sandbox.randomness.seeded import dice
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import billing, jobs
 from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import Idea, IdeaSearch
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
+
+KIND = "idea_search"
 
 
 def start_content_idea_search(call: Call) -> Document:
@@ -32,7 +33,7 @@ def start_content_idea_search(call: Call) -> Document:
     )
     world.affordable(purchase)
     search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
-    world.launch(distributions.IDEA_SEARCH, search.id, purchase)
+    world.launch(KIND, search.id, purchase)
     call.store.idea_searches[search.id] = search
     call.target_id = search.id
     return _show(world, search)

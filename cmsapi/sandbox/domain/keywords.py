@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.domain import analyses, drafts, reports
-from cmsapi.sandbox.messages.answers import Refusal
-from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.domain import analyses, reports
 from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.world import drafts
 from cmsapi.sandbox.world.records import Keyword
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
+
+KIND = "keyword_analysis"
 
 
 def list_keywords(call: Call) -> Document:
@@ -49,7 +51,7 @@ def get_keyword(call: Call) -> Document:
 def analyze_keyword(call: Call) -> Document:
     """Launch an analysis; it costs one analysis credit."""
     keyword = call.find(call.store.keywords, "keywordId")
-    return analyses.launch(call, distributions.KEYWORD_ANALYSIS, keyword, keyword, 1)
+    return analyses.launch(call, KIND, keyword, keyword, 1)
 
 
 def score_keyword(call: Call) -> Document:

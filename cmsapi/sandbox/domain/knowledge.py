@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.messages.answers import Refusal
-from cmsapi.sandbox.randomness import distributions
 from cmsapi.sandbox.world import jobs
 from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import KnowledgeDocument
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
 
+KIND = "knowledge_document"
 SUMMARY_LENGTH = 200
 
 
@@ -39,7 +39,7 @@ def create_knowledge_document(call: Call) -> Document:
         summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
     )
     call.store.knowledge_documents[record.id] = record
-    world.jobs.launch(distributions.KNOWLEDGE_DOCUMENT, record.id, world.clock.seconds())
+    world.jobs.launch(KIND, record.id, world.clock.seconds())
     call.target_id = record.id
     return _show(world, record)
 

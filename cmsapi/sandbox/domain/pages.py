@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.messages.answers import Refusal
 from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import Page
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import analyses, reports
-from cmsapi.sandbox.randomness import distributions
 from cmsapi.sandbox.world.records import Prompt
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
+
+KIND = "prompt_analysis"
 
 
 def list_prompts(call: Call) -> Document:
@@ -39,7 +40,7 @@ def analyze_prompt(call: Call) -> Document:
     prompt = call.find(call.store.prompts, "promptId")
     amount = call.world.behaviour.prompt_analysis_credits
     keyword = call.store.keywords[prompt.keyword_id]
-    return analyses.launch(call, distributions.PROMPT_ANALYSIS, prompt, keyword, amount)
+    return analyses.launch(call, KIND, prompt, keyword, amount)
 
 
 def score_prompt(call: Call) -> Document:

@@ -21,8 +21,8 @@ from cmsapi.sandbox.domain import (
     prompts,
     usages,
 )
-from cmsapi.sandbox.messages.answers import Refusal
 from cmsapi.sandbox.messages.call import Call
+from cmsapi.sandbox.world.refusal import Refusal
 
 PAGING = ("page", "limit")
 CONTENT_FILTERS = (

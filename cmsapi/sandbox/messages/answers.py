@@ -1,4 +1,4 @@
-"""Answers and refusals as plain values (specification, section 7)."""
+"""Answers as plain values (specification, section 7)."""
 
 from __future__ import annotations
 
@@ -44,22 +44,6 @@ class Answer:
     headers: dict[str, str]
     body: bytes
     code: str | None = None
-
-
-class Refusal(Exception):  # noqa: N818 - it is an answer, not a mistake
-    """End a request with an error of section 7.
-
-    Args:
-        status: HTTP status.
-        message: Text for people; for 422 it names the failing field.
-        headers: Headers beyond the usual ones.
-    """
-
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.headers: dict[str, str] = headers or {}
 
 
 def document(status: int, value: object) -> Answer:

@@ -7,7 +7,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from cmsapi.sandbox.messages.answers import JSON, Refusal
+from cmsapi.sandbox.messages.answers import JSON
+from cmsapi.sandbox.world.refusal import Refusal
 
 _TYPES: dict[str, type] = {
     "object": dict,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from urllib.parse import parse_qsl
 
-from cmsapi.sandbox.messages.answers import Refusal
+from cmsapi.sandbox.world.refusal import Refusal
 
 _INTEGER = re.compile(r"-?[0-9]{1,4000}", re.ASCII)
 

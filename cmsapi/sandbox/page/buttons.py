@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 from cmsapi.sandbox.faults.rules import Fault
 from cmsapi.sandbox.interface.schemas import BOOLEAN, COUNT, FILLED, Schema, nullable, shape
 from cmsapi.sandbox.messages import bodies
-from cmsapi.sandbox.messages.answers import JSON, Refusal
+from cmsapi.sandbox.messages.answers import JSON
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cmsapi.sandbox.sandbox import Sandbox
+    from cmsapi.sandbox.controls import Controls
 
-Control = tuple["Callable[[Sandbox, dict[str, Any]], object]", Schema]
+Button = tuple["Callable[[Controls, dict[str, Any]], object]", Schema]
 
 FAULTS: Mapping[str, Mapping[str, Any]] = {
     "503": {"status": 503},
@@ -28,42 +29,42 @@ FAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def finish(sandbox: Sandbox, body: dict[str, Any]) -> None:
+def finish(controls: Controls, body: dict[str, Any]) -> None:
     """End a job now."""
-    sandbox.finish(body["target_id"], "failed" if body["failed"] else "success")
+    controls.finish(body["target_id"], "failed" if body["failed"] else "success")
 
 
-def decide(sandbox: Sandbox, body: dict[str, Any]) -> None:
+def decide(controls: Controls, body: dict[str, Any]) -> None:
     """Let a colleague confirm or discard what is in review."""
-    decision = sandbox.confirm_elsewhere if body["confirm"] else sandbox.cancel_elsewhere
+    decision = controls.confirm_elsewhere if body["confirm"] else controls.cancel_elsewhere
     decision(body["target_id"])
 
 
-def credit(sandbox: Sandbox, body: dict[str, Any]) -> None:
+def credit(controls: Controls, body: dict[str, Any]) -> None:
     """Set balances."""
-    sandbox.set_credits(**body)
+    controls.set_credits(**body)
 
 
-def fault(sandbox: Sandbox, body: dict[str, Any]) -> None:
+def fault(controls: Controls, body: dict[str, Any]) -> None:
     """Break some of the requests to come."""
     name = body["name"]
     if name not in FAULTS:
         raise Refusal(422, f"name: must be one of {', '.join(FAULTS)}")
     if body["times"] is not None and body["times"] < 1:
         raise Refusal(422, "times: must be at least 1, or null for every request")
-    sandbox.add_fault(Fault(match=body["match"], times=body["times"], **FAULTS[name]))
+    controls.add_fault(Fault(match=body["match"], times=body["times"], **FAULTS[name]))
 
 
-def calm(sandbox: Sandbox, body: dict[str, Any]) -> None:
+def calm(controls: Controls, body: dict[str, Any]) -> None:
     """Break no more requests."""
-    sandbox.clear_faults()
+    controls.clear_faults()
 
 
 def _body(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
     return shape(required, optional=optional, additionalProperties=False)
 
 
-_CONTROLS: Mapping[str, Control] = {
+_BUTTONS: Mapping[str, Button] = {
     "finish": (finish, _body({"target_id": FILLED, "failed": BOOLEAN})),
     "decide": (decide, _body({"target_id": FILLED, "confirm": BOOLEAN})),
     "credit": (credit, _body({}, dict.fromkeys(("analysis", "ai_writing", "content_ideas_searches"), COUNT))),
@@ -72,24 +73,24 @@ _CONTROLS: Mapping[str, Control] = {
 }
 
 
-def press(sandbox: Sandbox, name: str, body: bytes) -> None:
+def press(controls: Controls, name: str, body: bytes) -> None:
     """Press a button.
 
     Args:
-        sandbox: Where.
+        controls: What the buttons use.
         name: Which.
         body: What to do, as JSON.
 
     Raises:
         Refusal: There is no such button, or what it should do makes no sense, or it is too late for it.
     """
-    if name not in _CONTROLS:
+    if name not in _BUTTONS:
         raise Refusal(404, f"{name}: no such button")
-    control, schema = _CONTROLS[name]
+    button, schema = _BUTTONS[name]
     value = bodies.parse(body, JSON)  # the guard has seen to it
     bodies.check(schema, value)
     try:
-        control(sandbox, value)
+        button(controls, value)
     except ValueError as error:
         raise Refusal(422, str(error)) from None
     except KeyError as error:

@@ -7,9 +7,9 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cmsapi.sandbox.randomness import distributions
+from cmsapi.sandbox.domain import generations
 from cmsapi.sandbox.service import limits
-from cmsapi.sandbox.service.completion import settle
+from cmsapi.sandbox.service.job_kinds import complete_due_jobs
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.faults.rules import Weather
@@ -36,7 +36,7 @@ def overview(service: Service, weather: Weather, seen: int = 0) -> dict[str, Any
     """
     world, ledger, statistics = service.world, service.ledger, service.statistics
     at = world.clock.seconds()
-    settle(world, at)
+    complete_due_jobs(world, at)
     first = min(len(ledger), max(seen, len(ledger) - MOST_ENTRIES))
     return {
         "keys": [_key(key, at) for key in service.keys if not key.revoked],
@@ -125,7 +125,7 @@ def _word(world: World, job: Job, at: float, is_latest: bool) -> str:
         return job.word(at, "queued", "running")
     if job.dropped:
         return "dropped"
-    if job.kind == distributions.GENERATION and is_latest:
+    if job.kind == generations.KIND and is_latest:
         content = world.store.contents.get(job.target_id)
         if content is not None and content.generation is not None:
             return content.generation.word

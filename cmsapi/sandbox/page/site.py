@@ -10,15 +10,16 @@ from urllib.parse import parse_qs
 
 from cmsapi.sandbox.interface import docs
 from cmsapi.sandbox.messages import answers
-from cmsapi.sandbox.messages.answers import Answer, Refusal
+from cmsapi.sandbox.messages.answers import Answer
 from cmsapi.sandbox.page import buttons, guard
 from cmsapi.sandbox.page.overview import overview
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cmsapi.sandbox.controls import Controls
     from cmsapi.sandbox.faults.rules import Weather
-    from cmsapi.sandbox.sandbox import Sandbox
     from cmsapi.sandbox.service.service import Service
 
 _PREFIX = "/_sandbox/"
@@ -30,15 +31,19 @@ class Site:
     """Answer the requests of the page.
 
     Args:
-        sandbox: Whose strings the buttons pull.
+        controls: What the buttons use.
         service: What is shown.
         weather: The faults on the way to it.
+        examples: Values for the fields of the reference.
         host: Address that is listened on. The page exists on loopback only; elsewhere there are only the files that
             the reference needs.
     """
 
-    def __init__(self, sandbox: Sandbox, service: Service, weather: Weather, host: str) -> None:
-        self._sandbox = sandbox
+    def __init__(
+        self, controls: Controls, service: Service, weather: Weather, examples: Mapping[str, Any], host: str
+    ) -> None:
+        self._controls = controls
+        self._examples = examples
         self._service = service
         self._weather = weather
         self._alone = guard.is_loopback(host)
@@ -78,7 +83,7 @@ class Site:
         if refusal := guard.intruder(method, headers):
             raise Refusal(403, refusal)
         if method == "POST":
-            buttons.press(self._sandbox, name, body)
+            buttons.press(self._controls, name, body)
             return answers.document(200, {})
         if method != "GET":
             raise Refusal(404, "no such operation")
@@ -87,33 +92,8 @@ class Site:
             known = int(seen) if seen.isdecimal() else 0
             return answers.document(200, {"run": self._run, **overview(self._service, self._weather, known)})
         if name == "examples":
-            return answers.document(200, self._examples())
+            return answers.document(200, self._examples)
         raise Refusal(404, "no such path")
-
-    def _examples(self) -> dict[str, Any]:
-        """Say what a try of the reference can start with: keys, and an identifier for each name of a parameter."""
-        box = self._sandbox
-        return {
-            "keys": {"admin": box.api_key, "member": box.member_key, "revoked": box.revoked_key},
-            "values": {
-                "workspaceId": box.workspace_id,
-                **{
-                    name: ids[0]
-                    for name, ids in {
-                        "folderId": box.folder_ids,
-                        "contentId": box.content_ids,
-                        "pageId": box.page_ids,
-                        "keywordId": box.keyword_ids,
-                        "promptId": box.prompt_ids,
-                        "brandVoiceId": box.brand_voice_ids,
-                        "knowledgeDocumentId": box.knowledge_document_ids,
-                        "contentStatusId": box.content_status_ids,
-                        "assignedToId": box.user_ids,
-                    }.items()
-                    if ids
-                },
-            },
-        }
 
     async def _file(self, name: str) -> Answer:
         if name not in self._files:

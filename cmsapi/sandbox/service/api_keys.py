@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.messages.answers import Refusal
 from cmsapi.sandbox.service.limits import Limits, Window
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,14 @@ import attrs
 from cmsapi.sandbox.interface import docs, openapi, schemas
 from cmsapi.sandbox.interface.routes import Route, Router
 from cmsapi.sandbox.messages import answers, bodies
-from cmsapi.sandbox.messages.answers import Answer, Refusal
+from cmsapi.sandbox.messages.answers import Answer
 from cmsapi.sandbox.messages.call import Call
 from cmsapi.sandbox.messages.query import Query
 from cmsapi.sandbox.service import limits
-from cmsapi.sandbox.service.completion import settle
+from cmsapi.sandbox.service.job_kinds import complete_due_jobs
 from cmsapi.sandbox.service.ledger import Entry, Ledger
 from cmsapi.sandbox.world.clock import DateHeader
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +82,7 @@ class Service:
         at = world.clock.seconds()
         authorization = headers.get("authorization")
         if at >= world.jobs.next_end:
-            settle(world, at)
+            complete_due_jobs(world, at)
         if (answer := self._unlimited(method, path)) is not None:
             return self._record(at, method, path, None, "none", answer)
         try:

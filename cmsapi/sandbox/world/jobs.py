@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.randomness import distributions
 from cmsapi.sandbox.randomness.seeded import dice
 
 if TYPE_CHECKING:
     import random
 
+    from cmsapi.sandbox.randomness.distributions import Distribution
     from cmsapi.sandbox.world.billing import Purchase
 
 SUCCESS = "success"
@@ -32,7 +32,7 @@ class Job:
     """Describe one job: the ground truth that a client can only poll for.
 
     Args:
-        kind: One of `durations.KINDS`.
+        kind: Name of its kind.
         target_id: Keyword, prompt, search, content or knowledge document it works on.
         launched_at: Launch in seconds of the sandbox's clock.
         ends_at: End in the same seconds.
@@ -70,9 +70,7 @@ class Jobs:
         failures: Fraction of jobs that fail, for all kinds or per kind, or a callable `(kind, rng) -> bool`.
     """
 
-    def __init__(
-        self, seed: object, distributions: Mapping[str, distributions.Distribution], failures: Failures = None
-    ) -> None:
+    def __init__(self, seed: object, distributions: Mapping[str, Distribution], failures: Failures = None) -> None:
         self._seed = seed
         self._distributions = distributions
         self._failures = failures

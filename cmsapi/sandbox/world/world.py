@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.messages.answers import Refusal
 from cmsapi.sandbox.world import billing, jobs
+from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.world.behaviour import Behaviour

@@ -269,5 +269,5 @@ async def test_durations_and_faults_take_the_short_form() -> None:
         assert (await caller("GET", "/v1/me")).status == 503
         await caller("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
         assert box.durations_of("keyword_analysis") == pytest.approx([5.0])
-    with pytest.raises(TypeError, match="a duration is a number"):
+    with pytest.raises(TypeError, match="a duration must be a number"):
         Sandbox(durations="long")  # type: ignore[arg-type]  # what is refused

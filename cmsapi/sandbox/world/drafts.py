@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.messages.bodies import moment
 from cmsapi.sandbox.texts import articles
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.world.records import Content
     from cmsapi.sandbox.world.world import World
-
-
-def apply(world: World, content: Content, changes: dict[str, Any], user_id: str) -> None:
-    """Write changed fields, by their names in a body; null clears; the version rises."""
-    if "title" in changes:
-        content.title = changes["title"]
-    if "metaDescription" in changes:
-        content.meta_description = changes["metaDescription"]
-    if "dueDate" in changes:
-        due = changes["dueDate"]
-        content.due_date = None if due is None else moment(due, "dueDate")
-    if "assignedToId" in changes:
-        content.assigned_to_id = changes["assignedToId"]
-    if "contentStatusId" in changes:
-        content.content_status_id = changes["contentStatusId"]
-    if "folderId" in changes:
-        content.folder_id = changes["folderId"]
-    write(world, content, changes.get("html", content.html) or "", user_id, world.now)
 
 
 def write(world: World, content: Content, html: str, user_id: str, now: float) -> None:

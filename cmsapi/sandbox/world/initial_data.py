@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.domain import drafts
 from cmsapi.sandbox.randomness.seeded import dice
 from cmsapi.sandbox.texts import articles
+from cmsapi.sandbox.world import drafts
 from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
 from cmsapi.sandbox.world.clock import FIRST_MOMENT
 from cmsapi.sandbox.world.jobs import SUCCESS
