@@ -60,8 +60,8 @@ def operations(state: State) -> dict[str, Operation]:
     async def end() -> None:
         await state.end(held.pop())
 
-    async def beat() -> object:
-        return await state.beat("scope")
+    async def heartbeat() -> object:
+        return await state.heartbeat("scope")
 
     return {
         "turn: settle one request, take a token": turn,
@@ -70,7 +70,7 @@ def operations(state: State) -> dict[str, Operation]:
         "keep (before the POST)": keep,
         "update (bind)": update,
         "end": end,
-        "beat": beat,
+        "heartbeat": heartbeat,
     }
 
 

@@ -16,7 +16,7 @@ from cmsapi.ratelimit.exchange import Ask, Grant, Terms
 from cmsapi.ratelimit.ring import MemoryRing
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
-from cmsapi.state.store import LIFE
+from cmsapi.state.store import LEASE_TTL
 
 _numbers = itertools.count(1)
 
@@ -51,15 +51,15 @@ class MemoryState:
 
     Args:
         memory: What is shared; None for one of its own.
-        life: Seconds after which leases of an owner that was not heard of may be taken over.
+        lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
         clock: Tells the time in seconds; None for the running loop's.
     """
 
     def __init__(
-        self, memory: Memory | None = None, *, life: float = LIFE, clock: Callable[[], float] | None = None
+        self, memory: Memory | None = None, *, lease_ttl: float = LEASE_TTL, clock: Callable[[], float] | None = None
     ) -> None:
         self._memory = memory if memory is not None else Memory()
-        self._life = life
+        self._lease_ttl = lease_ttl
         self._clock = clock
         # Whoever runs in the same process cannot find it dead: nothing tells the host.
         self._owner = Owner(id=f"memory-{next(_numbers)}", host="", pid=os.getpid(), started=None)
@@ -69,7 +69,7 @@ class MemoryState:
 
     def _live(self, scope: str) -> _Scope:
         place = self._memory.scopes[scope]
-        place.owners[self._owner.id] = self._owner, self._now() + self._life
+        place.owners[self._owner.id] = self._owner, self._now() + self._lease_ttl
         return place
 
     def _alive(self, place: _Scope) -> dict[str | None, Owner]:
@@ -138,11 +138,11 @@ class MemoryState:
         """Return the open entries by key, whoever holds them."""
         return {key: row.entry for key, row in self._memory.scopes[scope].journal.items()}
 
-    async def beat(self, scope: str) -> Sequence[Owner]:
+    async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Say that this owner lives, and return the others that are alive."""
         return [owner for owner in self._alive(self._live(scope)).values() if owner != self._owner]
 
-    async def bury(self, scope: str, owner: Owner) -> None:
+    async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
         self._memory.scopes[scope].owners.pop(owner.id, None)
 
@@ -160,11 +160,11 @@ class MemoryState:
         for item in items:
             self._memory.scopes[scope].outcomes.pop((batch, item), None)
 
-    async def recall(self, scope: str, name: str) -> Any:
+    async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
         return document_of(self._memory.scopes[scope].documents.get(name))
 
-    async def swap(self, scope: str, name: str, old: Any, new: Any) -> Any:
+    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless somebody else was faster."""
         documents = self._memory.scopes[scope].documents
         if documents.get(name) == document_text(old):

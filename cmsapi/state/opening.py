@@ -48,7 +48,7 @@ def open_state(url: str) -> State:
         from cmsapi.state.memory import MemoryState
 
         # Whoever runs in the same process is alive; closing gives back what a client held.
-        return MemoryState(life=math.inf)
+        return MemoryState(lease_ttl=math.inf)
     try:
         parts = urlsplit(url)
     except ValueError:

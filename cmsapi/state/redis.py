@@ -26,7 +26,7 @@ from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
 from cmsapi.state.redaction import redact_url
-from cmsapi.state.store import LIFE
+from cmsapi.state.store import LEASE_TTL
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -56,14 +56,14 @@ class RedisState:
     Args:
         url: `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. What the Redis client
             takes as a query, such as `ssl_ca_certs`, may follow.
-        life: Seconds after which leases of an owner that was not heard of may be taken over.
+        lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
 
     Raises:
         ConfigError: The URL cannot be read.
     """
 
-    def __init__(self, url: str, *, life: float = LIFE) -> None:
-        self._life = life
+    def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
+        self._lease_ttl = lease_ttl
         self._place = redact_url(url)
         try:
             pool = redis.BlockingConnectionPool.from_url(
@@ -91,8 +91,8 @@ class RedisState:
         register = self._redis.register_script
         self._begin, self._write = register(scripts.BEGIN), register(scripts.WRITE)
         self._release, self._claim = register(scripts.RELEASE), register(scripts.CLAIM)
-        self._beat, self._bury = register(scripts.BEAT), register(scripts.BURY)
-        self._swap, self._turn = register(scripts.SWAP), register(TURN)
+        self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
+        self._compare_and_set, self._turn = register(scripts.COMPARE_AND_SET), register(TURN)
 
     async def _guarded(self, command: Callable[[], Awaitable[T]]) -> T:
         """Run a command, after the server was greeted.
@@ -183,7 +183,7 @@ class RedisState:
 
         async def command() -> Any:
             owner = cast("Owner", self._owner)
-            return await script(keys, [owner.id, owner.spell(), str(int(self._life * 1000)), *args])
+            return await script(keys, [owner.id, owner.spell(), str(int(self._lease_ttl * 1000)), *args])
 
         return await self._guarded(command)
 
@@ -229,15 +229,15 @@ class RedisState:
         found = await self._guarded(lambda: cast("Awaitable[dict[str, str]]", self._redis.hgetall(key)))
         return {name: Entry.read(text) for name, text in found.items()}
 
-    async def beat(self, scope: str) -> Sequence[Owner]:
+    async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Say that this process lives, and return the others that are alive."""
-        alive = [Owner.read(text) for text in await self._live(self._beat, scope)]
+        alive = [Owner.read(text) for text in await self._live(self._heartbeat, scope)]
         return [owner for owner in alive if owner != self._owner]
 
-    async def bury(self, scope: str, owner: Owner) -> None:
+    async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
         keys = [_key(scope, name) for name in ("version", "owners", "alive")]
-        await self._guarded(lambda: self._bury(keys, [owner.id]))
+        await self._guarded(lambda: self._evict(keys, [owner.id]))
 
     async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
         """Return how the items of a batch ended, by item."""
@@ -258,16 +258,16 @@ class RedisState:
             key = _key(scope, f"batch:{batch}")
             await self._guarded(lambda: self._redis.hdel(key, *items))
 
-    async def recall(self, scope: str, name: str) -> Any:
+    async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
         key = _key(scope, "documents")
         return document_of(await self._guarded(lambda: cast("Awaitable[str | None]", self._redis.hget(key, name))))
 
-    async def swap(self, scope: str, name: str, old: Any, new: Any) -> Any:
+    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless somebody else was faster."""
         keys = [_key(scope, "version"), _key(scope, "documents")]
         args = [name, document_text(old) or "", document_text(new) or ""]
-        return document_of(await self._guarded(lambda: self._swap(keys, args)) or None)
+        return document_of(await self._guarded(lambda: self._compare_and_set(keys, args)) or None)
 
     async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
         """Write down what a holder of request tokens did, and give it what is its turn."""
@@ -304,7 +304,7 @@ class RedisState:
         try:
             if self._owner is not None:
                 for scope in self._scopes:
-                    await self.bury(scope, self._owner)
+                    await self.evict(scope, self._owner)
         except StateError as error:
             # The leases run out by themselves.
             logger.warning("leases were not given back: %s", error)

@@ -93,7 +93,7 @@ return entry
 """
 )
 
-BEAT = (
+HEARTBEAT = (
     _LIVE
     + """
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now)) do
@@ -105,7 +105,7 @@ return redis.call('HVALS', KEYS[4])
 )
 
 # KEYS: version, owners, alive. ARGV: owner.
-BURY = (
+EVICT = (
     VERSION_CHECK
     + """
 redis.call('HDEL', KEYS[2], ARGV[1])
@@ -114,7 +114,7 @@ redis.call('ZREM', KEYS[3], ARGV[1])
 )
 
 # KEYS: version, documents. ARGV: name, old or '', new or ''.
-SWAP = (
+COMPARE_AND_SET = (
     VERSION_CHECK
     + """
 local stands = redis.call('HGET', KEYS[2], ARGV[1]) or ''

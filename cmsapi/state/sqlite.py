@@ -23,7 +23,7 @@ from cmsapi.state import sqlitebook
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
 from cmsapi.state.sqlitefile import PATIENCE, Patience, ReplacedError, SqliteFile
-from cmsapi.state.store import LIFE
+from cmsapi.state.store import LEASE_TTL
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -39,14 +39,14 @@ class SqliteState:
 
     Args:
         path: The file; it is made with mode 0600 when it is first used.
-        life: Seconds after which leases of an owner that was not heard of may be taken over.
+        lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
         clock: Tells the time in seconds, the same for all processes. It is read when an operation is asked for; for
             a turn with the book of the limits inside its transaction, on another thread.
     """
 
-    def __init__(self, path: Path, *, life: float = LIFE, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, *, lease_ttl: float = LEASE_TTL, clock: Callable[[], float] = time.time) -> None:
         self.path = path
-        self._life = life
+        self._lease_ttl = lease_ttl
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
         self._file: SqliteFile | None = None
@@ -120,7 +120,7 @@ class SqliteState:
 
     async def _own(self, scope: str, work: Callable[[sqlite3.Connection, str], T], *, flushed: bool = False) -> T:
         """Work on a scope and say that this process lives, in one transaction."""
-        until = self._clock() + self._life
+        until = self._clock() + self._lease_ttl
 
         def both(file: SqliteFile) -> T:
             def transaction(db: sqlite3.Connection) -> T:
@@ -221,7 +221,7 @@ class SqliteState:
         found = "SELECT key, entry FROM journal WHERE scope = ?"
         return _entries(await self._read(lambda db: db.execute(found, (scope,)).fetchall()))
 
-    async def beat(self, scope: str) -> Sequence[Owner]:
+    async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Say that this process lives, and return the others that are alive."""
         now = self._clock()
 
@@ -231,7 +231,7 @@ class SqliteState:
 
         return [Owner.read(text) for (text,) in await self._own(scope, work)]
 
-    async def bury(self, scope: str, owner: Owner) -> None:
+    async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
 
         def work(db: sqlite3.Connection) -> None:
@@ -260,11 +260,11 @@ class SqliteState:
 
         await self._write(work, flushed=True)
 
-    async def recall(self, scope: str, name: str) -> Any:
+    async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
         return document_of(await self._read(lambda db: _document(db, scope, name)))
 
-    async def swap(self, scope: str, name: str, old: Any, new: Any) -> Any:
+    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless somebody else was faster."""
         expected, text = document_text(old), document_text(new)
 
@@ -306,14 +306,14 @@ class SqliteState:
                 thread.shutdown(wait=False)
 
     def _close(self, asked_at: float) -> None:
-        def bury(file: SqliteFile) -> None:
+        def evict(file: SqliteFile) -> None:
             owned = "DELETE FROM owners WHERE id = ?"
             file.transact(lambda db: db.execute(owned, (file.owner.id,)), flushed=False)
 
         if self._file is None:
             return
         try:
-            self._file.use(bury, self._patience.until(asked_at))
+            self._file.use(evict, self._patience.until(asked_at))
         except (sqlite3.Error, StateError) as error:
             # The leases run out by themselves.
             logger.warning("leases were not given back: %s", error)

@@ -3,7 +3,7 @@
 A state is shared by the processes that are given the same URL. It holds five things:
 
 - the *journal* of launches that are open, one entry for a key, each held under a lease;
-- the *owners*: the processes that use it, each alive until its last word is `life` seconds old;
+- the *owners*: the processes that use it, each alive until its last word is `LEASE_TTL` seconds old;
 - the *outcomes* of the items of batches, so that a rerun launches only what is missing;
 - small *documents* by name: learned durations, observed habits of the service, the salt of the digests;
 - the *book* of the two request limits of each account.
@@ -12,8 +12,8 @@ Every operation is atomic, also against other processes, and may be repeated: a 
 did. A cancelled operation may have taken effect. A scope names whose journal, owners, outcomes and documents these are:
 base URL and organisation, so that a rotated key keeps its jobs. An account is the digest of base URL and key.
 
-Writing, claiming and `beat` say that this process lives. An entry may be claimed when nobody holds it, or when who held
-it has not been heard of for `life` seconds, or was buried because its process is gone.
+Writing, claiming and `heartbeat` say that this process lives. An entry may be claimed when it is not held, when its
+owner has not been heard of for `LEASE_TTL` seconds, or when its owner was evicted because the process is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.owners import Owner
 
 # A process that was not heard of for so many seconds has lost its leases, once somebody asks for them.
-LIFE = 30.0
+LEASE_TTL = 30.0
 
 
 class State(Protocol):
@@ -48,7 +48,7 @@ class State(Protocol):
         ...
 
     async def keep(self, lease: Lease) -> None:
-        """Make sure that the entry is still held under this lease, and will be for another `life` seconds.
+        """Make sure that the entry is still held under this lease, and will be for another `LEASE_TTL` seconds.
 
         Raises:
             LeaseLostError: Somebody else has taken over, or it is over.
@@ -95,11 +95,11 @@ class State(Protocol):
 
     # The owners
 
-    async def beat(self, scope: str) -> Sequence[Owner]:
+    async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Say that this process lives, and return the others that are alive as far as the state knows."""
         ...
 
-    async def bury(self, scope: str, owner: Owner) -> None:
+    async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds: its process is gone."""
         ...
 
@@ -119,11 +119,11 @@ class State(Protocol):
 
     # Small documents
 
-    async def recall(self, scope: str, name: str) -> Any:
+    async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
         ...
 
-    async def swap(self, scope: str, name: str, old: Any, new: Any) -> Any:
+    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless somebody else was faster.
 
         Args:
@@ -148,19 +148,19 @@ class State(Protocol):
         ...
 
 
-async def bury_the_dead(state: State, scope: str) -> bool:
-    """Say that this process lives, and bury the owners whose processes are gone from this machine.
+async def evict_dead_owners(state: State, scope: str) -> bool:
+    """Say that this process lives, and evict the owners whose processes are gone from this machine.
 
-    Called on opening, every third part of `LIFE` as long as something is held, and while something is waited for that
-    another process holds.
+    Called on opening, three times in `LEASE_TTL` as long as something is held, and while this process waits for an
+    entry that another process holds.
 
     Returns:
-        Whether there was one to bury.
+        Whether there was one to evict.
     """
-    others = await state.beat(scope)
+    others = await state.heartbeat(scope)
     dead = await asyncio.to_thread(_dead, others)
     for owner in dead:
-        await state.bury(scope, owner)
+        await state.evict(scope, owner)
     return bool(dead)
 
 

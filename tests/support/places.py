@@ -17,7 +17,7 @@ from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
 from tests.support.servers import Server, running_server, server_binary
 
-LIFE = 0.8
+LEASE_TTL = 0.8
 
 
 @attrs.define
@@ -74,13 +74,13 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         loop = asyncio.get_running_loop()
         if request.param == "memory":
             memory = Memory()
-            place = Place(lambda: kept(MemoryState(memory, life=LIFE, clock=now)), None, 0.0)
+            place = Place(lambda: kept(MemoryState(memory, lease_ttl=LEASE_TTL, clock=now)), None, 0.0)
         elif request.param == "sqlite":
             path = tmp_path / "state.db"
-            place = Place(lambda: kept(SqliteState(path, life=LIFE, clock=now)), f"sqlite:///{path}", 0.0)
+            place = Place(lambda: kept(SqliteState(path, lease_ttl=LEASE_TTL, clock=now)), f"sqlite:///{path}", 0.0)
         else:
             url = await emptied(request.getfixturevalue("server"))
-            place = Place(lambda: kept(RedisState(url, life=LIFE)), url, None)
+            place = Place(lambda: kept(RedisState(url, lease_ttl=LEASE_TTL)), url, None)
         yield place
 
 

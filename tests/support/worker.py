@@ -16,7 +16,7 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.state.store import LIFE, State
+from cmsapi.state.store import LEASE_TTL, State
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import AiohttpTransport
 from cmsapi.transport.message import Request
@@ -71,7 +71,9 @@ async def keep_a_journal(url: str, life: float) -> None:
     """Do in the journal what the lines on the standard input say, and answer each."""
     loop = asyncio.get_running_loop()
     state = open_state(url)
-    state = SqliteState(state.path, life=life) if isinstance(state, SqliteState) else RedisState(url, life=life)
+    state = (
+        SqliteState(state.path, lease_ttl=life) if isinstance(state, SqliteState) else RedisState(url, lease_ttl=life)
+    )
     held: list[Lease] = []
     say("ready")
     while words := (await loop.run_in_executor(None, sys.stdin.readline)).split():
@@ -106,6 +108,6 @@ if __name__ == "__main__":
         case ["saturate", url, base_url, key, seconds, callers, per_hour, life]:
             asyncio.run(saturate(url, base_url, key, float(seconds), int(callers), int(per_hour), float(life)))
         case ["journal", url, *life]:
-            asyncio.run(keep_a_journal(url, float(life[0]) if life else LIFE))
+            asyncio.run(keep_a_journal(url, float(life[0]) if life else LEASE_TTL))
         case _:
             sys.exit("what?")

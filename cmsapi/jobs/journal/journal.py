@@ -30,7 +30,7 @@ from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.runtime.shared_state import Place
 from cmsapi.state.journal import Entry, Lease, digest_of
-from cmsapi.state.store import State, bury_the_dead
+from cmsapi.state.store import State, evict_dead_owners
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -103,10 +103,10 @@ class LaunchJournal:
         state, scope = self.state, self._account
         if self.shared and read_user is not None:
             # Before the request, so that a state that does not work is found first.
-            await state.recall(scope, "salt")
+            await state.get_document(scope, "salt")
             scope = scope_of(self._base_url, (await read_user()).organization.id)
-            await bury_the_dead(state, scope)
-        self._salt = await state.swap(scope, "salt", None, secrets.token_hex(16))
+            await evict_dead_owners(state, scope)
+        self._salt = await state.compare_and_set(scope, "salt", None, secrets.token_hex(16))
         return scope
 
     @property
@@ -220,14 +220,16 @@ class LaunchJournal:
         self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
             name = _unknown(record.lease.key)
-            await self.state.swap(self.scope, name, await self.state.recall(self.scope, name), entry.asked_at)
+            await self.state.compare_and_set(
+                self.scope, name, await self.state.get_document(self.scope, name), entry.asked_at
+            )
         await self.delete(record, UNKNOWN, facts=entry.facts)
         return entry
 
     async def gave_up(self, record: Record, followed: Entry) -> bool:
         """Tell whether an entry of the same key was struck out because nobody knows whether it happened."""
         name = "" if record.lease is None else _unknown(record.lease.key)
-        return bool(await self.state.recall(self.scope, name) == followed.asked_at)
+        return bool(await self.state.get_document(self.scope, name) == followed.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job another entry stands for."""
@@ -289,7 +291,7 @@ class LaunchJournal:
         if not (record.held or record.free):
             if record.lease is not None:
                 await self._writes.of(record.lease.key)
-            mine = await self._mine(record) if claim or await self._leases.bury() else record.held
+            mine = await self._mine(record) if claim or await self._leases.evict() else record.held
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
 
@@ -383,7 +385,7 @@ class LaunchJournal:
             return
         try:
             entry = await self.state.claim(record.lease)
-            if entry is None and await self._leases.bury():
+            if entry is None and await self._leases.evict():
                 entry = await self.state.claim(record.lease)
         except BaseException:
             # It may be held all the same.

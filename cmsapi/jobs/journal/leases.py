@@ -14,12 +14,12 @@ from collections.abc import Callable
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.record import Record
 from cmsapi.runtime.shared_state import Place
-from cmsapi.state.store import LIFE, bury_the_dead
+from cmsapi.state.store import LEASE_TTL, evict_dead_owners
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 # Seconds between two signs of life while something is held.
-BEAT = LIFE / 3
+HEARTBEAT = LEASE_TTL / 3
 # Seconds after which is looked again whether what somebody else holds is over or free.
 FOLLOW = 1.0
 
@@ -40,11 +40,11 @@ class Leases:
         self._find_scope = find_scope
         self._spare = spare
         self._records: dict[str, Record] = {}
-        self._beating: asyncio.Task[None] | None = None
-        self._burying = asyncio.Lock()
+        self._heartbeats: asyncio.Task[None] | None = None
+        self._evicting = asyncio.Lock()
         self._closed = False
         # Loop times of the last sign of life, of the last look for dead processes, and of the last one that found any.
-        self._heard = self._buried = self._freed = -math.inf
+        self._heard = self._evicted_at = self._found_at = -math.inf
 
     def get(self, key: str) -> Record | None:
         """Return what is held under a key."""
@@ -63,8 +63,8 @@ class Leases:
             self._heard = asyncio.get_running_loop().time()
         self._records[record.lease.key] = record
         # What is held after the end is let go of by the write that holds it.
-        if not self._closed and (self._beating is None or self._beating.done()):
-            self._beating = asyncio.create_task(self._beat())
+        if not self._closed and (self._heartbeats is None or self._heartbeats.done()):
+            self._heartbeats = asyncio.create_task(self._heartbeat())
 
     def let_go(self, record: Record) -> None:
         """Note that an entry is not held any more."""
@@ -75,40 +75,40 @@ class Leases:
     @property
     def lapsed(self) -> bool:
         """Whether others may have taken over what is held, because this process stood still for so long."""
-        return self._find_place().shared and asyncio.get_running_loop().time() - self._heard >= LIFE
+        return self._find_place().shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
 
-    async def bury(self) -> bool:
+    async def evict(self) -> bool:
         """Look for dead processes, once a round for all that wait; tell whether one was found in this or the last."""
         if not self._find_place().shared:
             return False
-        async with self._burying:
+        async with self._evicting:
             now = asyncio.get_running_loop().time()
-            if now - self._buried >= FOLLOW:
-                if await self._bury():
-                    self._freed = now
-                self._buried = now
-            return now - self._freed < 2 * FOLLOW
+            if now - self._evicted_at >= FOLLOW:
+                if await self._evict():
+                    self._found_at = now
+                self._evicted_at = now
+            return now - self._found_at < 2 * FOLLOW
 
     async def aclose(self) -> None:
         """Give no more signs of life."""
         self._closed = True
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
+            await asyncio.gather(self._heartbeats, return_exceptions=True)
 
-    async def _bury(self) -> bool:
-        return await bury_the_dead(self._find_place().state, self._find_scope())
+    async def _evict(self) -> bool:
+        return await evict_dead_owners(self._find_place().state, self._find_scope())
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         while self._records:
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(HEARTBEAT)
             try:
                 for record in self.all():
                     if record.idle:
                         self._spare(record)
                 if self._find_place().shared and self._records:
                     now, lapsed = asyncio.get_running_loop().time(), self.lapsed
-                    await self._bury()
+                    await self._evict()
                     if lapsed:
                         await self._keep_what_is_left()
                     self._heard = now

@@ -63,7 +63,7 @@ class DurationStore:
         async with self._reading:
             if not self._known:
                 state = self._find_state()
-                found = {kind: _read(await state.recall(self._scope, _name(kind))) for kind in self._durations}
+                found = {kind: _read(await state.get_document(self._scope, _name(kind))) for kind in self._durations}
                 self._known = True
                 for kind, seen in found.items():
                     self._durations[kind].learn(seen)
@@ -89,10 +89,10 @@ class DurationStore:
 
     async def _add(self, name: str, seen: Seen) -> None:
         state = self._find_state()
-        stands = await state.recall(self._scope, name)
+        stands = await state.get_document(self._scope, name)
         for _ in range(_TRIES):
             new = _spell(_read(stands) + seen)
-            found = await state.swap(self._scope, name, stands, new)
+            found = await state.compare_and_set(self._scope, name, stands, new)
             if found == new:
                 return
             stands = found

@@ -10,7 +10,7 @@ import pytest
 from cmsapi.errors import LeaseLostError
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.store import State
-from tests.support.places import LIFE, Place
+from tests.support.places import LEASE_TTL, Place
 
 pytestmark = pytest.mark.enable_socket
 
@@ -108,7 +108,7 @@ async def test_a_frozen_owner_finds_out(place: Place, state: State, other: State
     """Whoever is silent for too long loses the entry to the first who asks, and can write nothing when it wakes."""
     mine, theirs, found = lease(), lease(), attrs.evolve(ENTRY, job_id="found")
     await state.begin(mine, ENTRY)
-    await place.pass_time(LIFE + 0.1)
+    await place.pass_time(LEASE_TTL + 0.1)
     assert await other.claim(theirs) == ENTRY
     await other.update(theirs, found)
     for attempt in (state.keep(mine), state.update(mine, ENTRY), state.end(mine, attrs.evolve(ENTRY, ended_at=1.0))):
@@ -123,36 +123,36 @@ async def test_silence_that_nobody_noticed(place: Place, state: State, other: St
     """Whoever wakes late, before anybody has asked, holds the entry for a whole life again."""
     mine = lease()
     await state.begin(mine, ENTRY)
-    await place.pass_time(LIFE + 0.1)
+    await place.pass_time(LEASE_TTL + 0.1)
     await state.keep(mine)
     assert await other.claim(lease()) is None
 
 
 async def test_a_heartbeat_holds_everything(place: Place, state: State, other: State) -> None:
-    """One beat keeps all that a process holds, however many entries."""
+    """One heartbeat keeps all that a process holds, however many entries."""
     held = [lease(f"key {number}") for number in range(5)]
     for each in held:
         await state.begin(each, ENTRY)
     for _ in range(3):
-        await place.pass_time(LIFE / 2)
-        await state.beat(SCOPE)
+        await place.pass_time(LEASE_TTL / 2)
+        await state.heartbeat(SCOPE)
     assert [await other.claim(lease(each.key)) for each in held] == [None] * 5
 
 
-async def test_beats_tell_who_is_alive(place: Place, state: State, other: State) -> None:
-    """A beat names the others who were heard of in time, in this scope."""
-    assert await state.beat(SCOPE) == []
-    assert len(await other.beat(SCOPE)) == 1
-    assert await other.beat("another") == []
-    await place.pass_time(LIFE + 0.1)
-    assert await other.beat(SCOPE) == []
+async def test_a_heartbeat_tells_who_is_alive(place: Place, state: State, other: State) -> None:
+    """A heartbeat names the others who were heard of in time, in this scope."""
+    assert await state.heartbeat(SCOPE) == []
+    assert len(await other.heartbeat(SCOPE)) == 1
+    assert await other.heartbeat("another") == []
+    await place.pass_time(LEASE_TTL + 0.1)
+    assert await other.heartbeat(SCOPE) == []
 
 
-async def test_the_buried_hold_nothing(state: State, other: State) -> None:
+async def test_an_evicted_owner_holds_nothing(state: State, other: State) -> None:
     """What an owner held who was found dead can be claimed at once."""
     await state.begin(lease(), ENTRY)
-    (owner,) = await other.beat(SCOPE)
-    await other.bury(SCOPE, owner)
+    (owner,) = await other.heartbeat(SCOPE)
+    await other.evict(SCOPE, owner)
     assert await other.claim(lease()) == ENTRY
 
 

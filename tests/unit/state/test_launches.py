@@ -48,8 +48,8 @@ async def scope(sandbox: Sandbox) -> str:
 
 async def take_over(other: State, name: str) -> Entry:
     """Take over the only entry of a journal, as if its owner were dead."""
-    for owner in await other.beat(name):
-        await other.bury(name, owner)
+    for owner in await other.heartbeat(name):
+        await other.evict(name, owner)
     (key,) = await other.entries(name)
     entry = await other.claim(Lease(name, key))
     assert entry is not None

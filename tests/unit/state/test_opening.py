@@ -94,18 +94,18 @@ def test_the_dead_are_known() -> None:
 @pytest.mark.enable_socket
 async def test_small_documents(state: State, other: State) -> None:
     """The first writer wins; who read what stands may replace it; equal values are equal in any order."""
-    assert await state.recall("scope", "salt") is None
+    assert await state.get_document("scope", "salt") is None
     won = await asyncio.gather(
-        *(each.swap("scope", "salt", None, f"salt {n}") for n, each in enumerate((state, other) * 5))
+        *(each.compare_and_set("scope", "salt", None, f"salt {n}") for n, each in enumerate((state, other) * 5))
     )
     assert len(set(won)) == 1
-    assert await other.recall("scope", "salt") == won[0]
+    assert await other.get_document("scope", "salt") == won[0]
     first = {"cells": [1, 0.5], "seen": 3}
-    assert await state.swap("scope", "durations", None, first) == first
+    assert await state.compare_and_set("scope", "durations", None, first) == first
     second = {"seen": 4, "cells": [2, 0.25]}
-    assert await other.swap("scope", "durations", {"seen": 3, "cells": [1, 0.5]}, second) == second
-    assert await state.swap("scope", "durations", first, {"lost": True}) == second
-    assert await state.swap("scope", "durations", second, second) == second
-    assert await state.swap("another", "durations", None, first) == first
-    assert await state.swap("scope", "durations", second, None) is None
-    assert await other.recall("scope", "durations") is None
+    assert await other.compare_and_set("scope", "durations", {"seen": 3, "cells": [1, 0.5]}, second) == second
+    assert await state.compare_and_set("scope", "durations", first, {"lost": True}) == second
+    assert await state.compare_and_set("scope", "durations", second, second) == second
+    assert await state.compare_and_set("another", "durations", None, first) == first
+    assert await state.compare_and_set("scope", "durations", second, None) is None
+    assert await other.get_document("scope", "durations") is None

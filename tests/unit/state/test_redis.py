@@ -41,15 +41,15 @@ async def test_a_server_that_forgets_is_warned_of_once(tmp_path: Path, caplog: p
     with running_server(tmp_path, *options) as server, caplog.at_level(logging.WARNING, "cmsapi"):
         for _ in range(2):
             state = RedisState(server.url.replace("//", "//:hunter2@"))
-            await state.beat(SCOPE)
-            await state.beat(SCOPE)
+            await state.heartbeat(SCOPE)
+            await state.heartbeat(SCOPE)
             await state.aclose()
         said = [record.message for record in caplog.records]
         assert ["writes nothing to a disk" in said[0], "may evict" in said[1], len(said)] == [True, True, 2]
         assert "hunter2" not in caplog.text
         wrong = RedisState(server.url.replace("//", "//:swordfish@"))
         with pytest.raises(StateError, match="cannot be used") as caught:
-            await wrong.beat(SCOPE)
+            await wrong.heartbeat(SCOPE)
         assert "swordfish" not in str(caught.value) + repr(caught.value)
         await wrong.aclose()
 
@@ -59,7 +59,7 @@ async def test_a_server_that_evicts_is_warned_of(tmp_path: Path, policy: str, ca
     """Every policy that evicts is warned of, also where the server writes to a disk, with what it may hit."""
     with running_server(tmp_path, "--appendonly", "yes", "--maxmemory-policy", policy) as server:
         state = RedisState(server.url)
-        await state.beat(SCOPE)
+        await state.heartbeat(SCOPE)
         await state.aclose()
     if policy == "noeviction":
         assert caplog.text == ""
@@ -72,7 +72,7 @@ async def test_a_server_that_does_not_show_its_settings(tmp_path: Path, caplog: 
     """One that refuses `CONFIG`, as many services do, still tells by `INFO` that it evicts."""
     with running_server(tmp_path, "--maxmemory-policy", "volatile-lfu", "--rename-command", "CONFIG", "") as server:
         state = RedisState(server.url)
-        await state.beat(SCOPE)
+        await state.heartbeat(SCOPE)
         await state.aclose()
     assert "may evict what is kept about the limits (maxmemory-policy volatile-lfu)" in caplog.text
 
@@ -125,8 +125,8 @@ async def test_another_version_is_left_alone(server: Server) -> None:
     before = await client.dbsize()
     for attempt in (
         state.begin(Lease(SCOPE, "another"), ENTRY),
-        state.beat(SCOPE),
-        state.swap(SCOPE, "salt", None, "x"),
+        state.heartbeat(SCOPE),
+        state.compare_and_set(SCOPE, "salt", None, "x"),
         state.turn(SCOPE, TERMS, Ask(holder="a", number=2)),
     ):
         with pytest.raises(StateError, match=r"made by another version .*\(its layout is 2, this one's is 1\)"):
@@ -140,11 +140,11 @@ async def test_forgotten_scripts_are_sent_again(server: Server) -> None:
     """A server that has forgotten its scripts, as after a restart, is told them again."""
     url = await emptied(server)
     state = RedisState(url)
-    await state.beat(SCOPE)
+    await state.heartbeat(SCOPE)
     client = redis.Redis.from_url(url)
     await client.script_flush()
     await client.aclose()
-    assert await state.beat(SCOPE) == []
+    assert await state.heartbeat(SCOPE) == []
     await state.aclose()
 
 
@@ -167,7 +167,7 @@ async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
         assert await state.claim(lease) is None
         assert list(await state.outcomes(SCOPE, "b")) == ["i"]
         await state.forget(SCOPE, "b", ["i"])
-        assert await state.swap(SCOPE, "salt", None, "x") == "x"
+        assert await state.compare_and_set(SCOPE, "salt", None, "x") == "x"
         assert (await state.turn("account", TERMS, Ask(holder="a", number=1, want=1))).granted == 1
         await state.aclose()
 
@@ -185,7 +185,7 @@ async def test_an_old_server_is_refused() -> None:
     port = listener.sockets[0].getsockname()[1]
     state = RedisState(f"redis://127.0.0.1:{port}/0?protocol=2")
     with pytest.raises(StateError, match=r"is Redis 5\.0\.14; the shared state needs 6\.2"):
-        await state.beat(SCOPE)
+        await state.heartbeat(SCOPE)
     await state.aclose()
     listener.close()
 
@@ -194,11 +194,11 @@ async def test_closing_during_an_outage(tmp_path: Path, caplog: pytest.LogCaptur
     """A state whose server is gone closes all the same, and says that leases were not given back."""
     with running_server(tmp_path) as server:
         state = RedisState(server.url)
-        await state.beat(SCOPE)
+        await state.heartbeat(SCOPE)
     await state.aclose()
     assert "leases were not given back" in caplog.text
     with pytest.raises(StateError, match="is closed"):
-        await state.beat(SCOPE)
+        await state.heartbeat(SCOPE)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ async def test_no_secret_in_the_raw_state(kind: str, request: pytest.FixtureRequ
             await ended(worker.process)
         account = Account(sandbox.api_key, sandbox.base_url)
         state = open_state(url)
-        salt = await state.swap("scope", "salt", None, "pepper")
+        salt = await state.compare_and_set("scope", "salt", None, "pepper")
         settings = digest_of({"customInstructions": INSTRUCTIONS, "html": HTML, "n": 1}, salt)
         entry = Entry(kind="generation", target="cnt_1", asked_at=1.0, settings=settings, batch="b", item="i")
         lease = Lease("scope", "key")

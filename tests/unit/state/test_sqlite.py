@@ -138,7 +138,7 @@ async def test_what_something_else_wrote(tmp_path: Path) -> None:
         db.execute("INSERT INTO documents VALUES ('scope', 'salt', 'NaN')")
     db.close()
     state = SqliteState(path)
-    for attempt in (state.entries(SCOPE), state.beat(SCOPE), state.recall(SCOPE, "salt")):
+    for attempt in (state.entries(SCOPE), state.heartbeat(SCOPE), state.get_document(SCOPE, "salt")):
         with pytest.raises(StateError, match="cannot be read"):
             await attempt
     await state.aclose()

@@ -28,7 +28,7 @@ class FailingState(MemoryState):
     """A state in memory of which some writes fail while they are told to, and whose documents come late."""
 
     def __init__(self) -> None:
-        super().__init__(life=1000.0)
+        super().__init__(lease_ttl=1000.0)
         self.fails: tuple[str, ...] = ()
 
     def _check(self, what: str) -> None:
@@ -55,16 +55,16 @@ class FailingState(MemoryState):
         self._check("release")
         await super().release(lease)
 
-    async def recall(self, scope: str, name: str) -> Any:
+    async def get_document(self, scope: str, name: str) -> Any:
         """Return a document after a while."""
         await asyncio.sleep(0.5)
-        return await super().recall(scope, name)
+        return await super().get_document(scope, name)
 
     async def replace(self, lease: Lease, entry: Entry) -> None:
         """Write another entry in the place of one, held by nobody, as another process may in time."""
         other = MemoryState(self._memory)
-        for owner in await other.beat(lease.scope):
-            await other.bury(lease.scope, owner)
+        for owner in await other.heartbeat(lease.scope):
+            await other.evict(lease.scope, owner)
         await other.claim(lease)
         await other.update(lease, entry)
         await other.release(lease)

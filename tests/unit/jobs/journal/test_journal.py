@@ -102,23 +102,23 @@ class Disk(MemoryState):
         await self._asked("entries")
         return await super().entries(scope)
 
-    async def recall(self, scope: str, name: str) -> Any:
+    async def get_document(self, scope: str, name: str) -> Any:
         """Read a document."""
-        await self._asked("recall")
-        self._answered("recall")
-        return await super().recall(scope, name)
+        await self._asked("get_document")
+        self._answered("get_document")
+        return await super().get_document(scope, name)
 
-    async def beat(self, scope: str) -> Sequence[Owner]:
+    async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Say that this process lives; the others may be dead."""
-        await self._asked("beat")
-        self._answered("beat")
-        found = await super().beat(scope)
+        await self._asked("heartbeat")
+        self._answered("heartbeat")
+        found = await super().heartbeat(scope)
         return [Gone(**attrs.asdict(owner)) for owner in found] if self.died else found
 
-    async def bury(self, scope: str, owner: Owner) -> None:
+    async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
         self.funerals[owner.id] += 1
-        await super().bury(scope, owner)
+        await super().evict(scope, owner)
 
 
 class AtOnce(ThreadPoolExecutor):
@@ -198,7 +198,7 @@ async def test_a_shared_journal_belongs_to_the_organisation(fleet: Fleet, shared
         _ = journal.scope
     async with client_of(sandbox) as client:
         names = await asyncio.gather(journal.open(client.me), journal.open(client.me))
-        assert len(sandbox.ledger) == disk.asked["beat"] == shared
+        assert len(sandbox.ledger) == disk.asked["heartbeat"] == shared
         organization = (await client.me()).organization.id
     assert set(names) == {scope_of(BASE_URL, organization) if shared else SCOPE} == {journal.scope}
 
@@ -208,7 +208,7 @@ async def test_a_state_that_fails_is_found_before_the_request(fleet: Fleet) -> N
     sandbox = box()
     journal, disk = fleet.process()
     async with client_of(sandbox) as client:
-        disk.fails = ("recall",)
+        disk.fails = ("get_document",)
         with pytest.raises(StateError, match=FULL):
             await journal.open(client.me)
         assert len(sandbox.ledger) == 0
@@ -242,7 +242,7 @@ async def test_settings_are_compared_by_a_digest(fleet: Fleet) -> None:
     assert len({digest, one.digest({"tone": "plain"}), elsewhere.digest(settings), None}) == 4
     assert one.digest(None) is None
     # Other versions find it there too.
-    salt = await MemoryState(fleet.memory).recall(SCOPE, "salt")
+    salt = await MemoryState(fleet.memory).get_document(SCOPE, "salt")
     assert len(salt) == 32
     assert digest == digest_of(settings, salt)
 
@@ -555,7 +555,7 @@ async def test_a_look_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) 
     (one, _), (other, disk) = await fleet.open(), await fleet.open(shared=shared)
     await one.release(await one.begin("k", ENTRY))
     assert not await other.take(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
-    assert (disk.asked["claim"], disk.asked["beat"]) == (0, shared)
+    assert (disk.asked["claim"], disk.asked["heartbeat"]) == (0, shared)
 
 
 async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
@@ -615,7 +615,7 @@ async def test_followers_look_for_the_dead_together(fleet: Fleet) -> None:
     for pause in (0.0, 0.5, 0.5):
         await asyncio.sleep(pause)
         assert not await other.take(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
-        seen.append(disk.asked["beat"])
+        seen.append(disk.asked["heartbeat"])
     assert seen == [1, 1, 2]
     disk.died = True
     await asyncio.sleep(1)
@@ -636,7 +636,7 @@ async def test_a_claim_looks_for_the_dead(fleet: Fleet, died: bool) -> None:
     disk.died = died
     record = await other.claim("k")
     assert (record is not None) == died
-    assert disk.asked == {"claim": 1 + died, "beat": 1}
+    assert disk.asked == {"claim": 1 + died, "heartbeat": 1}
 
 
 async def test_what_is_free_is_claimed_without_a_look_around(fleet: Fleet) -> None:
@@ -662,7 +662,7 @@ async def test_what_is_worked_on_is_held(fleet: Fleet) -> None:
         for _ in range(10):
             await asyncio.sleep(20)
             assert not await others(other, "busy")
-        assert (one.has(busy), disk.asked["beat"]) == (True, 21)
+        assert (one.has(busy), disk.asked["heartbeat"]) == (True, 21)
     await asyncio.sleep(10)
     assert await others(other, "busy")
     assert not busy.held
@@ -673,7 +673,7 @@ async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await one.begin("k", ENTRY)
     await asyncio.sleep(100)
-    beats = disk.asked["beat"]
+    beats = disk.asked["heartbeat"]
     record = await one.claim("k")
     assert record is not None
     with record.in_work():
@@ -681,7 +681,7 @@ async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
             assert one.has(record)
             await asyncio.sleep(10)
         assert not await others(other)
-    assert disk.asked["beat"] - beats == pytest.approx(10, abs=1)
+    assert disk.asked["heartbeat"] - beats == pytest.approx(10, abs=1)
 
 
 async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
@@ -691,14 +691,14 @@ async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
     with record.in_work():
         await asyncio.sleep(100)
         assert journal.has(record)
-    assert not disk.asked["beat"]
+    assert not disk.asked["heartbeat"]
 
 
 async def test_signs_of_life_go_on_after_a_failure(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
     """A state that fails for a moment is in the log, and the next sign comes in time."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     with (await one.begin("k", ENTRY)).in_work():
-        disk.fails = ("beat",)
+        disk.fails = ("heartbeat",)
         await asyncio.sleep(15)
         disk.fails = ()
         (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -712,7 +712,7 @@ async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> Non
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await asyncio.sleep(50)
     record = await one.begin("k", ENTRY)
-    disk.slow = {"beat": 45.0}
+    disk.slow = {"heartbeat": 45.0}
     with record.in_work():
         await asyncio.sleep(29.5)
         assert one.has(record)
@@ -731,7 +731,7 @@ async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.L
     caplog.set_level(logging.INFO, "cmsapi")
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     lost, kept = await one.begin("lost", ENTRY), await one.begin("kept", ENTRY)
-    disk.slow = {"beat": 45.0}
+    disk.slow = {"heartbeat": 45.0}
     with lost.in_work(), kept.in_work():
         await asyncio.sleep(35)
         disk.slow = {}

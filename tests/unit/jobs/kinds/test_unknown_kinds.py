@@ -56,7 +56,7 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
     lease = Lease(scope, "ended")
     await state.begin(lease, attrs.evolve(ENDED, status=RUNNING))
     await state.end(lease, attrs.evolve(ENDED, ended_at=1.0))
-    await state.swap(scope, f"durations {STRANGE}", None, {"3 4": 5})
+    await state.compare_and_set(scope, f"durations {STRANGE}", None, {"3 4": 5})
     yield Shared(sandbox, url, scope, state)
     await state.aclose()
 
@@ -73,7 +73,7 @@ async def test_launches_of_a_strange_kind_stay_in_the_journal(shared: Shared, ca
         await job
     found = await shared.state.entries(shared.scope)
     assert {key: entry.status for key, entry in found.items()} == {key: entry.status for key, entry in LEFT.items()}
-    assert await shared.state.recall(shared.scope, f"durations {STRANGE}") == {"3 4": 5}
+    assert await shared.state.get_document(shared.scope, f"durations {STRANGE}") == {"3 4": 5}
 
 
 async def test_an_outcome_of_a_strange_kind_is_told(shared: Shared) -> None:

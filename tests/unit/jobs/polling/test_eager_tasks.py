@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.jobs.journal.leases import BEAT
+from cmsapi.jobs.journal.leases import HEARTBEAT
 from cmsapi.sandbox import Limits
 from cmsapi.testing import HandlerTransport
 from tests.support.jobs import box, client_of
@@ -54,7 +54,7 @@ async def test_signs_of_life_go_on_while_jobs_are_let_go_of() -> None:
     async with client_of(sandbox) as client:
         for keyword_id in sandbox.keyword_ids[:5]:
             await client.keywords.analyze(keyword_id)
-        await asyncio.sleep(3 * BEAT)
+        await asyncio.sleep(3 * HEARTBEAT)
 
 
 async def test_a_hook_may_ask_for_a_look() -> None:

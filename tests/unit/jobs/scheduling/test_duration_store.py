@@ -65,7 +65,7 @@ async def test_writers_add_up() -> None:
 async def test_nonsense_in_the_state_is_no_knowledge(nonsense: object) -> None:
     """A document that is not one of these teaches nothing and does no harm."""
     state = MemoryState()
-    await state.swap("service", "durations keyword_analysis", None, nonsense)
+    await state.compare_and_set("service", "durations keyword_analysis", None, nonsense)
     reader = DurationModel(60.0)
     duration_store = DurationStore(lambda: state, "service", {KIND: reader})
     duration_store.recall()
@@ -81,7 +81,7 @@ async def test_old_knowledge_fades() -> None:
         durations = DurationModel(60.0)
         durations.unwritten = Counter({(step_before(age), step_after(age) + 1): 300})
         await DurationStore(lambda: state, "service", {KIND: durations}).write()
-    document = await state.recall("service", "durations keyword_analysis")
+    document = await state.get_document("service", "durations keyword_analysis")
     assert sum(document.values()) <= 400
     assert max(document, key=document.__getitem__).startswith(str(step_before(2000.0)))
 
