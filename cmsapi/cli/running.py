@@ -22,8 +22,8 @@ from cyclopts import CycloptsError, MissingArgumentError
 
 import cmsapi
 from cmsapi.cli.app import app
-from cmsapi.cli.support.exit_codes import Exit, code_of, told
-from cmsapi.cli.support.output import say
+from cmsapi.cli.support.exit_codes import Exit, error_text, exit_code
+from cmsapi.cli.support.output import print_message
 from cmsapi.cli.support.progress import PipeConsole
 from cmsapi.config import ALLOW_HTTP_VARIABLE
 
@@ -33,7 +33,7 @@ _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, 
 ALLOW_HTTP = "--allow-http"
 
 # Arguments of the SDK for which the options have other names.
-_TYPED = {
+_OPTION_NAMES = {
     "name": "--batch",
     "content_score_min": "--min-score",
     "content_score_max": "--max-score",
@@ -56,9 +56,9 @@ def run(tokens: Sequence[str]) -> int:
         # It has said what is wrong.
         return Exit.USAGE
     except cmsapi.CMSError as error:
-        return refuse(error)
+        return report_error(error)
     except KeyboardInterrupt:
-        say("Interrupted.")
+        print_message("Interrupted.")
         return Exit.INTERRUPTED
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:
@@ -68,7 +68,7 @@ def run(tokens: Sequence[str]) -> int:
         if isinstance(error, BrokenPipeError):
             # The reader of the output has had enough.
             return Exit.DONE
-        say(
+        print_message(
             f"The output cannot be written: {error.strerror}. What the command has done is done; what it launched and "
             "is not over is shown by: cmsapi jobs list",
             style="red",
@@ -93,7 +93,7 @@ def read(tokens: Sequence[str]) -> Callable[[], Any]:
     try:
         command, bound, _ = app.parse_args(tokens, console=PipeConsole(), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        say(_misuse(error), style="red")
+        print_message(_usage_text(error), style="red")
         raise
     return functools.partial(command, *bound.args, **bound.kwargs)
 
@@ -105,28 +105,28 @@ async def execute(command: Callable[[], Any]) -> int:
         if inspect.isawaitable(code):
             code = await code
     except cmsapi.CMSError as error:
-        return refuse(error, command)
+        return report_error(error, command)
     return code if isinstance(code, int) else Exit.DONE
 
 
-def refuse(error: cmsapi.CMSError, command: Callable[[], Any] | None = None) -> int:
+def report_error(error: cmsapi.CMSError, command: Callable[[], Any] | None = None) -> int:
     """Say why a command ended, on standard error; return its exit code.
 
     Args:
         error: Why.
         command: The command, whose options the message names as they are typed.
     """
-    text = told(error)
+    text = error_text(error)
     if isinstance(error, cmsapi.ArgumentError) and isinstance(command, functools.partial):
-        text = re.sub(rf"^{re.escape(error.parameter)}\b", _typed(error.parameter, command.func), text)
-    say(text, style="red")
-    return code_of(error)
+        text = re.sub(rf"^{re.escape(error.parameter)}\b", _option_name(error.parameter, command.func), text)
+    print_message(text, style="red")
+    return exit_code(error)
 
 
-def _typed(name: str, command: Callable[..., Any]) -> str:
+def _option_name(name: str, command: Callable[..., Any]) -> str:
     """Return an argument of the SDK as it is typed at a command."""
-    if name in _TYPED:
-        return _TYPED[name]
+    if name in _OPTION_NAMES:
+        return _OPTION_NAMES[name]
     parameter = inspect.signature(command).parameters.get(name)
     if parameter is None:
         return name
@@ -136,7 +136,7 @@ def _typed(name: str, command: Callable[..., Any]) -> str:
     return f"--{hyphened}" if parameter.kind is parameter.KEYWORD_ONLY else hyphened.upper()
 
 
-def _misuse(error: CycloptsError) -> str:
+def _usage_text(error: CycloptsError) -> str:
     """Say what is wrong with a command line."""
     argument, words = error.argument, " ".join(["cmsapi", *(error.command_chain or ())])
     text = str(error)

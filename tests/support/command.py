@@ -7,7 +7,7 @@ import asyncio
 from cyclopts import CycloptsError
 
 import cmsapi
-from cmsapi.cli.running import execute, read, refuse
+from cmsapi.cli.running import execute, read, report_error
 from cmsapi.cli.support.exit_codes import Exit
 
 
@@ -19,6 +19,6 @@ async def command(*tokens: str) -> int:
     except CycloptsError:
         return Exit.USAGE
     except cmsapi.CMSError as error:
-        return refuse(error)
+        return report_error(error)
     # A task of its own, because a command may be interrupted.
     return await asyncio.create_task(execute(parsed))

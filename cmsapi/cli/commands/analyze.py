@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Words
-from cmsapi.cli.support.batch import BatchName, Retry, named_run
+from cmsapi.cli.support.arguments import AllowEmpty, Identifiers
+from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
-from cmsapi.cli.support.fan_out import Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.support.output import TABLE, Columns, Output, show
-from cmsapi.cli.support.plan import tell_plan
+from cmsapi.cli.support.fan_out import DryRun, MaxCredits, NextCommand, fan_out, outcome_document
+from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
+from cmsapi.cli.support.plan import print_plan
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
     "id": lambda outcome: outcome.item,
@@ -22,7 +22,7 @@ _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
 
 
 async def analyze(
-    keyword_ids: Words,
+    keyword_ids: Identifiers,
     /,
     *,
     batch: BatchName = None,
@@ -40,18 +40,18 @@ async def analyze(
     Args:
         keyword_ids: Keywords; - reads identifiers or CSV from standard input, @FILE from a file.
     """
-    keyword_ids.ensure_some(allow_empty)
-    async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
-        planned = await tell_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
+    keyword_ids.require_nonempty(allow_empty)
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as named:
+        planned = await print_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
         if dry_run:
             return planned
-        harvest = await fan_out(
+        result = await fan_out(
             client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named, planned=planned
         )
-    if harvest.outcomes or output:
-        show(harvest.outcomes, _COLUMNS, output, _document)
-    await harvest.tell(Again(["analyze"], batch, state, max_credits=max_credits))
-    return harvest.code
+    if result.outcomes or output:
+        print_list(result.outcomes, _COLUMNS, output, _document)
+    await result.tell(NextCommand(["analyze"], batch, state, max_credits=max_credits))
+    return result.code
 
 
 def _document(outcome: cmsapi.Outcome[str, cmsapi.Keyword]) -> dict[str, Any]:

@@ -10,11 +10,20 @@ from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.support.arguments import read_file
-from cmsapi.cli.support.asking import Yes, ensure
+from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.connecting import State, connect, connect_with_journal
 from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import TABLE, AsJson, Columns, Output, say, show, show_facts, show_json
-from cmsapi.cli.support.reviews import Choice, Discard, Flag, decide, review_by_hand, waiting_review
+from cmsapi.cli.support.output import (
+    TABLE,
+    AsJson,
+    Columns,
+    Output,
+    print_fields,
+    print_json,
+    print_list,
+    print_message,
+)
+from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide, find_review, review_interactively
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
 
@@ -73,9 +82,9 @@ async def list_contents(
             total = page.total
             if len(found) >= limit:
                 break
-    show(found[:limit], _COLUMNS, output, cmsapi.to_dict)
+    print_list(found[:limit], _COLUMNS, output, cmsapi.to_dict)
     if total is not None and total > limit:
-        say(f"{limit} of {total:,}; --limit {total} shows all.")
+        print_message(f"{limit} of {total:,}; --limit {total} shows all.")
 
 
 @contents.command(name="show")
@@ -179,14 +188,16 @@ async def delete(content_id: str, *, yes: Yes = False) -> int:
     """
     async with connect() as client:
         content = await client.contents.get(content_id)
-        if not await ensure(f"Delete {content.title!r} ({content.words_count or 0} words)?", yes):
+        if not await confirmed(f"Delete {content.title!r} ({content.words_count or 0} words)?", yes):
             return Exit.FAILED
         await client.contents.delete(content_id)
     return Exit.DONE
 
 
 @contents.command
-async def review(content_id: str, *, confirm: Flag = False, discard: Discard = False, state: State = None) -> None:
+async def review(
+    content_id: str, *, confirm: DecisionFlag = False, discard: Discard = False, state: State = None
+) -> None:
     """Decide on the article of a content that waits in review, in the terminal or by an option; at least two requests.
 
     Args:
@@ -196,24 +207,24 @@ async def review(content_id: str, *, confirm: Flag = False, discard: Discard = F
     """
     async with connect_with_journal(state) as client:
         before = await client.contents.get(content_id)
-        waiting = await waiting_review(client, content_id)
+        waiting = await find_review(client, content_id)
         if waiting.generation.status != cmsapi.GenerationStatus.REVIEW:
             raise cmsapi.ArgumentError(
                 f"The generation of {content_id} is {str(waiting.generation.status)!r}: there is nothing to decide.",
                 parameter="content_id",
             )
         if confirm or discard:
-            await decide(waiting, Choice.of(confirm=confirm, discard=discard))
+            await decide(waiting, Decision.of(confirm=confirm, discard=discard))
         else:
-            await review_by_hand(client, waiting, before)
+            await review_interactively(client, waiting, before)
 
 
 def _tell(content: cmsapi.Content, as_json: bool) -> None:
     if as_json:
-        show_json(cmsapi.to_dict(content))
+        print_json(cmsapi.to_dict(content))
         return
     generation = content.last_generation
-    show_facts(
+    print_fields(
         {
             "id": content.id,
             "title": content.title,

@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, show, show_bars, show_facts, show_json
+from cmsapi.cli.support.output import TABLE, Columns, Output, print_bars, print_fields, print_json, print_list
 
 # Over a longer time, days without any usage are left out.
 _MONTHS = 62
@@ -33,7 +33,7 @@ async def credits(  # noqa: A001  the name of the command
         report = await client.credit_usages.report(since=since)
     balances = user.organization.credits
     if output.json:
-        show_json(
+        print_json(
             {
                 "balances": cmsapi.to_dict(balances),
                 "since": since.isoformat(),
@@ -46,9 +46,9 @@ async def credits(  # noqa: A001  the name of the command
         return
     if output:
         columns: Columns[dict[str, Any]] = {name: itemgetter(name) for name in report.columns}
-        show(report.rows, columns, output, dict)
+        print_list(report.rows, columns, output, dict)
         return
-    show_facts(
+    print_fields(
         {
             "analyses left": f"{balances.analysis:,}",
             "articles left": f"{balances.ai_writing:,}",
@@ -57,9 +57,9 @@ async def credits(  # noqa: A001  the name of the command
         }
     )
     if report.entries:
-        show_bars("by type", report.by_type)
-        show_bars(
+        print_bars("by type", report.by_type)
+        print_bars(
             "by day (UTC)",
             {f"{day:%a %Y-%m-%d}": count for day, count in report.by_day.items() if count or days <= _MONTHS},
         )
-        show_bars("by workspace", report.by_workspace)
+        print_bars("by workspace", report.by_workspace)

@@ -13,7 +13,7 @@ import attrs
 from rich.table import Table
 
 import cmsapi
-from cmsapi.cli.support.progress import PipeConsole, Step, Tracker, progress_console
+from cmsapi.cli.support.progress import PipeConsole, ProgressBars, Step, stderr_console
 from cmsapi.jobs import GenerationReview
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 
@@ -66,14 +66,14 @@ async def run_demo() -> int:
     Returns:
         The exit code: 0 when everything was as it should be.
     """
-    console = progress_console()
+    console = stderr_console()
     began = time.monotonic()
     async with (
         Sandbox(durations=DURATIONS, limits=Limits(per_hour=PER_HOUR)) as sandbox,
         cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url) as client,
     ):
         console.print(f"A sandbox of the service listens at {sandbox.base_url}; nothing leaves this machine.")
-        with Tracker(console).running() as tracker:
+        with ProgressBars(console).running() as tracker:
             report = await _main_job(client, tracker)
         _check(report, sandbox, client.statistics, time.monotonic() - began)
         PipeConsole().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
@@ -82,7 +82,7 @@ async def run_demo() -> int:
     return 1 if report.problems else 0
 
 
-async def _main_job(client: cmsapi.Client, tracker: Tracker) -> Report:
+async def _main_job(client: cmsapi.Client, tracker: ProgressBars) -> Report:
     report = Report()
     me = await client.me()
     workspace = (await client.workspaces.list())[0]
@@ -102,7 +102,7 @@ async def _main_job(client: cmsapi.Client, tracker: Tracker) -> Report:
 
 
 async def _prepare(
-    client: cmsapi.Client, workspace_id: str, tracker: Tracker
+    client: cmsapi.Client, workspace_id: str, tracker: ProgressBars
 ) -> tuple[list[cmsapi.WebPage], list[cmsapi.Keyword]]:
     step = tracker.task("pages and keywords", PAGES * (1 + KEYWORDS_A_PAGE))
 

@@ -11,7 +11,7 @@ import cmsapi
 from cmsapi.cli.support.advice import for_shell
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import AsJson, clean, show_json
+from cmsapi.cli.support.output import AsJson, print_json, printable
 
 _MARKS = {
     cmsapi.Verdict.OK: "ok",
@@ -30,7 +30,7 @@ async def doctor(*, as_json: AsJson = False) -> int:
     async with connect() as client:
         diagnosis = await client.doctor()
     if as_json:
-        show_json(_document(diagnosis))
+        print_json(_document(diagnosis))
     else:
         _tell(diagnosis)
     return Exit.DONE if diagnosis.ok else Exit.FAILED
@@ -41,23 +41,29 @@ def _tell(diagnosis: cmsapi.Diagnosis) -> None:
     for check in diagnosis.checks:
         head = f"{_MARKS[check.verdict]:<6}{check.name:<13}"
         print(
-            textwrap.fill(clean(for_shell(check.found)), width, initial_indent=head, subsequent_indent=" " * len(head))
+            textwrap.fill(
+                printable(for_shell(check.found)), width, initial_indent=head, subsequent_indent=" " * len(head)
+            )
         )
         if check.advice:
             indent = " " * len(head)
-            print(textwrap.fill(clean(for_shell(check.advice)), width, initial_indent=indent, subsequent_indent=indent))
+            print(
+                textwrap.fill(
+                    printable(for_shell(check.advice)), width, initial_indent=indent, subsequent_indent=indent
+                )
+            )
     unlisted = [route for route in diagnosis.routes if not route.listed]
     if unlisted:
         print("\nroutes that the service does not describe")
     for route in unlisted:
         print(f"  {route.name}  {route.route}  ({route.provenance.name.lower()})")
         for candidate in route.candidates:
-            print(f"      perhaps {clean(candidate.route)}  ({candidate.likeness:.0%} alike)")
+            print(f"      perhaps {printable(candidate.route)}  ({candidate.likeness:.0%} alike)")
     if diagnosis.drift:
         print("\nwhere answers differed from the specification")
     for each in diagnosis.drift:
-        example = f": {clean(each.example)}" if each.example else ""
-        print(f"  {each.count:>5} x {clean(each.where)}: {each.kind.value}{example}")
+        example = f": {printable(each.example)}" if each.example else ""
+        print(f"  {each.count:>5} x {printable(each.where)}: {each.kind.value}{example}")
 
 
 def _document(diagnosis: cmsapi.Diagnosis) -> dict[str, Any]:

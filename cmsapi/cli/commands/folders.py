@@ -9,7 +9,7 @@ from rich.tree import Tree
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, clean, counted, show
+from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, printable
 from cmsapi.cli.support.progress import PipeConsole
 
 _COLUMNS: Columns[cmsapi.Folder] = {
@@ -29,7 +29,7 @@ async def folders(workspace_id: str, *, output: Output = TABLE) -> None:
     async with connect() as client:
         tree = await client.folders.list(workspace_id)
     if output:
-        show(tree, _COLUMNS, output, cmsapi.to_dict)
+        print_list(tree, _COLUMNS, output, cmsapi.to_dict)
         return
     drawn = Tree(counted(len(tree), "folder"))
     # An own stack: nothing bounds how deep folders nest.
@@ -37,7 +37,7 @@ async def folders(workspace_id: str, *, output: Output = TABLE) -> None:
     while above:
         parent, folder = above.pop()
         count = folder.nb_associated_contents
-        label = Text(f"{clean(folder.name)}  {counted(count, 'content')}  ")
+        label = Text(f"{printable(folder.name)}  {counted(count, 'content')}  ")
         below = parent.add(label.append(folder.id, style="dim"))
         above += [(below, child) for child in reversed(tree.children(folder.id))]
     console = PipeConsole(width=None if sys.stdout.isatty() else 1000)

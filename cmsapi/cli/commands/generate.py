@@ -11,15 +11,15 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Words, text_of
-from cmsapi.cli.support.asking import Yes, ensure
-from cmsapi.cli.support.batch import BatchName, Retry, named_run
+from cmsapi.cli.support.arguments import AllowEmpty, Identifiers, read_text
+from cmsapi.cli.support.asking import Yes, confirmed
+from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
 from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.fan_out import FEW, Again, DryRun, MaxCredits, fan_out, outcome_document
-from cmsapi.cli.support.output import TABLE, Columns, Output, counted, say, show
-from cmsapi.cli.support.plan import tell_plan
-from cmsapi.cli.support.reviews import Choice, Flag, decide_on_all
+from cmsapi.cli.support.fan_out import MAX_LISTED, DryRun, MaxCredits, NextCommand, fan_out, outcome_document
+from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, print_message
+from cmsapi.cli.support.plan import print_plan
+from cmsapi.cli.support.reviews import Decision, DecisionFlag, decide_all
 
 _WORDS = {"true": True, "false": False}
 _NAMES = [
@@ -30,7 +30,7 @@ _NAMES = [
 
 
 def _with_files(_: Any, tokens: Sequence[Token]) -> list[str]:
-    return [text_of(token.value[1:]) if token.value.startswith("@") else token.value for token in tokens]
+    return [read_text(token.value[1:]) if token.value.startswith("@") else token.value for token in tokens]
 
 
 def _settings(arguments: Sequence[str]) -> cmsapi.GenerationSettings:
@@ -73,13 +73,13 @@ Settings: TypeAlias = Annotated[
 
 
 async def generate(
-    content_ids: Words,
+    content_ids: Identifiers,
     /,
     *,
     settings: Settings = None,
-    confirm: Flag = False,
-    discard: Flag = False,
-    review: Flag = False,
+    confirm: DecisionFlag = False,
+    discard: DecisionFlag = False,
+    review: DecisionFlag = False,
     yes: Yes = False,
     batch: BatchName = None,
     retry: Retry = (),
@@ -100,17 +100,17 @@ async def generate(
         discard: Pay for the articles and throw them away, unread; asks before.
         review: Decide in the terminal, with the old text and the new one.
     """
-    content_ids.ensure_some(allow_empty)
+    content_ids.require_nonempty(allow_empty)
     wanted = _settings(settings or [])
-    choice = Choice.of(confirm=confirm, discard=discard, review=review)
+    choice = Decision.of(confirm=confirm, discard=discard, review=review)
     before: dict[str, cmsapi.Content] = {}
-    async with connect_with_journal(state) as client, named_run(client, batch, retry) as named:
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as named:
 
         async def launch(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             content = before[content_id] = await client.contents.get(content_id)
             last = content.last_generation
             waits = last is not None and last.status == cmsapi.GenerationStatus.REVIEW
-            if waits and not (named and content_id in named.under_way):
+            if waits and not (named and content_id in named.in_progress):
                 raise cmsapi.ArgumentError(
                     f"An article waits for a decision already: cmsapi contents review {content_id}. "
                     "Nothing was launched.",
@@ -118,36 +118,36 @@ async def generate(
                 )
             return await client.contents.generate(content_id, wanted)
 
-        planned = await tell_plan(client, "generation", content_ids, max_credits, named)
+        planned = await print_plan(client, "generation", content_ids, max_credits, named)
         if dry_run:
             return planned
         question = f"Pay for {counted(len(content_ids), 'article')} and throw them away, unread?"
-        if choice is Choice.DISCARD and not await ensure(question, yes):
+        if choice is Decision.DISCARD and not await confirmed(question, yes):
             return Exit.FAILED
-        harvest = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named, planned=planned)
-        reviews = [outcome.value for outcome in harvest.outcomes if outcome.value is not None]
+        result = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named, planned=planned)
+        reviews = [outcome.value for outcome in result.outcomes if outcome.value is not None]
         # Whoever pressed Ctrl-C wants no more to happen.
-        decided = await decide_on_all(client, reviews, before, Choice.LEAVE if harvest.interrupted else choice)
+        decided = await decide_all(client, reviews, before, Decision.LEAVE if result.interrupted else choice)
     if output:
-        show(harvest.outcomes, _COLUMNS, output, _document)
+        print_list(result.outcomes, _COLUMNS, output, _document)
     typed = [word for text in settings or [] for word in ("--settings", text)]
-    options = [f"--{choice.value}"] if choice is not Choice.LEAVE else []
-    options += ["--yes"] if choice is Choice.DISCARD else []
-    await harvest.tell(Again(["generate"], batch, state, [*typed, *options], max_credits))
-    if harvest.left and choice is not Choice.LEAVE:
-        _tell_decisions([*harvest.left], options, state)
-    return harvest.code or decided
+    options = [f"--{choice.value}"] if choice is not Decision.LEAVE else []
+    options += ["--yes"] if choice is Decision.DISCARD else []
+    await result.tell(NextCommand(["generate"], batch, state, [*typed, *options], max_credits))
+    if result.left and choice is not Decision.LEAVE:
+        _tell_decisions([*result.left], options, state)
+    return result.code or decided
 
 
 def _tell_decisions(content_ids: Sequence[str], options: Sequence[str], state: str | None) -> None:
     """Say how to decide on articles that were still being written at Ctrl-C."""
-    say("When they are written, decide on them:")
-    if len(content_ids) > FEW:
-        say(f"  {Again(['jobs', 'reviews'], None, state, options)('')}")
+    print_message("When they are written, decide on them:")
+    if len(content_ids) > MAX_LISTED:
+        print_message(f"  {NextCommand(['jobs', 'reviews'], None, state, options)('')}")
         return
     kept = [option for option in options if option in ("--confirm", "--discard")]
     for content_id in content_ids:
-        say(f"  {Again(['contents', 'review'], None, state, kept)(shlex.quote(content_id))}")
+        print_message(f"  {NextCommand(['contents', 'review'], None, state, kept)(shlex.quote(content_id))}")
 
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Lines
-from cmsapi.cli.support.batch import BatchName, Retry, named_run
+from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
+from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
-from cmsapi.cli.support.fan_out import Again, DryRun, Harvest, MaxCredits, fan_out
-from cmsapi.cli.support.output import TABLE, Columns, Output, show
-from cmsapi.cli.support.plan import tell_plan
+from cmsapi.cli.support.fan_out import DryRun, FanOutResult, MaxCredits, NextCommand, fan_out
+from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
+from cmsapi.cli.support.plan import print_plan
 
 Found: TypeAlias = tuple[str, cmsapi.ContentIdea]
 
@@ -24,7 +24,7 @@ _COLUMNS: Columns[Found] = {
 
 async def ideas(
     workspace_id: str,
-    keywords: Lines,
+    keywords: SeedKeywords,
     /,
     *,
     batch: BatchName = None,
@@ -43,29 +43,29 @@ async def ideas(
         workspace_id: The workspace.
         keywords: Seed keywords; - reads one a line, or CSV, from standard input, @FILE from a file.
     """
-    keywords.ensure_some(allow_empty)
+    keywords.require_nonempty(allow_empty)
 
     # The same seed in another workspace is another search.
     def key(keyword: str) -> str:
         return f"{workspace_id} {keyword}"
 
-    async with connect_with_journal(state) as client, named_run(client, batch, retry, key) as named:
-        planned = await tell_plan(client, "idea_search", keywords, max_credits, named)
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry, key) as named:
+        planned = await print_plan(client, "idea_search", keywords, max_credits, named)
         if dry_run:
             return planned
 
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await client.content_ideas.search(workspace_id, keyword)
 
-        harvest = await fan_out(client, search, keywords, max_credits=max_credits, named=named, planned=planned)
-    if harvest.outcomes or output:
-        show(_found(harvest), _COLUMNS, output, _document)
-    await harvest.tell(Again(["ideas", workspace_id], batch, state, max_credits=max_credits))
-    return harvest.code
+        result = await fan_out(client, search, keywords, max_credits=max_credits, named=named, planned=planned)
+    if result.outcomes or output:
+        print_list(_found(result), _COLUMNS, output, _document)
+    await result.tell(NextCommand(["ideas", workspace_id], batch, state, max_credits=max_credits))
+    return result.code
 
 
-def _found(harvest: Harvest[cmsapi.ContentIdeas]) -> list[Found]:
-    return [(outcome.item, idea) for outcome in harvest.outcomes if outcome.value for idea in outcome.value]
+def _found(result: FanOutResult[cmsapi.ContentIdeas]) -> list[Found]:
+    return [(outcome.item, idea) for outcome in result.outcomes if outcome.value for idea in outcome.value]
 
 
 def _document(found: Found) -> dict[str, object]:

@@ -7,13 +7,13 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Tokens, Words
-from cmsapi.cli.support.asking import Yes, ensure
+from cmsapi.cli.support.arguments import AllowEmpty, Identifiers, JobTokens
+from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
-from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
-from cmsapi.cli.support.fan_out import Again, Harvest, outcome_document, wait_for
-from cmsapi.cli.support.output import TABLE, Columns, Output, clean, counted, say, show
-from cmsapi.cli.support.reviews import Choice, Discard, Flag, decide_on_all
+from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.support.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
+from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, print_message, printable
+from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
 
 jobs: App = App(name="jobs", help="List open jobs, wait for them, and decide on articles.")
 
@@ -46,14 +46,14 @@ async def list_jobs(*, state: State = None, output: Output = TABLE) -> None:
     async with connect_with_journal(state) as client:
         found = await client.jobs.journal()
     if not found:
-        say(_nothing("open jobs", state))
+        print_message(_nothing("open jobs", state))
     columns = {**_OPEN, "token": lambda entry: entry.token} if output else _OPEN
-    show(found, columns, output, _entry_document)
+    print_list(found, columns, output, _entry_document)
 
 
 @jobs.command
 async def watch(
-    tokens: Tokens,
+    tokens: JobTokens,
     /,
     *,
     allow_empty: AllowEmpty = False,
@@ -65,11 +65,11 @@ async def watch(
     Args:
         tokens: Tokens as other commands print them; - reads them or CSV from standard input, @FILE from a file.
     """
-    tokens.ensure_some(allow_empty)
+    tokens.require_nonempty(allow_empty)
     async with connect_with_journal(state) as client:
-        harvest = await wait_for(client, [client.jobs.attach(token) for token in tokens])
-        await _tell(client, harvest, output)
-    return harvest.code
+        result = await wait_for_jobs(client, [client.jobs.attach(token) for token in tokens])
+        await _tell(client, result, output)
+    return result.code
 
 
 @jobs.command
@@ -81,24 +81,24 @@ async def resume(*, state: State = None, output: Output = TABLE) -> int:
     async with connect_with_journal(state) as client:
         resumed = await client.jobs.resume()
         if not (resumed.jobs or resumed.unknown):
-            say(_nothing("jobs to take up", state))
-        harvest = await wait_for(client, resumed.jobs)
-        await _tell(client, harvest, output)
+            print_message(_nothing("jobs to take up", state))
+        result = await wait_for_jobs(client, resumed.jobs)
+        await _tell(client, result, output)
         for unknown in resumed.unknown:
-            say(f"{clean(unknown.target)}: {told(unknown)}", style="red")
-    if harvest.interrupted:
+            print_message(f"{printable(unknown.target)}: {error_text(unknown)}", style="red")
+    if result.interrupted:
         return Exit.INTERRUPTED
-    return code_of_all([*(outcome.error for outcome in harvest.outcomes), *resumed.unknown])
+    return combined_exit_code([*(outcome.error for outcome in result.outcomes), *resumed.unknown])
 
 
 @jobs.command
 async def reviews(
-    content_ids: Words | None = None,
+    content_ids: Identifiers | None = None,
     /,
     *,
-    confirm: Flag = False,
+    confirm: DecisionFlag = False,
     discard: Discard = False,
-    review: Flag = False,
+    review: DecisionFlag = False,
     yes: Yes = False,
     allow_empty: AllowEmpty = False,
     state: State = None,
@@ -113,8 +113,8 @@ async def reviews(
         review: Decide on one after another in the terminal, with the old text and the new one.
     """
     if content_ids is not None:
-        content_ids.ensure_some(allow_empty)
-    choice = Choice.of(confirm=confirm, discard=discard, review=review)
+        content_ids.require_nonempty(allow_empty)
+    choice = Decision.of(confirm=confirm, discard=discard, review=review)
     async with connect_with_journal(state) as client:
         waiting = await client.jobs.reviews()
         if content_ids is not None:
@@ -122,20 +122,20 @@ async def reviews(
         missing = set(content_ids or ()) - {each.content_id for each in waiting}
         if missing:
             raise cmsapi.ArgumentError(
-                f"No article that was launched from here waits for: {', '.join(map(clean, sorted(missing)))}. "
+                f"No article that was launched from here waits for: {', '.join(map(printable, sorted(missing)))}. "
                 "Nothing was decided. For others there is cmsapi contents review.",
                 parameter="content_ids",
             )
         code = Exit.DONE
         if not waiting:
-            say(_nothing("articles to decide on", state))
-        if waiting and choice is not Choice.LEAVE:
-            deed = {Choice.CONFIRM: "Apply", Choice.DISCARD: "Discard"}.get(choice)
-            if deed and not await ensure(f"{deed} {counted(len(waiting), 'article')}?", yes):
+            print_message(_nothing("articles to decide on", state))
+        if waiting and choice is not Decision.LEAVE:
+            deed = {Decision.CONFIRM: "Apply", Decision.DISCARD: "Discard"}.get(choice)
+            if deed and not await confirmed(f"{deed} {counted(len(waiting), 'article')}?", yes):
                 return Exit.FAILED
-            code = await decide_on_all(client, waiting, {}, choice)
-    if choice is Choice.LEAVE or output:
-        show(waiting, _WAITING, output, _review_document)
+            code = await decide_all(client, waiting, {}, choice)
+    if choice is Decision.LEAVE or output:
+        print_list(waiting, _WAITING, output, _review_document)
     return code
 
 
@@ -144,13 +144,13 @@ def _nothing(what: str, state: str | None) -> str:
     return f"No {what} in {state_name(state)}. Another state: --state."
 
 
-async def _tell(client: cmsapi.Client, harvest: Harvest[Any], output: Output) -> None:
+async def _tell(client: cmsapi.Client, result: FanOutResult[Any], output: Output) -> None:
     """Show what has ended, and say how to wait for the rest and how to decide on articles."""
-    if harvest.outcomes or output or not harvest.interrupted:
-        show(harvest.outcomes, _ENDED, output, _document)
-    await harvest.tell(Again(["jobs", "watch"]))
-    reviews = [outcome.value for outcome in harvest.outcomes if isinstance(outcome.value, cmsapi.GenerationReview)]
-    await decide_on_all(client, reviews, {}, Choice.LEAVE)
+    if result.outcomes or output or not result.interrupted:
+        print_list(result.outcomes, _ENDED, output, _document)
+    await result.tell(NextCommand(["jobs", "watch"]))
+    reviews = [outcome.value for outcome in result.outcomes if isinstance(outcome.value, cmsapi.GenerationReview)]
+    await decide_all(client, reviews, {}, Decision.LEAVE)
 
 
 def _entry_document(entry: cmsapi.OpenLaunch) -> dict[str, Any]:

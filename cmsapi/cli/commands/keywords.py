@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, show
+from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
 
 _COLUMNS: Columns[cmsapi.Keyword] = {
     "id": lambda keyword: keyword.id,
@@ -36,4 +36,4 @@ async def keywords(
         found = [keyword for page_id in pages async for keyword in client.keywords.list(page_id)]
     if unanalysed:
         found = [keyword for keyword in found if keyword.analysis_status is None]
-    show(found, _COLUMNS, output, cmsapi.to_dict)
+    print_list(found, _COLUMNS, output, cmsapi.to_dict)

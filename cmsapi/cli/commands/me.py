@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import AsJson, show_facts, show_json
+from cmsapi.cli.support.output import AsJson, print_fields, print_json
 
 
 async def me(*, as_json: AsJson = False) -> None:
@@ -12,10 +12,10 @@ async def me(*, as_json: AsJson = False) -> None:
     async with connect() as client:
         user = await client.me()
     if as_json:
-        show_json(cmsapi.to_dict(user))
+        print_json(cmsapi.to_dict(user))
         return
     balances = user.organization.credits
-    show_facts(
+    print_fields(
         {
             "user": f"{user.first_name} {user.last_name} <{user.email}>",
             "user id": user.id,

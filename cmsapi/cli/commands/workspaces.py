@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, show
+from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
 
 _COLUMNS: Columns[cmsapi.Workspace] = {
     "id": lambda workspace: workspace.id,
@@ -19,4 +19,4 @@ async def workspaces(*, output: Output = TABLE) -> None:
     """List the workspaces that the key can see; one request for each hundred."""
     async with connect() as client:
         found = [workspace async for workspace in client.workspaces.list()]
-    show(found, _COLUMNS, output, cmsapi.to_dict)
+    print_list(found, _COLUMNS, output, cmsapi.to_dict)

@@ -16,11 +16,11 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from cyclopts import Parameter, Token
 
-from cmsapi.cli.support.output import unguarded
+from cmsapi.cli.support.output import unescape_formula
 from cmsapi.errors import ArgumentError
 
 # These separate cells, quote, nest, or begin a comment, and are in no identifier.
-_FOREIGN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
+_FORBIDDEN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
 # The header that lists have in a pipe without --csv; a terminal's table cannot be read back.
 _PLAIN_HEADER = re.compile(r"id {2,}\S")
 
@@ -45,7 +45,7 @@ class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
     #: Names of the sources in which there was nothing.
     empty: tuple[str, ...] = ()
 
-    def ensure_some(self, allow_empty: bool) -> None:
+    def require_nonempty(self, allow_empty: bool) -> None:
         """Refuse empty sources.
 
         Args:
@@ -74,12 +74,12 @@ def _converter(
     read: Callable[[_Source], Iterable[str]], *, whole_lines: bool
 ) -> Callable[[Any, Sequence[Token]], Items]:
     def convert(_: Any, tokens: Sequence[Token]) -> Items:
-        found = {token.value: list(read(_source(token.value))) for token in tokens}
+        found = {token.value: list(read(_open_source(token.value))) for token in tokens}
         # Each text once, in order.
         items = Items(dict.fromkeys(text for texts in found.values() for text in texts))
         items.typed = None if "-" in found else tuple(token.value for token in tokens)
         items.whole_lines = whole_lines
-        items.empty = tuple(_called(argument) for argument, texts in found.items() if not texts)
+        items.empty = tuple(_source_name(argument) for argument, texts in found.items() if not texts)
         return items
 
     return convert
@@ -88,15 +88,15 @@ def _converter(
 def _identifiers(column: str) -> Callable[[_Source], Iterator[str]]:
     def read(source: _Source) -> Iterator[str]:
         if not source.is_file:
-            yield from (_checked(word, repr(word)) for word in source.text.split())
+            yield from (_validated(word, repr(word)) for word in source.text.split())
             return
         yield from _cells(source, column)
 
     return read
 
 
-def _checked(word: str, what: str) -> str:
-    if _FOREIGN.search(word) or not word.isprintable():
+def _validated(word: str, what: str) -> str:
+    if _FORBIDDEN.search(word) or not word.isprintable():
         raise ArgumentError(
             f"{what} cannot be an identifier. Nothing was sent. A file has identifiers separated by white space, "
             "or is CSV with a header.",
@@ -132,7 +132,7 @@ def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterat
         return (line.strip().split("  ")[0] for _, line in lines[1:])
     if whole_lines:
         return (line.strip() for _, line in lines)
-    return (_checked(word, f"{source.name}, line {at}: {word!r}") for at, line in lines for word in line.split())
+    return (_validated(word, f"{source.name}, line {at}: {word!r}") for at, line in lines for word in line.split())
 
 
 def _column(source: _Source, column: str, delimiter: str, skipped: int, names: Sequence[str]) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _column(source: _Source, column: str, delimiter: str, skipped: int, names: S
         for row in rows:
             if rows.line_num <= skipped or not any(map(str.strip, row)) or _is_comment(row[0]):
                 continue
-            cell = unguarded(row[place]).strip() if place < len(row) else ""
+            cell = unescape_formula(row[place]).strip() if place < len(row) else ""
             if not cell or (column != "keyword" and not cell.isprintable()):
                 why = "holds what cannot be printed" if cell else "is empty"
                 raise ArgumentError(
@@ -166,26 +166,26 @@ def _is_comment(line: str, whole_lines: bool = False) -> bool:
     return line.lstrip().startswith("# " if whole_lines else "#") or line.strip() == "#"
 
 
-def _source(argument: str) -> _Source:
+def _open_source(argument: str) -> _Source:
     if argument == "-" or argument.startswith("@"):
-        return _Source(_called(argument), text_of(argument.removeprefix("@")), is_file=True)
+        return _Source(_source_name(argument), read_text(argument.removeprefix("@")), is_file=True)
     # A lone hyphen would be refused as an option, so everything that begins with one comes here.
     if argument.startswith("-"):
         raise ArgumentError(f"There is no option {argument}; nothing was sent. See --help.", parameter=argument)
     return _Source(argument, argument, is_file=False)
 
 
-def _called(argument: str) -> str:
+def _source_name(argument: str) -> str:
     return "standard input" if argument == "-" else argument.removeprefix("@") or "an empty argument"
 
 
-def text_of(path: str) -> str:
+def read_text(path: str) -> str:
     """Read a file, or standard input for `-`.
 
     Raises:
         ArgumentError: It cannot be read.
     """
-    name = _called(path)
+    name = _source_name(path)
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -215,34 +215,34 @@ def read_file(_: Any, tokens: Sequence[Token]) -> str:
         raise ArgumentError(
             f"It takes a file, or - for standard input, not {path}. Nothing was sent.", parameter="file"
         )
-    text = text_of(path)
+    text = read_text(path)
     if not text.strip():
         raise ArgumentError(
-            f"There is nothing in {_called(path)}. Nothing was sent. To clear the text, give '' in its place.",
+            f"There is nothing in {_source_name(path)}. Nothing was sent. To clear the text, give '' in its place.",
             parameter="file",
         )
     return text
 
 
-def is_plain(words: Iterable[str]) -> bool:
+def are_plain(words: Iterable[str]) -> bool:
     """Tell whether identifiers are read back from the command line, and from a file without a header."""
-    return not any(map(_FOREIGN.search, words))
+    return not any(map(_FORBIDDEN.search, words))
 
 
-def table_of(words: Iterable[str]) -> str:
+def csv_table(words: Iterable[str]) -> str:
     """Return a table from which identifiers are read back that cannot be told apart without one."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([["id"], *([word] for word in words)])
     return text.getvalue()
 
 
-def _many(read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = False) -> Parameter:
+def _parameter(read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = False) -> Parameter:
     return Parameter(converter=_converter(read, whole_lines=whole_lines), allow_leading_hyphen=True, n_tokens=-1)
 
 
 #: Identifiers, without repetitions and in order. `-` stands for standard input, `@path` for a file.
-Words: TypeAlias = Annotated[Items, _many(_identifiers("id"))]
+Identifiers: TypeAlias = Annotated[Items, _parameter(_identifiers("id"))]
 #: The same for tokens of jobs.
-Tokens: TypeAlias = Annotated[Items, _many(_identifiers("token"))]
+JobTokens: TypeAlias = Annotated[Items, _parameter(_identifiers("token"))]
 #: The same for texts that may have spaces: one a line.
-Lines: TypeAlias = Annotated[Items, _many(_lines, whole_lines=True)]
+SeedKeywords: TypeAlias = Annotated[Items, _parameter(_lines, whole_lines=True)]

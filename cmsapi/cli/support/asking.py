@@ -15,8 +15,8 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from cmsapi.cli.support.output import say
-from cmsapi.cli.support.progress import progress_console
+from cmsapi.cli.support.output import print_message
+from cmsapi.cli.support.progress import stderr_console
 from cmsapi.errors import ArgumentError
 
 _LONGEST = 4096
@@ -36,13 +36,13 @@ async def ask(question: str, answers: str) -> str:
     """
     while True:
         choice = f"[{'/'.join(answers[:-1])}/{answers[-1].upper()}]"
-        progress_console().print(question, choice, end=" ", markup=False, highlight=False, soft_wrap=False)
+        stderr_console().print(question, choice, end=" ", markup=False, highlight=False, soft_wrap=False)
         said = (await _line()).lower()[:1] or answers[-1]
         if said in answers:
             return said
 
 
-async def ensure(question: str, yes: bool) -> bool:
+async def confirmed(question: str, yes: bool) -> bool:
     """Ask before something that cannot be undone, or costs.
 
     Args:
@@ -63,9 +63,9 @@ async def ensure(question: str, yes: bool) -> bool:
         if await ask(question, "yn") == "y":
             return True
     except asyncio.CancelledError:
-        say("\nNothing was done.")
+        print_message("\nNothing was done.")
         raise
-    say("Nothing was done.")
+    print_message("Nothing was done.")
     return False
 
 

@@ -10,7 +10,7 @@ import attrs
 from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.cli.support.connecting import nothing_launched
+from cmsapi.cli.support.connecting import note_nothing_launched
 
 BatchName: TypeAlias = Annotated[
     str | None,
@@ -32,7 +32,7 @@ Retry: TypeAlias = Annotated[
 
 
 @attrs.frozen
-class Tally:
+class BatchCounts:
     """Count what became of the items of a batch.
 
     Args:
@@ -42,12 +42,12 @@ class Tally:
     """
 
     launched: int
-    doubtful: int
+    uncertain: int
     results: int
 
 
 @attrs.define
-class NamedRun:
+class BatchRun:
     """Hold a batch and what is known of it: before it runs, and again after it.
 
     Args:
@@ -61,11 +61,11 @@ class NamedRun:
     entries: Sequence[cmsapi.OpenLaunch] | None
 
     @property
-    def under_way(self) -> frozenset[str]:
+    def in_progress(self) -> frozenset[str]:
         """Keys of the items whose jobs run or wait in review."""
         return frozenset(entry.item for entry in self.entries or () if entry.item)
 
-    def tally(self, items: Sequence[str], taken: Collection[str]) -> Tally | None:
+    def counts(self, items: Sequence[str], started: Collection[str]) -> BatchCounts | None:
         """Count the items by what became of them; None where that is not known.
 
         Args:
@@ -77,23 +77,23 @@ class NamedRun:
         asked, unknown, failed = {self.key(item) for item in items}, set(self.batch.unknown), set(self.batch.failed)
         ended = set(self.batch.ended)
         sending = {entry.item for entry in self.entries if entry.state == "sending"}
-        named = {entry.item for entry in self.entries if entry.token is not None} | {self.key(item) for item in taken}
-        return Tally(
+        named = {entry.item for entry in self.entries if entry.token is not None} | {self.key(item) for item in started}
+        return BatchCounts(
             launched=len(asked & (named | ended) - unknown),
-            doubtful=len(asked & (sending - named | unknown)),
+            uncertain=len(asked & (sending - named | unknown)),
             results=len(asked & (ended - unknown - failed)),
         )
 
     def missing(self, items: Sequence[str]) -> list[str]:
         """Return the items that are neither over nor under way: those that a run pays for."""
-        known = self.under_way | set(self.batch.ended)
+        known = self.in_progress | set(self.batch.ended)
         return [item for item in items if self.key(item) not in known]
 
 
 @asynccontextmanager
-async def named_run(
+async def open_batch(
     client: cmsapi.Client, name: str | None, retry: Sequence[str], key: Callable[[str], str] = str
-) -> AsyncIterator[NamedRun | None]:
+) -> AsyncIterator[BatchRun | None]:
     """Open the batch that `--batch` names, or nothing.
 
     Args:
@@ -111,22 +111,22 @@ async def named_run(
         yield None
         return
     async with AsyncExitStack() as stack:
-        with nothing_launched():
+        with note_nothing_launched():
             batch = await stack.enter_async_context(client.jobs.batch(name))
             if "failed" in retry:
                 await batch.retry_failed()
             if "unknown" in retry:
                 await batch.retry_unknown()
-            run = NamedRun(batch, key, await _entries(client, name))
+            run = BatchRun(batch, key, await _read_entries(client, name))
         yield run
     try:
         # Anew: what ended at the last moment is only written down.
         async with client.jobs.batch(name) as batch:
-            run.batch, run.entries = batch, await _entries(client, name)
+            run.batch, run.entries = batch, await _read_entries(client, name)
     except cmsapi.CMSError:
         # What is known of the results is still to be shown.
         run.entries = None
 
 
-async def _entries(client: cmsapi.Client, name: str) -> list[cmsapi.OpenLaunch]:
+async def _read_entries(client: cmsapi.Client, name: str) -> list[cmsapi.OpenLaunch]:
     return [entry for entry in await client.jobs.journal() if entry.batch == name]

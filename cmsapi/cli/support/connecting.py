@@ -55,7 +55,7 @@ async def connect_with_journal(state: str | None) -> AsyncIterator[cmsapi.Client
 
 
 @contextmanager
-def nothing_launched() -> Iterator[None]:
+def note_nothing_launched() -> Iterator[None]:
     """Let the error of a state say that nothing was launched or charged; to be used before the first launch."""
     try:
         yield

@@ -28,7 +28,7 @@ class Exit(enum.IntEnum):
     INTERRUPTED = 130
 
 
-def code_of(error: BaseException) -> Exit:
+def exit_code(error: BaseException) -> Exit:
     """Return the code for an error that ended a command or an item."""
     match error:
         case cmsapi.ConfigError() | cmsapi.ArgumentError():
@@ -43,9 +43,9 @@ def code_of(error: BaseException) -> Exit:
             return Exit.FAILED
 
 
-def code_of_all(errors: Iterable[BaseException | None]) -> Exit:
+def combined_exit_code(errors: Iterable[BaseException | None]) -> Exit:
     """Return the code for several items, each with its error or None: the one that asks for most care."""
-    codes = [Exit.DONE if error is None else code_of(error) for error in errors]
+    codes = [Exit.DONE if error is None else exit_code(error) for error in errors]
     for worst in (Exit.UNKNOWN, Exit.CREDITS):
         if worst in codes:
             return worst
@@ -55,7 +55,7 @@ def code_of_all(errors: Iterable[BaseException | None]) -> Exit:
     return Exit.DONE if good == len(codes) else Exit.PARTLY if good else Exit.FAILED
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an error with its notes, as a command says it."""
     lines = for_shell("\n".join([str(error), *getattr(error, "__notes__", ())])).split("\n")
     return "\n".join(map(plain, lines))

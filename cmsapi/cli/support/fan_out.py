@@ -16,20 +16,20 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.support.arguments import Items, is_plain, table_of
-from cmsapi.cli.support.batch import NamedRun
+from cmsapi.cli.support.arguments import Items, are_plain, csv_table
+from cmsapi.cli.support.batch import BatchRun
 from cmsapi.cli.support.connecting import STATE_VARIABLE
-from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
-from cmsapi.cli.support.output import clean, counted, say
-from cmsapi.cli.support.progress import Board, progress_console
+from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.support.output import counted, print_message, printable
+from cmsapi.cli.support.progress import LiveTable, stderr_console
 from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
 
 # More tokens or identifiers than this go into a file, rather than over the screen.
-FEW = 3
+MAX_LISTED = 3
 # Seconds that reading the balance may take at the end.
-_PATIENCE = 5.0
+_BALANCE_TIMEOUT = 5.0
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
@@ -47,7 +47,7 @@ DryRun: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, h
 
 
 @attrs.frozen
-class Again:
+class NextCommand:
     """Spell the command that goes on.
 
     Args:
@@ -72,13 +72,13 @@ class Again:
         after = shlex.join([*batch, *self.options, *more, *bound, *state])
         return " ".join(filter(None, ["cmsapi", shlex.join(self.command), items, after]))
 
-    def some_of(self, count: int) -> str:
+    def describe_rest(self, count: int) -> str:
         """Say how many of the items that are left it launches."""
         return "the rest" if self.max_credits is None or self.max_credits >= count else f"up to {self.max_credits} more"
 
 
 @attrs.define
-class Harvest(Generic[R]):
+class FanOutResult(Generic[R]):
     """Hold what became of several items.
 
     Args:
@@ -95,12 +95,12 @@ class Harvest(Generic[R]):
     """
 
     items: Items
-    named: NamedRun | None = None
+    named: BatchRun | None = None
     planned: Exit = Exit.DONE
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
-    taken: Collection[str] = ()
+    started: Collection[str] = ()
     left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
-    doubtful: list[str] = attrs.field(factory=list)
+    uncertain: list[str] = attrs.field(factory=list)
     stopped: cmsapi.OutOfCreditsError | None = None
     remaining: int | None = None
     interrupted: bool = False
@@ -111,12 +111,12 @@ class Harvest(Generic[R]):
         if self.interrupted:
             return Exit.INTERRUPTED
         errors = [outcome.error for outcome in self.outcomes]
-        code = code_of_all([*errors, *([self.stopped] if self.stopped else [])])
+        code = combined_exit_code([*errors, *([self.stopped] if self.stopped else [])])
         # Where all items were on their way before the first was refused, no launching was left to be stopped.
         refused = any(isinstance(error, cmsapi.ConflictError) for error in errors)
         return Exit.CREDITS if refused and self.planned is Exit.CREDITS and code is not Exit.UNKNOWN else code
 
-    async def tell(self, again: Again) -> None:
+    async def tell(self, again: NextCommand) -> None:
         """Say on standard error what has no result, why, and how to go on.
 
         Args:
@@ -126,33 +126,37 @@ class Harvest(Generic[R]):
         alike: dict[str, tuple[str, list[str]]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
-                alike.setdefault(str(outcome.error), (told(outcome.error), []))[1].append(clean(outcome.item))
+                alike.setdefault(str(outcome.error), (error_text(outcome.error), []))[1].append(printable(outcome.item))
         for text, items in alike.values():
-            more = f" and {len(items) - FEW} more" if len(items) > FEW else ""
-            say(f"{', '.join(items[:FEW])}{more}: {text}", style="red")
+            more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+            print_message(f"{', '.join(items[:MAX_LISTED])}{more}: {text}", style="red")
         if self.stopped is not None:
             balance = self.remaining
             verb = "remains" if balance == 1 else "remain"
             left = "" if balance is None else f" {counted(balance, 'credit')} {verb}."
-            say(f"{told(self.stopped)}{left}", style="red")
+            print_message(f"{error_text(self.stopped)}{left}", style="red")
         if self.named is not None:
             await self._tell_batch(self.named, again)
         else:
             await self._tell_rest(again)
 
-    async def _tell_rest(self, again: Again) -> None:
+    async def _tell_rest(self, again: NextCommand) -> None:
         if self.left:
-            say(f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:")
-            say(f"  cmsapi jobs watch {await _named('jobs', [job.token for job in self.left.values()])}")
-        if self.doubtful:
-            say("These were being launched at that moment, and some are: look before you launch them again.")
-            say(f"  {shlex.join(map(clean, self.doubtful))}")
-        seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.doubtful)
+            print_message(
+                f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:"
+            )
+            print_message(f"  cmsapi jobs watch {await _spell('jobs', [job.token for job in self.left.values()])}")
+        if self.uncertain:
+            print_message("These were being launched at that moment, and some are: look before you launch them again.")
+            print_message(f"  {shlex.join(map(printable, self.uncertain))}")
+        seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.uncertain)
         if rest := [item for item in self.items if item not in seen]:
-            say(f"{counted(len(rest), 'item')} not launched and not charged. Launch {again.some_of(len(rest))}:")
-            say(f"  {again(await _named('rest', rest, self.items.whole_lines))}")
+            print_message(
+                f"{counted(len(rest), 'item')} not launched and not charged. Launch {again.describe_rest(len(rest))}:"
+            )
+            print_message(f"  {again(await _spell('rest', rest, self.items.whole_lines))}")
 
-    async def _tell_batch(self, named: NamedRun, again: Again) -> None:
+    async def _tell_batch(self, named: BatchRun, again: NextCommand) -> None:
         batch = named.batch
         wanted: list[tuple[str, tuple[str, ...]]] = []
         if self.interrupted or self.stopped is not None:
@@ -163,42 +167,46 @@ class Harvest(Generic[R]):
         if batch.unknown:
             wanted.append(("Launch unknown items again, which may be paid twice:", ("--retry", "unknown")))
         if wanted:
-            items = await _typed(self.items)
+            items = await _repeat(self.items)
             for text, options in wanted:
-                say(text)
-                say(f"  {again(items, *options)}")
+                print_message(text)
+                print_message(f"  {again(items, *options)}")
 
-    def _progress(self, named: NamedRun, again: Again) -> str:
+    def _progress(self, named: BatchRun, again: NextCommand) -> str:
         """Say how far a batch is, and what it costs to run it again."""
         goes_on = "What is launched goes on at the service. " if self.interrupted else ""
-        if (tally := named.tally(self.items, self.taken)) is None:
+        if (counts := named.counts(self.items, self.started)) is None:
             return f"{goes_on}Go on, and pay only for what is not launched:"
-        rest = len(self.items) - tally.launched - tally.doubtful
-        doubtful = f"{tally.doubtful:,} perhaps launched, " if tally.doubtful else ""
+        rest = len(self.items) - counts.launched - counts.uncertain
+        uncertain = f"{counts.uncertain:,} perhaps launched, " if counts.uncertain else ""
         return (
-            f"Batch of {counted(len(self.items), 'item')}: {tally.launched:,} launched and paid, {doubtful}"
-            f"{tally.results:,} with a result, {rest:,} still to launch. {goes_on}"
-            + (f"Go on, and pay only for {again.some_of(rest)}:" if rest else "Wait for the results, for no credit:")
+            f"Batch of {counted(len(self.items), 'item')}: {counts.launched:,} launched and paid, {uncertain}"
+            f"{counts.results:,} with a result, {rest:,} still to launch. {goes_on}"
+            + (
+                f"Go on, and pay only for {again.describe_rest(rest)}:"
+                if rest
+                else "Wait for the results, for no credit:"
+            )
         )
 
 
-async def _typed(items: Items) -> str:
+async def _repeat(items: Items) -> str:
     """Return what names the items once more: the arguments as they were typed, if that is not too much."""
-    if items.typed is not None and (len(items) <= FEW or all(word.startswith("@") for word in items.typed)):
+    if items.typed is not None and (len(items) <= MAX_LISTED or all(word.startswith("@") for word in items.typed)):
         return shlex.join(items.typed)
-    return await _named("items", items, items.whole_lines)
+    return await _spell("items", items, items.whole_lines)
 
 
-async def _named(what: str, words: Sequence[str], whole_lines: bool = False) -> str:
+async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> str:
     """Return arguments as one can type them: themselves, or a new file where they are many or odd."""
-    plain = whole_lines or is_plain(words)
-    if len(words) > FEW or not plain:
+    plain = whole_lines or are_plain(words)
+    if len(words) > MAX_LISTED or not plain:
         path = Path(f"cmsapi-{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt")
         try:
-            text = "\n".join(words) + "\n" if plain else table_of(words)
+            text = "\n".join(words) + "\n" if plain else csv_table(words)
             await asyncio.to_thread(path.write_text, text, encoding="utf-8")
         except OSError as error:
-            say(f"{path} cannot be written: {error.strerror}")
+            print_message(f"{path} cannot be written: {error.strerror}")
         else:
             return f"@{path}"
     return shlex.join(words)
@@ -226,9 +234,9 @@ async def fan_out(
     items: Items,
     *,
     max_credits: int | None,
-    named: NamedRun | None = None,
+    named: BatchRun | None = None,
     planned: Exit = Exit.DONE,
-) -> Harvest[R]:
+) -> FanOutResult[R]:
     """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps what runs.
 
     Args:
@@ -254,56 +262,58 @@ async def fan_out(
     def running() -> list[cmsapi.Job[R]]:
         return [job for job in item_of if not job.done]
 
-    harvest: Harvest[R] = Harvest(items, named, planned, taken=item_of.values())
-    board = Board(progress_console(), len(items), running, lambda job: item_of.get(job, job.target))
+    result: FanOutResult[R] = FanOutResult(items, named, planned, started=item_of.values())
+    board = LiveTable(stderr_console(), len(items), running, lambda job: item_of.get(job, job.target))
     if named is not None:
-        await _gather(harvest, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))
-        harvest.remaining = await _remaining(client, harvest, item_of)
-        return harvest
+        await _collect(result, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))
+        result.remaining = await _remaining(client, result, item_of)
+        return result
     fanout = client.jobs.map(noted, items, max_credits=max_credits)
     async with fanout:
-        await _gather(harvest, board, fanout)
-    harvest.remaining = await _remaining(client, harvest, item_of)
-    harvest.left = {item_of.get(job, job.target): job for job in fanout.launched}
+        await _collect(result, board, fanout)
+    result.remaining = await _remaining(client, result, item_of)
+    result.left = {item_of.get(job, job.target): job for job in fanout.launched}
     # A search has an identifier of its own, which does not tell what was searched for.
-    if not set(harvest.left) <= set(items):
-        harvest.doubtful = [item for item in cut_off if item not in harvest.left]
-    return harvest
+    if not set(result.left) <= set(items):
+        result.uncertain = [item for item in cut_off if item not in result.left]
+    return result
 
 
-async def _remaining(client: cmsapi.Client, harvest: Harvest[R], jobs: Iterable[cmsapi.Job[R]]) -> int | None:
+async def _remaining(client: cmsapi.Client, result: FanOutResult[R], jobs: Iterable[cmsapi.Job[R]]) -> int | None:
     """Read how many credits of these jobs' kind remain, once launching has stopped; None where that is not known."""
     kind = next((job.kind for job in jobs), None)
-    if harvest.stopped is None or harvest.interrupted or kind is None:
+    if result.stopped is None or result.interrupted or kind is None:
         return None
     with contextlib.suppress(cmsapi.CMSError, TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_BALANCE_TIMEOUT):
             return (await client.jobs.plan(kind.value, 1)).balance
     return None
 
 
-async def wait_for(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> Harvest[Any]:
+async def wait_for_jobs(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> FanOutResult[Any]:
     """Wait for jobs that run already; Ctrl-C leaves them."""
-    harvest: Harvest[Any] = Harvest(Items())
-    board = Board(progress_console(), len(jobs), lambda: [job for job in jobs if not job.done], lambda job: job.target)
+    result: FanOutResult[Any] = FanOutResult(Items())
+    board = LiveTable(
+        stderr_console(), len(jobs), lambda: [job for job in jobs if not job.done], lambda job: job.target
+    )
     async with client.jobs.as_completed(jobs) as outcomes:
-        await _gather(harvest, board, outcomes)
-    harvest.left = {job.target: job for job in jobs if not job.done}
-    return harvest
+        await _collect(result, board, outcomes)
+    result.left = {job.target: job for job in jobs if not job.done}
+    return result
 
 
-async def _gather(harvest: Harvest[R], board: Board, outcomes: AsyncIterator[cmsapi.Outcome[str, R]]) -> None:
+async def _collect(result: FanOutResult[R], board: LiveTable, outcomes: AsyncIterator[cmsapi.Outcome[str, R]]) -> None:
     try:
         async with board.live():
             async for outcome in outcomes:
                 if isinstance(outcome.error, cmsapi.OutOfCreditsError):
-                    harvest.stopped = outcome.error
+                    result.stopped = outcome.error
                 else:
-                    harvest.outcomes.append(outcome)
+                    result.outcomes.append(outcome)
                     board.ended(outcome.error)
     except asyncio.CancelledError:
-        harvest.interrupted = True
+        result.interrupted = True
         # What is left to do is quick: to say how to go on.
         if (task := asyncio.current_task()) is not None:
             task.uncancel()
-        say("Interrupted.")
+        print_message("Interrupted.")

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cmsapi.cli.support.progress import progress_console
+from cmsapi.cli.support.progress import stderr_console
 from cmsapi.display.markup import plain
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Output:
 TABLE = Output()
 
 
-def show(items: Sequence[T], columns: Columns[T], output: Output, document: Callable[[T], Any]) -> None:
+def print_list(items: Sequence[T], columns: Columns[T], output: Output, document: Callable[[T], Any]) -> None:
     """Print a list in the way that was asked for.
 
     Args:
@@ -89,34 +89,34 @@ def show(items: Sequence[T], columns: Columns[T], output: Output, document: Call
         document: Gives the JSON document of an item.
     """
     if output.json:
-        show_json([document(item) for item in items])
+        print_json([document(item) for item in items])
     elif output:
         write = csv.writer(sys.stdout)
         write.writerow(name.replace(" ", "_") for name in columns)
-        text_of = plain if sys.stdout.isatty() else str if output.raw_csv else _guarded
-        write.writerows([_cell(value(item), text_of) for value in columns.values()] for item in items)
+        read_text = plain if sys.stdout.isatty() else str if output.raw_csv else _escape_formula
+        write.writerows([_cell(value(item), read_text) for value in columns.values()] for item in items)
     elif sys.stdout.isatty():
-        _show_table(items, columns)
+        _print_table(items, columns)
     else:
-        _show_plain(items, columns)
+        _print_plain(items, columns)
 
 
-def show_json(document: Any) -> None:
+def print_json(document: Any) -> None:
     """Print a JSON document; what cannot be printed is escaped, which says the same in JSON."""
     is_unicode = sys.stdout.encoding.lower().replace("-", "").startswith("utf")
     print(_UNPRINTABLE.sub(_escaped, json.dumps(document, indent=2, ensure_ascii=not is_unicode)))
 
 
-def show_facts(facts: Mapping[str, object]) -> None:
+def print_fields(facts: Mapping[str, object]) -> None:
     """Print names and values, one pair a line."""
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:<{width}}  {clean(value)}".rstrip())
+        print(f"{name:<{width}}  {printable(value)}".rstrip())
 
 
-def say(text: str, style: str | None = None) -> None:
+def print_message(text: str, style: str | None = None) -> None:
     """Print something that is not a result, on standard error; a line with a command to paste is not broken."""
-    console = progress_console()
+    console = stderr_console()
     # Where it cannot be written, for example on a full disk, the command goes on without a word.
     with contextlib.suppress(OSError):
         for line in text.split("\n"):
@@ -130,13 +130,13 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def show_bars(title: str, counts: Mapping[str, int]) -> None:
+def print_bars(title: str, counts: Mapping[str, int]) -> None:
     """Print a bar for each count."""
     print(f"\n{title}")
     if not counts:
         print("  none")
         return
-    names = {name: clean(name) for name in counts}
+    names = {name: printable(name) for name in counts}
     # Half of the line at most, so that there is room for bars.
     half = Console().width // 2
     width, digits = min(half, max(map(cell_len, names.values()))), max(len(f"{count:,}") for count in counts.values())
@@ -148,7 +148,7 @@ def show_bars(title: str, counts: Mapping[str, int]) -> None:
         print(f"  {label.plain}  {count:>{digits},}  {_bar(abs(count) * room / longest)}".rstrip())
 
 
-def clean(value: object) -> str:
+def printable(value: object) -> str:
     """Write a value of the service as one line of printable text."""
     if value is None:
         return "-"
@@ -169,27 +169,27 @@ def _bar(length: float) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def _cell(value: object, text_of: Callable[[str], str]) -> object:
+def _cell(value: object, read_text: Callable[[str], str]) -> object:
     if isinstance(value, str):
-        return text_of(value)
+        return read_text(value)
     return value.isoformat() if isinstance(value, datetime) else "" if value is None else value
 
 
-def _guarded(text: str) -> str:
+def _escape_formula(text: str) -> str:
     text = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def unguarded(cell: str) -> str:
+def unescape_formula(cell: str) -> str:
     """Take the apostrophe from a text of CSV that would be a formula without it."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _cells(items: Iterable[T], columns: Columns[T]) -> list[list[str]]:
-    return [[clean(value(item)) for value in columns.values()] for item in items]
+    return [[printable(value(item)) for value in columns.values()] for item in items]
 
 
-def _show_table(items: Sequence[T], columns: Columns[T]) -> None:
+def _print_table(items: Sequence[T], columns: Columns[T]) -> None:
     rows, console = _cells(items, columns), Console()
     widths = [max(map(cell_len, [title, *(row[place] for row in rows)])) for place, title in enumerate(columns)]
     # An identifier that is cut is of no use, so it is another column that gives way: the widest.
@@ -198,7 +198,7 @@ def _show_table(items: Sequence[T], columns: Columns[T]) -> None:
     if not rows:
         print("none")
     elif room < min(_LEGIBLE, widths[yielding]):
-        _show_records(columns, rows)
+        _print_records(columns, rows)
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for place, (title, value) in enumerate(columns.items()):
@@ -209,7 +209,7 @@ def _show_table(items: Sequence[T], columns: Columns[T]) -> None:
         console.print(table)
 
 
-def _show_records(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
+def _print_records(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
     names = list(columns)
     width = max(map(len, names[1:]))
     for row in rows:
@@ -218,7 +218,7 @@ def _show_records(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None
             print(f"  {name:<{width}}  {cell}".rstrip())
 
 
-def _show_plain(items: Sequence[T], columns: Columns[T]) -> None:
+def _print_plain(items: Sequence[T], columns: Columns[T]) -> None:
     rows = [[title.replace(" ", "_") for title in columns], *_cells(items, columns)]
     widths = [max(cell_len(row[place]) for row in rows) for place in range(len(columns))]
     for row in rows:

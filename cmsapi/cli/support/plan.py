@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import cmsapi
-from cmsapi.cli.support.batch import NamedRun
-from cmsapi.cli.support.connecting import nothing_launched
+from cmsapi.cli.support.batch import BatchRun
+from cmsapi.cli.support.connecting import note_nothing_launched
 from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import counted, say
+from cmsapi.cli.support.output import counted, print_message
 
 
-async def tell_plan(
-    client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, named: NamedRun | None
+async def print_plan(
+    client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, named: BatchRun | None
 ) -> Exit:
     """Say on standard error what a fan-out will take.
 
@@ -30,24 +30,24 @@ async def tell_plan(
     count = len(missing) if max_credits is None else min(len(missing), max_credits)
     if named:
         known = len(items) - len(missing)
-        say(f"batch {named.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs")
+        print_message(f"batch {named.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs")
     if not count:
-        say("plan: nothing to launch, no credit")
+        print_message("plan: nothing to launch, no credit")
         return Exit.DONE
-    with nothing_launched():
+    with note_nothing_launched():
         forecast = await client.jobs.plan(kind, count)
     seen = forecast.learned_from
     basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
     room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"
     words = forecast.kind.value.replace("_", " ")
     left = "" if forecast.balance is None else f" of {forecast.balance:,} left"
-    say(
+    print_message(
         f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}{left}, "
         f"about {counted(forecast.requests, 'request')} and {_span(forecast.seconds)} ({basis}; {room})"
     )
     if forecast.affordable:
         return Exit.DONE
-    say(f"The balance does not suffice: it pays for {forecast.balance} of {forecast.count}.", style="red")
+    print_message(f"The balance does not suffice: it pays for {forecast.balance} of {forecast.count}.", style="red")
     return Exit.CREDITS
 
 

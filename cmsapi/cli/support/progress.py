@@ -39,7 +39,7 @@ class PipeConsole(Console):
         raise
 
 
-def progress_console() -> Console:
+def stderr_console() -> Console:
     """Return the console for all that is not a result: standard error, with lines as long as they are when piped."""
     return PipeConsole(stderr=True, soft_wrap=True)
 
@@ -52,7 +52,7 @@ class Step(Protocol):
         ...
 
 
-class Tracker:
+class ProgressBars:
     """Show the progress of several tasks.
 
     Args:
@@ -73,7 +73,7 @@ class Tracker:
         )
 
     @contextmanager
-    def running(self) -> Iterator[Tracker]:
+    def running(self) -> Iterator[ProgressBars]:
         """Show the bars as long as the block runs."""
         with self._progress:
             yield self
@@ -96,7 +96,7 @@ class Tracker:
         return step
 
 
-class Board:
+class LiveTable:
     """Show jobs as they run: how many are over, and a row for each that is not. Only on a terminal.
 
     Args:

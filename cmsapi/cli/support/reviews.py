@@ -22,19 +22,19 @@ from rich.text import Text
 
 import cmsapi
 from cmsapi.cli.support.asking import ask
-from cmsapi.cli.support.exit_codes import Exit, code_of_all, told
-from cmsapi.cli.support.output import clean, counted, say
-from cmsapi.cli.support.text_backup import KeptText
+from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.support.output import counted, print_message, printable
+from cmsapi.cli.support.text_backup import TextBackup
 
 _DECISION = Group("Decision", validator=mutually_exclusive)
-Flag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, group=_DECISION)]
+DecisionFlag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, group=_DECISION)]
 #: Of an article that is there already; `generate` has no such alias, because there it would read like stopping.
 Discard: TypeAlias = Annotated[
     bool, Parameter(name=["--discard", "--cancel"], negative="", show_default=False, group=_DECISION)
 ]
 
 
-class Choice(enum.Enum):
+class Decision(enum.Enum):
     """List what the options for a decision say."""
 
     CONFIRM = "confirm"
@@ -43,14 +43,14 @@ class Choice(enum.Enum):
     LEAVE = "leave"
 
     @classmethod
-    def of(cls, *, confirm: bool = False, discard: bool = False, review: bool = False) -> Choice:
+    def of(cls, *, confirm: bool = False, discard: bool = False, review: bool = False) -> Decision:
         """Read the options.
 
         Raises:
             ArgumentError: A review is asked for where nobody can be asked.
         """
         if review:
-            ensure_somebody()
+            require_terminal()
             return cls.REVIEW
         return cls.CONFIRM if confirm else cls.DISCARD if discard else cls.LEAVE
 
@@ -61,11 +61,11 @@ _OPEN = (None, "leave")
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-async def decide_on_all(
+async def decide_all(
     client: cmsapi.Client,
     reviews: Sequence[cmsapi.GenerationReview],
     before: Mapping[str, cmsapi.Content],
-    choice: Choice,
+    choice: Decision,
 ) -> Exit:
     """Decide on each article, one after another; an error ends none of the others.
 
@@ -82,23 +82,23 @@ async def decide_on_all(
     for place, review in enumerate(reviews):
         name = review.content_id if len(reviews) > 1 else None
         try:
-            if choice is Choice.REVIEW and review.decision in _OPEN:
+            if choice is Decision.REVIEW and review.decision in _OPEN:
                 old = before.get(review.content_id) or await client.contents.get(review.content_id)
-                await review_by_hand(client, review, old)
+                await review_interactively(client, review, old)
             else:
                 await decide(review, choice, name)
             ends.append(None)
         except cmsapi.CMSError as error:
-            say(f"{review.content_id}: {told(error)}", style="red")
+            print_message(f"{review.content_id}: {error_text(error)}", style="red")
             ends.append(error)
         except asyncio.CancelledError:
             if rest := len(reviews) - place - 1:
-                say(f"{counted(rest, 'more article')} not decided. See: cmsapi jobs reviews")
+                print_message(f"{counted(rest, 'more article')} not decided. See: cmsapi jobs reviews")
             raise
-    return code_of_all(ends)
+    return combined_exit_code(ends)
 
 
-async def decide(review: cmsapi.GenerationReview, choice: Choice, name: str | None = None) -> None:
+async def decide(review: cmsapi.GenerationReview, choice: Decision, name: str | None = None) -> None:
     """Do what an option says; without one leave the article in review.
 
     Args:
@@ -108,18 +108,18 @@ async def decide(review: cmsapi.GenerationReview, choice: Choice, name: str | No
     """
     prefix = f"{name}: " if name else ""
     if review.decision not in _OPEN:
-        say(f"{prefix}Decided before: it is {review.generation.status}.")
-    elif choice is Choice.CONFIRM:
+        print_message(f"{prefix}Decided before: it is {review.generation.status}.")
+    elif choice is Decision.CONFIRM:
         content = await review.confirm()
-        say(f"{prefix}Applied: {counted(content.words_count or 0, 'word')}, score {content.content_score}.")
-    elif choice is Choice.DISCARD:
+        print_message(f"{prefix}Applied: {counted(content.words_count or 0, 'word')}, score {content.content_score}.")
+    elif choice is Decision.DISCARD:
         await review.cancel()
-        say(f"{prefix}Discarded. The draft is as it was; the credit is spent.")
+        print_message(f"{prefix}Discarded. The draft is as it was; the credit is spent.")
     else:
-        say(f"{prefix}In review. Decide with: cmsapi contents review {review.content_id}")
+        print_message(f"{prefix}In review. Decide with: cmsapi contents review {review.content_id}")
 
 
-async def waiting_review(client: cmsapi.Client, content_id: str) -> cmsapi.GenerationReview:
+async def find_review(client: cmsapi.Client, content_id: str) -> cmsapi.GenerationReview:
     """Read the generation of a content; a decision on it ends the launch that was written down, if there is one."""
     review = await client.contents.review(content_id)
     for entry in await client.jobs.journal():
@@ -130,7 +130,7 @@ async def waiting_review(client: cmsapi.Client, content_id: str) -> cmsapi.Gener
     return review
 
 
-async def review_by_hand(client: cmsapi.Client, review: cmsapi.GenerationReview, before: cmsapi.Content) -> None:
+async def review_interactively(client: cmsapi.Client, review: cmsapi.GenerationReview, before: cmsapi.Content) -> None:
     """Show the old text, apply the article, show what changed, and keep it or put the old text back.
 
     The old text is in a file meanwhile. Whatever ends the review in between, the person is told how to put it back.
@@ -143,37 +143,37 @@ async def review_by_hand(client: cmsapi.Client, review: cmsapi.GenerationReview,
     Raises:
         ArgumentError: No question can be asked, or the old text cannot be written to a file; nothing was applied.
     """
-    ensure_somebody()
+    require_terminal()
     words = counted(before.words_count or 0, "word")
-    say(f"{clean(before.title)}: the draft has {words}, score {before.content_score}.")
-    say("The service shows an article only once it is applied. You can put the old text back then.")
+    print_message(f"{printable(before.title)}: the draft has {words}, score {before.content_score}.")
+    print_message("The service shows an article only once it is applied. You can put the old text back then.")
     try:
         answer = await ask("Apply it and compare, discard it, or leave it in review?", "adl")
     except asyncio.CancelledError:
-        say(f"\nNothing was decided. Decide with: cmsapi contents review {review.content_id}")
+        print_message(f"\nNothing was decided. Decide with: cmsapi contents review {review.content_id}")
         raise
     if answer != "a":
-        await decide(review, Choice.DISCARD if answer == "d" else Choice.LEAVE)
+        await decide(review, Decision.DISCARD if answer == "d" else Decision.LEAVE)
         return
-    kept = await KeptText.of(before)
+    kept = await TextBackup.of(before)
     fate = "It is not known whether the article is applied."
     try:
         after = await review.confirm()
         fate = "The article is applied, and the credit is spent."
-        show_difference(before, after)
+        print_difference(before, after)
         if await ask("Keep the new text, or put the old one back?", "pk") == "k":
-            say("Kept.")
+            print_message("Kept.")
         else:
             fate = "It is not known whether the old text is back."
-            await kept.put_back(client)
-            say("The old text is back; the credit is spent.")
+            await kept.restore(client)
+            print_message("The old text is back; the credit is spent.")
     except (asyncio.CancelledError, cmsapi.CMSError):
-        say(f"\n{fate} {kept.way_back}")
+        print_message(f"\n{fate} {kept.restore_command}")
         raise
-    await kept.forget()
+    await kept.delete_file()
 
 
-def ensure_somebody() -> None:
+def require_terminal() -> None:
     """Refuse a review where nobody can be asked.
 
     Raises:
@@ -187,7 +187,7 @@ def ensure_somebody() -> None:
         )
 
 
-def show_difference(before: cmsapi.Content, after: cmsapi.Content) -> None:
+def print_difference(before: cmsapi.Content, after: cmsapi.Content) -> None:
     """Print what changed, line by line, without markup."""
     console = Console()
     old, new = list(_lines(before)), list(_lines(after))
@@ -201,8 +201,8 @@ def show_difference(before: cmsapi.Content, after: cmsapi.Content) -> None:
 
 def _lines(content: cmsapi.Content) -> Iterator[str]:
     """Give the text of a content, one paragraph a line."""
-    yield f"title: {clean(content.title)}"
-    yield f"meta description: {clean(content.meta_description)}"
+    yield f"title: {printable(content.title)}"
+    yield f"meta description: {printable(content.meta_description)}"
     for block in _BLOCK.split(content.html or ""):
-        if text := clean(html.unescape(_TAG.sub("", block))):
+        if text := printable(html.unescape(_TAG.sub("", block))):
             yield text

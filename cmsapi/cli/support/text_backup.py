@@ -16,7 +16,7 @@ import cmsapi
 
 
 @attrs.frozen
-class KeptText:
+class TextBackup:
     """Hold a content as it was, with the file that has its text.
 
     Args:
@@ -48,7 +48,7 @@ class KeptText:
         return cls(content, path)
 
     @property
-    def way_back(self) -> str:
+    def restore_command(self) -> str:
         """Where the old text is, and the command that puts it back."""
         old = self.content
         options = {
@@ -61,14 +61,14 @@ class KeptText:
         where = f"The old text is in {self.path}." if self.path else "There was no old text."
         return f"{where} Put it back with:\n  cmsapi contents edit {shlex.join([old.id, *typed])}"
 
-    async def put_back(self, client: cmsapi.Client) -> None:
+    async def restore(self, client: cmsapi.Client) -> None:
         """Give the content the text that it had."""
         old = self.content
         await client.contents.edit(
             old.id, lambda _: {"title": old.title, "html": old.html, "meta_description": old.meta_description}
         )
 
-    async def forget(self) -> None:
+    async def delete_file(self) -> None:
         """Delete the file: it is decided which text is wanted."""
         if self.path is not None:
             await asyncio.to_thread(self.path.unlink, missing_ok=True)
