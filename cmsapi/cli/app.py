@@ -21,11 +21,11 @@ from cmsapi.cli.commands.workspaces import workspaces
 
 app: App = App(
     name="cmsapi",
-    help="Work with the Content Marketing Service, or with a copy of it in a box.",
-    help_epilogue="The key is read from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL. --allow-http or "
+    help="Work with the Content Marketing Service, or with its sandbox.",
+    help_epilogue="The key comes from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL. --allow-http or "
     "CMSAPI_ALLOW_HTTP=1 lets the key travel over plain http:// to another machine. Exit codes: 0 done, "
-    "1 refused or no result, 2 wrong use, 3 some without a result, 4 no credits left, 5 sent and its outcome unknown, "
-    "130 interrupted.",
+    "1 refused or no result, 2 wrong usage, 3 some items without a result, 4 no credits left, 5 sent but outcome "
+    "unknown, 130 interrupted.",
     version=__version__,
 )
 for _command in (

@@ -1,7 +1,7 @@
-"""Run one command line, and turn whatever happens into an exit code.
+"""Run one command line and return its exit code.
 
-A command line is read before the event loop starts: identifiers may come from standard input, and Ctrl-C at that moment
-is an ordinary one.
+The command line is parsed before the event loop starts: items may come from standard input, and until then Ctrl-C is an
+ordinary `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cmsapi.cli.support.output import print_message
 from cmsapi.cli.support.progress import PipeConsole
 from cmsapi.config import ALLOW_HTTP_VARIABLE
 
-# Full disks and quotas, files that are too large, devices and readers that are gone.
+# Full disks and quotas, files that are too large, removed devices and closed pipes.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
 
 ALLOW_HTTP = "--allow-http"
 
-# Arguments of the SDK for which the options have other names.
+# Options whose names differ from the arguments of the SDK.
 _OPTION_NAMES = {
     "name": "--batch",
     "content_score_min": "--min-score",
@@ -42,18 +42,18 @@ _OPTION_NAMES = {
 
 
 def run(tokens: Sequence[str]) -> int:
-    """Run a command line to its end.
+    """Run a command line.
 
     Returns:
         The exit code.
     """
     _prepare_streams()
     try:
-        code = asyncio.run(execute(read(tokens)))
-        # Here, where it can be handled, that the output cannot be written.
+        code = asyncio.run(execute(parse(tokens)))
+        # Errors of writing are handled here; at exit Python would only complain.
         sys.stdout.flush()
     except CycloptsError:
-        # It has said what is wrong.
+        # `parse` has printed the error.
         return Exit.USAGE
     except cmsapi.CMSError as error:
         return report_error(error)
@@ -63,14 +63,14 @@ def run(tokens: Sequence[str]) -> int:
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
-        # Python must not try it once more at its end, and complain.
+        # Otherwise Python would write again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            # The reader of the output has had enough.
+            # The reader has closed the pipe, as `head` does.
             return Exit.DONE
         print_message(
-            f"The output cannot be written: {error.strerror}. What the command has done is done; what it launched and "
-            "is not over is shown by: cmsapi jobs list",
+            f"The output cannot be written: {error.strerror}. The command took effect, and launched jobs keep running. "
+            "To list them: cmsapi jobs list",
             style="red",
         )
         return Exit.FAILED
@@ -78,16 +78,16 @@ def run(tokens: Sequence[str]) -> int:
         return code
 
 
-def read(tokens: Sequence[str]) -> Callable[[], Any]:
+def parse(tokens: Sequence[str]) -> Callable[[], Any]:
     """Find the command of a command line and bind its arguments.
 
     Raises:
-        CycloptsError: There is no such command or option; it was printed.
+        CycloptsError: The command or an option does not exist; the error is already printed.
         ArgumentError: An argument cannot be read.
     """
     tokens = list(tokens)
     if ALLOW_HTTP in tokens[: tokens.index("--") if "--" in tokens else None]:
-        # For every command, before or after its name: it says how to travel, like the variables that say where to.
+        # The option belongs to every command, before or after its name, like the variables for key and address.
         tokens.remove(ALLOW_HTTP)
         os.environ[ALLOW_HTTP_VARIABLE] = "1"
     try:
@@ -110,11 +110,11 @@ async def execute(command: Callable[[], Any]) -> int:
 
 
 def report_error(error: cmsapi.CMSError, command: Callable[[], Any] | None = None) -> int:
-    """Say why a command ended, on standard error; return its exit code.
+    """Print the error that ended a command to standard error; return its exit code.
 
     Args:
-        error: Why.
-        command: The command, whose options the message names as they are typed.
+        error: The error.
+        command: The command; the message names its arguments as they are typed.
     """
     text = error_text(error)
     if isinstance(error, cmsapi.ArgumentError) and isinstance(command, functools.partial):
@@ -124,7 +124,7 @@ def report_error(error: cmsapi.CMSError, command: Callable[[], Any] | None = Non
 
 
 def _option_name(name: str, command: Callable[..., Any]) -> str:
-    """Return an argument of the SDK as it is typed at a command."""
+    """Return the name that an argument of the SDK has on the command line."""
     if name in _OPTION_NAMES:
         return _OPTION_NAMES[name]
     parameter = inspect.signature(command).parameters.get(name)
@@ -137,20 +137,20 @@ def _option_name(name: str, command: Callable[..., Any]) -> str:
 
 
 def _usage_text(error: CycloptsError) -> str:
-    """Say what is wrong with a command line."""
+    """Return a message for an invalid command line."""
     argument, words = error.argument, " ".join(["cmsapi", *(error.command_chain or ())])
     text = str(error)
     if type(error) is MissingArgumentError and argument is not None and argument.field_info.is_positional:
-        # By the name that the help has; it can be given as an option, too.
+        # cyclopts would use the name of the option; the help shows the positional name.
         text = f"{argument.name.lstrip('-').upper()} is missing."
     return f"{text}\nSee: {words} --help"
 
 
 def _prepare_streams() -> None:
-    """Give each closed stream a place, and see to it that no character ends a command."""
+    """Open closed standard streams, and set encodings so that no character can end a command."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  as long as the process
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until the process exits
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):

@@ -7,7 +7,7 @@ import asyncio
 from cyclopts import CycloptsError
 
 import cmsapi
-from cmsapi.cli.running import execute, read, report_error
+from cmsapi.cli.running import execute, parse, report_error
 from cmsapi.cli.support.exit_codes import Exit
 
 
@@ -15,7 +15,7 @@ async def command(*tokens: str) -> int:
     """Run a command line on the running loop; return its exit code."""
     try:
         # Beside the loop, as in life, where it comes before the loop.
-        parsed = await asyncio.to_thread(read, tokens)
+        parsed = await asyncio.to_thread(parse, tokens)
     except CycloptsError:
         return Exit.USAGE
     except cmsapi.CMSError as error:

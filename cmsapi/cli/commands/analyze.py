@@ -33,24 +33,24 @@ async def analyze(
     state: State = None,
     output: Output = TABLE,
 ) -> int:
-    """Analyse keywords: one credit each, as many at a time as the request limit has room for.
+    """Analyse keywords, one credit each; as many run at a time as the request limit allows.
 
-    Ctrl-C stops launching; what was launched goes on, and the command says how to go on.
+    Ctrl-C stops launching. Launched jobs keep running, and the command prints how to continue.
 
     Args:
         keyword_ids: Keywords; - reads identifiers or CSV from standard input, @FILE from a file.
     """
     keyword_ids.require_nonempty(allow_empty)
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as named:
-        planned = await print_plan(client, "keyword_analysis", keyword_ids, max_credits, named)
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as batch_run:
+        planned = await print_plan(client, "keyword_analysis", keyword_ids, max_credits, batch_run)
         if dry_run:
             return planned
         result = await fan_out(
-            client, client.keywords.analyze, keyword_ids, max_credits=max_credits, named=named, planned=planned
+            client, client.keywords.analyze, keyword_ids, max_credits=max_credits, batch_run=batch_run, planned=planned
         )
     if result.outcomes or output:
         print_list(result.outcomes, _COLUMNS, output, _document)
-    await result.tell(NextCommand(["analyze"], batch, state, max_credits=max_credits))
+    await result.report(NextCommand(["analyze"], batch, state, max_credits=max_credits))
     return result.code
 
 

@@ -43,7 +43,7 @@ Body: TypeAlias = Annotated[
         name="--html",
         converter=read_file,
         allow_leading_hyphen=True,
-        help="File with the body; - reads standard input, '' is an empty body.",
+        help="File with the body; - reads standard input, '' gives an empty body.",
     ),
 ]
 
@@ -58,14 +58,14 @@ async def list_contents(
     limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
     output: Output = TABLE,
 ) -> None:
-    """List contents; one request for each hundred.
+    """List contents; one request per hundred.
 
     Args:
         workspace_id: The workspace.
-        min_score: Only those with at least this score.
-        max_score: Only those with at most this score.
-        assigned_to: Only those assigned to this user.
-        limit: How many at the most.
+        min_score: Only contents with at least this score.
+        max_score: Only contents with at most this score.
+        assigned_to: Only contents assigned to this user.
+        limit: The largest number of contents to list.
     """
     found: list[cmsapi.ContentSummary] = []
     total = None
@@ -98,14 +98,14 @@ async def show_content(
 
     Args:
         content_id: The content.
-        as_html: Print the body only, without the markers of the editor.
+        as_html: Print only the body, without the markers of the editor.
     """
     async with connect() as client:
         content = await client.contents.get(content_id)
     if as_html:
         print(content.html_sanitized or content.html or "")
     else:
-        _tell(content, as_json)
+        _print_content(content, as_json)
 
 
 @contents.command
@@ -125,14 +125,14 @@ async def create(
         workspace_id: The workspace.
         title: Its title.
         meta_description: Its meta description.
-        page_id: The imported page to attach it to.
-        folder_id: The folder to put it into.
+        page_id: The imported page to attach the draft to.
+        folder_id: The folder for the draft.
     """
     async with connect() as client:
         content = await client.contents.create(
             workspace_id, title, html=html, meta_description=meta_description, page_id=page_id, folder_id=folder_id
         )
-    _tell(content, as_json)
+    _print_content(content, as_json)
 
 
 @contents.command
@@ -148,7 +148,7 @@ async def edit(
     due_date: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a content. If it is changed elsewhere meanwhile, try again; two requests, two more for each such change.
+    """Change a content, and try again if it changes elsewhere meanwhile; two requests, and two for each such change.
 
     Args:
         content_id: The content.
@@ -168,15 +168,17 @@ async def edit(
         "content_status_id": content_status_id,
         "due_date": due_date,
     }
-    # Of a title an empty text is a mistake, which is for the SDK to refuse.
+    # An empty text clears a field; the SDK refuses an empty title.
     changes: Mapping[str, Any] = {
         name: value or (None if name != "title" else value) for name, value in given.items() if value is not None
     }
     if not changes:
-        raise cmsapi.ArgumentError("There is nothing to change: give --title, --html or another.", parameter="changes")
+        raise cmsapi.ArgumentError(
+            "At least one change must be given, such as --title or --html. Nothing was sent.", parameter="changes"
+        )
     async with connect() as client:
         content = await client.contents.edit(content_id, lambda _: changes)
-    _tell(content, as_json)
+    _print_content(content, as_json)
 
 
 @contents.command
@@ -198,7 +200,7 @@ async def delete(content_id: str, *, yes: Yes = False) -> int:
 async def review(
     content_id: str, *, confirm: DecisionFlag = False, discard: Discard = False, state: State = None
 ) -> None:
-    """Decide on the article of a content that waits in review, in the terminal or by an option; at least two requests.
+    """Decide on the article of a content in review, in the terminal or by an option; at least two requests.
 
     Args:
         content_id: The content.
@@ -210,7 +212,8 @@ async def review(
         waiting = await find_review(client, content_id)
         if waiting.generation.status != cmsapi.GenerationStatus.REVIEW:
             raise cmsapi.ArgumentError(
-                f"The generation of {content_id} is {str(waiting.generation.status)!r}: there is nothing to decide.",
+                f"The generation of {content_id} must be in 'review', and is {str(waiting.generation.status)!r}. "
+                "Nothing was decided.",
                 parameter="content_id",
             )
         if confirm or discard:
@@ -219,7 +222,7 @@ async def review(
             await review_interactively(client, waiting, before)
 
 
-def _tell(content: cmsapi.Content, as_json: bool) -> None:
+def _print_content(content: cmsapi.Content, as_json: bool) -> None:
     if as_json:
         print_json(cmsapi.to_dict(content))
         return

@@ -13,8 +13,8 @@ import cmsapi
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.output import TABLE, Columns, Output, print_bars, print_fields, print_json, print_list
 
-# Over a longer time, days without any usage are left out.
-_MONTHS = 62
+# A report of more days leaves out days without usage.
+_CALENDAR_DAYS = 62
 
 
 async def credits(  # noqa: A001  the name of the command
@@ -22,10 +22,10 @@ async def credits(  # noqa: A001  the name of the command
     days: Annotated[int, Parameter(validator=Number(gte=1, lte=3660))] = 30,
     output: Output = TABLE,
 ) -> None:
-    """Show the balances and what credits were spent on; at least four requests, one more for each 100 usages.
+    """Show the balances and the use of credits; at least four requests, and one per 100 usages.
 
     Args:
-        days: How many days back.
+        days: The number of days to report.
     """
     async with connect() as client:
         user = await client.me()
@@ -60,6 +60,6 @@ async def credits(  # noqa: A001  the name of the command
         print_bars("by type", report.by_type)
         print_bars(
             "by day (UTC)",
-            {f"{day:%a %Y-%m-%d}": count for day, count in report.by_day.items() if count or days <= _MONTHS},
+            {f"{day:%a %Y-%m-%d}": count for day, count in report.by_day.items() if count or days <= _CALENDAR_DAYS},
         )
         print_bars("by workspace", report.by_workspace)

@@ -1,7 +1,8 @@
-"""The main job from beginning to end, on a sandbox on this machine, over real sockets and in real time.
+"""`cmsapi demo`: a complete run against a sandbox on this machine, over real sockets and in real time.
 
-It verifies the key, imports pages with keywords, fans out analyses and idea searches, has one article written, reviews
-and confirms it, and deletes what it made. Then it checks what the service saw, and says so in a table.
+The demonstration verifies the key, imports pages with keywords, fans out analyses and idea searches, generates, reviews
+and confirms one article, and deletes the pages again. Then it compares its results with the ledger of the sandbox, and
+prints a table.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SEARCHES = ("trail running", "running shoes", "marathon training", "running watc
 LIMIT_SECONDS = 60.0
 PER_HOUR = 1000
 
-# Much faster than a real service is thought to be, so that the demonstration takes half a minute.
+# Much shorter than at a real service, so that the demonstration takes half a minute.
 DURATIONS = {
     "keyword_analysis": Lognormal(6.0, 0.4),
     "idea_search": Lognormal(6.0, 0.4),
@@ -33,15 +34,15 @@ DURATIONS = {
 
 @attrs.define
 class Report:
-    """Collect what happened.
+    """Collect the results of the demonstration.
 
     Args:
-        problems: What is not as it should be.
-        analyses: Analyses that succeeded.
-        searches: Searches that succeeded.
-        ideas: Ideas that were found.
-        score: Content score of the article before and after.
-        credits: Balances before and after.
+        problems: Results that differ from the expected ones.
+        analyses: The number of successful analyses.
+        searches: The number of successful searches.
+        ideas: The number of ideas found.
+        score: The content score of the article before and after.
+        credits: The balances before and after.
     """
 
     problems: list[str] = attrs.field(factory=list)
@@ -53,9 +54,9 @@ class Report:
 
 
 async def demo() -> int:
-    """Show the main job on a sandbox on this machine, in real time: no account, no network, about half a minute.
+    """Run a demonstration on a sandbox on this machine: no account, no network, about half a minute.
 
-    Exits with 1 when anything is not as it should be.
+    The exit code is 1 if a result differs from the expected one.
     """
     return await run_demo()
 
@@ -64,7 +65,7 @@ async def run_demo() -> int:
     """Run the demonstration.
 
     Returns:
-        The exit code: 0 when everything was as it should be.
+        The exit code: 0 if all results are as expected.
     """
     console = stderr_console()
     began = time.monotonic()
@@ -73,27 +74,27 @@ async def run_demo() -> int:
         cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url) as client,
     ):
         console.print(f"A sandbox of the service listens at {sandbox.base_url}; nothing leaves this machine.")
-        with ProgressBars(console).running() as tracker:
-            report = await _main_job(client, tracker)
+        with ProgressBars(console).running() as bars:
+            report = await _run_everything(client, bars)
         _check(report, sandbox, client.statistics, time.monotonic() - began)
         PipeConsole().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
     for problem in report.problems:
-        console.print(f"[bold red]not as it should be:[/] {problem}")
+        console.print(f"[bold red]unexpected:[/] {problem}")
     return 1 if report.problems else 0
 
 
-async def _main_job(client: cmsapi.Client, tracker: ProgressBars) -> Report:
+async def _run_everything(client: cmsapi.Client, bars: ProgressBars) -> Report:
     report = Report()
     me = await client.me()
     workspace = (await client.workspaces.list())[0]
-    pages, keywords = await _prepare(client, workspace.id, tracker)
-    analysed = tracker.task("keyword analyses", len(keywords))
-    searched = tracker.task("idea searches", len(SEARCHES))
+    pages, keywords = await _prepare(client, workspace.id, bars)
+    analysed = bars.add("keyword analyses", len(keywords))
+    searched = bars.add("idea searches", len(SEARCHES))
     async with asyncio.TaskGroup() as group:
         group.create_task(_analyse(client, keywords, analysed, report))
         group.create_task(_search(client, workspace.id, searched, report))
-    await _write_article(client, workspace.id, pages[0].id, tracker.task("article: draft to done", 4), report)
-    removed = tracker.task("pages deleted again", len(pages))
+    await _write_article(client, workspace.id, pages[0].id, bars.add("article: draft to done", 4), report)
+    removed = bars.add("pages deleted again", len(pages))
     for page in pages:
         await client.pages.delete(page.id)
         removed()
@@ -102,9 +103,9 @@ async def _main_job(client: cmsapi.Client, tracker: ProgressBars) -> Report:
 
 
 async def _prepare(
-    client: cmsapi.Client, workspace_id: str, tracker: ProgressBars
+    client: cmsapi.Client, workspace_id: str, bars: ProgressBars
 ) -> tuple[list[cmsapi.WebPage], list[cmsapi.Keyword]]:
-    step = tracker.task("pages and keywords", PAGES * (1 + KEYWORDS_A_PAGE))
+    step = bars.add("pages and keywords", PAGES * (1 + KEYWORDS_A_PAGE))
 
     async def page(number: int) -> tuple[cmsapi.WebPage, list[cmsapi.Keyword]]:
         page = await client.pages.create(workspace_id, f"https://shop.example/demo/{number}")

@@ -15,28 +15,28 @@ from cmsapi.cli.support.output import AsJson, print_json, printable
 
 _MARKS = {
     cmsapi.Verdict.OK: "ok",
-    cmsapi.Verdict.WARNING: "look",
+    cmsapi.Verdict.WARNING: "warn",
     cmsapi.Verdict.PROBLEM: "FAIL",
     cmsapi.Verdict.UNKNOWN: "?",
 }
 
 
 async def doctor(*, as_json: AsJson = False) -> int:
-    """Find out whether everything between here and the service is as it should be; up to four requests, no credit.
+    """Check the connection to the service; at most four requests, no credit.
 
-    Looks at key, permissions, balances, limits, clock, latency, routes and what differed from the specification. Exits
-    with 1 when there is a problem.
+    The checks cover key, permissions, balances, routes, clock, latency, limits and differences from the specification.
+    The exit code is 1 if there is a problem.
     """
     async with connect() as client:
         diagnosis = await client.doctor()
     if as_json:
         print_json(_document(diagnosis))
     else:
-        _tell(diagnosis)
+        _print_diagnosis(diagnosis)
     return Exit.DONE if diagnosis.ok else Exit.FAILED
 
 
-def _tell(diagnosis: cmsapi.Diagnosis) -> None:
+def _print_diagnosis(diagnosis: cmsapi.Diagnosis) -> None:
     width = max(40, min(100, Console().width))
     for check in diagnosis.checks:
         head = f"{_MARKS[check.verdict]:<6}{check.name:<13}"
@@ -54,13 +54,13 @@ def _tell(diagnosis: cmsapi.Diagnosis) -> None:
             )
     unlisted = [route for route in diagnosis.routes if not route.listed]
     if unlisted:
-        print("\nroutes that the service does not describe")
+        print("\nroutes missing from the service's description")
     for route in unlisted:
         print(f"  {route.name}  {route.route}  ({route.provenance.name.lower()})")
         for candidate in route.candidates:
-            print(f"      perhaps {printable(candidate.route)}  ({candidate.likeness:.0%} alike)")
+            print(f"      perhaps {printable(candidate.route)}  ({candidate.likeness:.0%} similar)")
     if diagnosis.drift:
-        print("\nwhere answers differed from the specification")
+        print("\ndifferences from the specification")
     for each in diagnosis.drift:
         example = f": {printable(each.example)}" if each.example else ""
         print(f"  {each.count:>5} x {printable(each.where)}: {each.kind.value}{example}")

@@ -32,7 +32,7 @@ async def folders(workspace_id: str, *, output: Output = TABLE) -> None:
         print_list(tree, _COLUMNS, output, cmsapi.to_dict)
         return
     drawn = Tree(counted(len(tree), "folder"))
-    # An own stack: nothing bounds how deep folders nest.
+    # Folders may nest deeper than Python's own stack allows.
     above = [(drawn, folder) for folder in reversed(tree.roots)]
     while above:
         parent, folder = above.pop()

@@ -34,7 +34,7 @@ def _with_files(_: Any, tokens: Sequence[Token]) -> list[str]:
 
 
 def _settings(arguments: Sequence[str]) -> cmsapi.GenerationSettings:
-    """Read `NAME=VALUE` and JSON objects; a mistake here would cost a credit."""
+    """Read `NAME=VALUE` and JSON objects strictly: a mistake would cost a credit."""
     values: dict[str, Any] = {}
     for argument in arguments:
         if argument.lstrip().startswith(("{", "[")):
@@ -42,13 +42,14 @@ def _settings(arguments: Sequence[str]) -> cmsapi.GenerationSettings:
             continue
         name, separator, value = argument.partition("=")
         if not separator:
-            raise _wrong(f"--settings takes NAME=VALUE or @FILE, not {argument!r}")
+            raise _invalid(f"--settings must be NAME=VALUE or @FILE, got {argument!r}")
         values[name.strip().replace("-", "_")] = _WORDS.get(value.strip().lower(), value)
     for name, value in values.items():
         if name not in _NAMES:
-            raise _wrong(f"There is no setting {name!r}. Settings are {', '.join(_NAMES)}")
+            raise _invalid(f"There is no setting {name!r}. Settings are {', '.join(_NAMES)}")
         if isinstance(value, bool) != name.endswith("_enabled"):
-            raise _wrong(f"{name} is {'true or false' if name.endswith('_enabled') else 'a text'}, not {value!r}")
+            kind = "true or false" if name.endswith("_enabled") else "a text"
+            raise _invalid(f"{name} must be {kind}, got {value!r}")
     return cmsapi.GenerationSettings(**values)
 
 
@@ -56,13 +57,13 @@ def _object(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise _wrong(f"The settings are not JSON: {error}") from error
+        raise _invalid(f"The settings must be JSON: {error}") from error
     if not isinstance(document, dict):
-        raise _wrong("The settings are not a JSON object")
+        raise _invalid("The settings must be a JSON object")
     return document
 
 
-def _wrong(what: str) -> cmsapi.ArgumentError:
+def _invalid(what: str) -> cmsapi.ArgumentError:
     return cmsapi.ArgumentError(f"{what}. Nothing was sent.", parameter="settings")
 
 
@@ -89,59 +90,61 @@ async def generate(
     state: State = None,
     output: Output = TABLE,
 ) -> int:
-    """Have articles generated: an AI-writing credit each. The keyword of each content's page must be analysed.
+    """Generate articles, one AI-writing credit each. The keyword of each content's page must be analysed.
 
-    An article then waits for a decision. Without one of the options for it, it is left in review.
+    Each article then waits for a decision. Without a decision option it stays in review.
 
     Args:
         content_ids: Drafts; - reads identifiers or CSV from standard input, @FILE from a file.
         settings: NAME=VALUE, such as fact_checking_enabled=true, may be repeated; or @FILE with a JSON object.
         confirm: Apply the articles to the drafts.
-        discard: Pay for the articles and throw them away, unread; asks before.
-        review: Decide in the terminal, with the old text and the new one.
+        discard: Pay for the articles and discard them unread; asks first.
+        review: Decide on each article in the terminal, comparing the old text with the new one.
     """
     content_ids.require_nonempty(allow_empty)
     wanted = _settings(settings or [])
-    choice = Decision.of(confirm=confirm, discard=discard, review=review)
+    decision = Decision.of(confirm=confirm, discard=discard, review=review)
     before: dict[str, cmsapi.Content] = {}
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as named:
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as batch_run:
 
         async def launch(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             content = before[content_id] = await client.contents.get(content_id)
             last = content.last_generation
             waits = last is not None and last.status == cmsapi.GenerationStatus.REVIEW
-            if waits and not (named and content_id in named.in_progress):
+            if waits and not (batch_run and content_id in batch_run.in_progress):
                 raise cmsapi.ArgumentError(
-                    f"An article waits for a decision already: cmsapi contents review {content_id}. "
+                    f"An article already waits for a decision: cmsapi contents review {content_id}. "
                     "Nothing was launched.",
                     parameter="content_id",
                 )
             return await client.contents.generate(content_id, wanted)
 
-        planned = await print_plan(client, "generation", content_ids, max_credits, named)
+        planned = await print_plan(client, "generation", content_ids, max_credits, batch_run)
         if dry_run:
             return planned
-        question = f"Pay for {counted(len(content_ids), 'article')} and throw them away, unread?"
-        if choice is Decision.DISCARD and not await confirmed(question, yes):
+        question = f"Pay for {counted(len(content_ids), 'article')} and discard them unread?"
+        if decision is Decision.DISCARD and not await confirmed(question, yes):
             return Exit.FAILED
-        result = await fan_out(client, launch, content_ids, max_credits=max_credits, named=named, planned=planned)
+        result = await fan_out(
+            client, launch, content_ids, max_credits=max_credits, batch_run=batch_run, planned=planned
+        )
         reviews = [outcome.value for outcome in result.outcomes if outcome.value is not None]
-        # Whoever pressed Ctrl-C wants no more to happen.
-        decided = await decide_all(client, reviews, before, Decision.LEAVE if result.interrupted else choice)
+        # After Ctrl-C the command takes no more decisions.
+        decided = await decide_all(client, reviews, before, Decision.LEAVE if result.interrupted else decision)
     if output:
         print_list(result.outcomes, _COLUMNS, output, _document)
     typed = [word for text in settings or [] for word in ("--settings", text)]
-    options = [f"--{choice.value}"] if choice is not Decision.LEAVE else []
-    options += ["--yes"] if choice is Decision.DISCARD else []
-    await result.tell(NextCommand(["generate"], batch, state, [*typed, *options], max_credits))
-    if result.left and choice is not Decision.LEAVE:
-        _tell_decisions([*result.left], options, state)
+    options = [f"--{decision.value}"] if decision is not Decision.LEAVE else []
+    options += ["--yes"] if decision is Decision.DISCARD else []
+    await result.report(NextCommand(["generate"], batch, state, [*typed, *options], max_credits))
+    if result.running and decision is not Decision.LEAVE:
+        _print_decisions([*result.running], options, state)
     return result.code or decided
 
 
-def _tell_decisions(content_ids: Sequence[str], options: Sequence[str], state: str | None) -> None:
-    """Say how to decide on articles that were still being written at Ctrl-C."""
-    print_message("When they are written, decide on them:")
+def _print_decisions(content_ids: Sequence[str], options: Sequence[str], state: str | None) -> None:
+    """Print how to decide on the articles that were being written at Ctrl-C."""
+    print_message("To decide on the articles when they are written:")
     if len(content_ids) > MAX_LISTED:
         print_message(f"  {NextCommand(['jobs', 'reviews'], None, state, options)('')}")
         return

@@ -35,32 +35,32 @@ async def ideas(
     state: State = None,
     output: Output = TABLE,
 ) -> int:
-    """Search content ideas for seed keywords: one credit each.
+    """Search content ideas for seed keywords, one credit each.
 
-    Two searches for one keyword cost two credits, except within one batch.
+    Two searches for the same keyword cost two credits, except within one batch.
 
     Args:
         workspace_id: The workspace.
-        keywords: Seed keywords; - reads one a line, or CSV, from standard input, @FILE from a file.
+        keywords: Seed keywords; - reads one per line, or CSV, from standard input, @FILE from a file.
     """
     keywords.require_nonempty(allow_empty)
 
-    # The same seed in another workspace is another search.
+    # The same keyword in another workspace is a separate search.
     def key(keyword: str) -> str:
         return f"{workspace_id} {keyword}"
 
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry, key) as named:
-        planned = await print_plan(client, "idea_search", keywords, max_credits, named)
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry, key) as batch_run:
+        planned = await print_plan(client, "idea_search", keywords, max_credits, batch_run)
         if dry_run:
             return planned
 
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await client.content_ideas.search(workspace_id, keyword)
 
-        result = await fan_out(client, search, keywords, max_credits=max_credits, named=named, planned=planned)
+        result = await fan_out(client, search, keywords, max_credits=max_credits, batch_run=batch_run, planned=planned)
     if result.outcomes or output:
         print_list(_found(result), _COLUMNS, output, _document)
-    await result.tell(NextCommand(["ideas", workspace_id], batch, state, max_credits=max_credits))
+    await result.report(NextCommand(["ideas", workspace_id], batch, state, max_credits=max_credits))
     return result.code
 
 

@@ -1,4 +1,4 @@
-"""`cmsapi jobs`: list open jobs, wait for them, and decide on articles."""
+"""`cmsapi jobs`: list open launches, wait for jobs, and decide on articles."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from cmsapi.cli.support.fan_out import FanOutResult, NextCommand, outcome_docume
 from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, print_message, printable
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
 
-jobs: App = App(name="jobs", help="List open jobs, wait for them, and decide on articles.")
+jobs: App = App(name="jobs", help="List open launches, wait for jobs, and decide on articles.")
 
-_ENDED: Columns[cmsapi.Outcome[str, Any]] = {
+_OUTCOME_COLUMNS: Columns[cmsapi.Outcome[str, Any]] = {
     "id": lambda outcome: outcome.item,
     "kind": lambda outcome: outcome.job.kind.value.replace("_", " ") if outcome.job else None,
     "end": lambda outcome: outcome.job.status.phase.value if outcome.job else None,
     "result": lambda outcome: _result(outcome),
 }
-_OPEN: Columns[cmsapi.OpenLaunch] = {
+_LAUNCH_COLUMNS: Columns[cmsapi.OpenLaunch] = {
     "id": lambda entry: entry.target,
     "kind": lambda entry: entry.kind.value.replace("_", " "),
     "state": lambda entry: entry.state,
     "launched": lambda entry: entry.asked_at,
     "batch": lambda entry: entry.batch,
 }
-_WAITING: Columns[cmsapi.GenerationReview] = {
+_REVIEW_COLUMNS: Columns[cmsapi.GenerationReview] = {
     "id": lambda review: review.content_id,
     "generation": lambda review: review.generation.id,
     "state": lambda review: review.generation.status,
@@ -39,15 +39,15 @@ _WAITING: Columns[cmsapi.GenerationReview] = {
 
 @jobs.command(name="list")
 async def list_jobs(*, state: State = None, output: Output = TABLE) -> None:
-    """List open jobs; one request.
+    """List launches whose jobs have not finished; one request.
 
-    CSV and JSON have their tokens, for `jobs watch`.
+    CSV and JSON include the job tokens for `jobs watch`.
     """
     async with connect_with_journal(state) as client:
         found = await client.jobs.journal()
     if not found:
-        print_message(_nothing("open jobs", state))
-    columns = {**_OPEN, "token": lambda entry: entry.token} if output else _OPEN
+        print_message(_nothing("open launches", state))
+    columns = {**_LAUNCH_COLUMNS, "token": lambda entry: entry.token} if output else _LAUNCH_COLUMNS
     print_list(found, columns, output, _entry_document)
 
 
@@ -60,30 +60,30 @@ async def watch(
     state: State = None,
     output: Output = TABLE,
 ) -> int:
-    """Wait for jobs by their tokens and show their results; costs no credit.
+    """Wait for jobs by their tokens and print their results; no credit.
 
     Args:
-        tokens: Tokens as other commands print them; - reads them or CSV from standard input, @FILE from a file.
+        tokens: Job tokens that other commands printed; - reads them or CSV from standard input, @FILE from a file.
     """
     tokens.require_nonempty(allow_empty)
     async with connect_with_journal(state) as client:
         result = await wait_for_jobs(client, [client.jobs.attach(token) for token in tokens])
-        await _tell(client, result, output)
+        await _report(client, result, output)
     return result.code
 
 
 @jobs.command
 async def resume(*, state: State = None, output: Output = TABLE) -> int:
-    """Wait for the jobs of processes that have ended, and show their results; costs no credit.
+    """Wait for the jobs that ended processes left running, and print their results; no credit.
 
-    Results of items of a batch count for the batch.
+    Results of a batch's items are recorded in the batch.
     """
     async with connect_with_journal(state) as client:
         resumed = await client.jobs.resume()
         if not (resumed.jobs or resumed.unknown):
-            print_message(_nothing("jobs to take up", state))
+            print_message(_nothing("jobs to resume", state))
         result = await wait_for_jobs(client, resumed.jobs)
-        await _tell(client, result, output)
+        await _report(client, result, output)
         for unknown in resumed.unknown:
             print_message(f"{printable(unknown.target)}: {error_text(unknown)}", style="red")
     if result.interrupted:
@@ -104,17 +104,17 @@ async def reviews(
     state: State = None,
     output: Output = TABLE,
 ) -> int:
-    """List generated articles that wait for a decision, or decide on them; a request each, no credit.
+    """List generated articles that wait for a decision, or decide on them; one request each, no credit.
 
     Args:
-        content_ids: Only these contents; all if left out.
-        confirm: Apply all of them to their drafts; asks before.
-        discard: Discard all of them; asks before.
-        review: Decide on one after another in the terminal, with the old text and the new one.
+        content_ids: Only these contents; the default is all.
+        confirm: Apply all of them to their drafts; asks first.
+        discard: Discard all of them; asks first.
+        review: Decide on each article in the terminal, comparing the old text with the new one.
     """
     if content_ids is not None:
         content_ids.require_nonempty(allow_empty)
-    choice = Decision.of(confirm=confirm, discard=discard, review=review)
+    decision = Decision.of(confirm=confirm, discard=discard, review=review)
     async with connect_with_journal(state) as client:
         waiting = await client.jobs.reviews()
         if content_ids is not None:
@@ -122,33 +122,33 @@ async def reviews(
         missing = set(content_ids or ()) - {each.content_id for each in waiting}
         if missing:
             raise cmsapi.ArgumentError(
-                f"No article that was launched from here waits for: {', '.join(map(printable, sorted(missing)))}. "
-                "Nothing was decided. For others there is cmsapi contents review.",
+                f"This state has no article in review for: {', '.join(map(printable, sorted(missing)))}. "
+                "Nothing was decided. For articles launched elsewhere use cmsapi contents review.",
                 parameter="content_ids",
             )
         code = Exit.DONE
         if not waiting:
             print_message(_nothing("articles to decide on", state))
-        if waiting and choice is not Decision.LEAVE:
-            deed = {Decision.CONFIRM: "Apply", Decision.DISCARD: "Discard"}.get(choice)
-            if deed and not await confirmed(f"{deed} {counted(len(waiting), 'article')}?", yes):
+        if waiting and decision is not Decision.LEAVE:
+            verb = {Decision.CONFIRM: "Apply", Decision.DISCARD: "Discard"}.get(decision)
+            if verb and not await confirmed(f"{verb} {counted(len(waiting), 'article')}?", yes):
                 return Exit.FAILED
-            code = await decide_all(client, waiting, {}, choice)
-    if choice is Decision.LEAVE or output:
-        print_list(waiting, _WAITING, output, _review_document)
+            code = await decide_all(client, waiting, {}, decision)
+    if decision is Decision.LEAVE or output:
+        print_list(waiting, _REVIEW_COLUMNS, output, _review_document)
     return code
 
 
 def _nothing(what: str, state: str | None) -> str:
-    """Say that there is nothing in a state; what a program launched may be in another one."""
-    return f"No {what} in {state_name(state)}. Another state: --state."
+    """Return a message that the state is empty; another program may use another state."""
+    return f"No {what} in {state_name(state)}. To use another state: --state."
 
 
-async def _tell(client: cmsapi.Client, result: FanOutResult[Any], output: Output) -> None:
-    """Show what has ended, and say how to wait for the rest and how to decide on articles."""
+async def _report(client: cmsapi.Client, result: FanOutResult[Any], output: Output) -> None:
+    """Print the outcomes, how to wait for the other jobs, and how to decide on articles."""
     if result.outcomes or output or not result.interrupted:
-        print_list(result.outcomes, _ENDED, output, _document)
-    await result.tell(NextCommand(["jobs", "watch"]))
+        print_list(result.outcomes, _OUTCOME_COLUMNS, output, _document)
+    await result.report(NextCommand(["jobs", "watch"]))
     reviews = [outcome.value for outcome in result.outcomes if isinstance(outcome.value, cmsapi.GenerationReview)]
     await decide_all(client, reviews, {}, Decision.LEAVE)
 

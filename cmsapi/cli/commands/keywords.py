@@ -23,10 +23,10 @@ async def keywords(
     workspace_id: str,
     *,
     page: Annotated[str | None, Parameter(help="Only the keywords of the page with this identifier.")] = None,
-    unanalysed: Annotated[bool, Parameter(negative=(), help="Only those that were never analysed.")] = False,
+    unanalysed: Annotated[bool, Parameter(negative=(), help="Only keywords that were never analysed.")] = False,
     output: Output = TABLE,
 ) -> None:
-    """List the keywords of a workspace's pages; one request for each page, and one for each hundred pages.
+    """List the keywords of a workspace's pages; one request per page, and one per hundred pages.
 
     Args:
         workspace_id: The workspace.

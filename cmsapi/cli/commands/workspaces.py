@@ -16,7 +16,7 @@ _COLUMNS: Columns[cmsapi.Workspace] = {
 
 
 async def workspaces(*, output: Output = TABLE) -> None:
-    """List the workspaces that the key can see; one request for each hundred."""
+    """List the workspaces that the key can access; one request per hundred."""
     async with connect() as client:
         found = [workspace async for workspace in client.workspaces.list()]
     print_list(found, _COLUMNS, output, cmsapi.to_dict)

@@ -1,4 +1,4 @@
-"""Say in the words of a shell what the SDK advises a program."""
+"""Reword the messages of the SDK for a shell: commands, options and variables in place of methods and arguments."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 
 _ROUTE = r"Client\(operations=OPERATIONS\.override\(.*?\)\)\."
 
-# What a message of the SDK says, and what a command says in its place; in this order.
-_SAID = [
-    (re.compile(said), shell)
-    for said, shell in (
+# Patterns in messages of the SDK with their replacements for a shell, applied in this order.
+_REPLACEMENTS = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
         (r"pass Client\([^)]*\) or set (\w+)", r"set \1"),
         (r", or launch with LaunchPolicy\(dedupe='allow'\)", ""),
         (r"Client\(…, allow_http=True\)", "--allow-http"),
-        (rf"If the service has another one, use {_ROUTE}", "cmsapi doctor tells whether the service has another one."),
-        (rf"Look at the candidates, then use {_ROUTE}", "A program can use the candidates, this command cannot."),
+        (rf"If the service has another one, use {_ROUTE}", "cmsapi doctor shows whether the service has another one."),
+        (rf"Look at the candidates, then use {_ROUTE}", "Only a program can use the candidates, with the SDK."),
         (r"Wait `retry_after` seconds, or raise `RetryPolicy\.max_attempts`\.", "Wait, then run the command again."),
         (r"batch\.retry_failed\(\) lets the next map launch it", "--retry failed launches it"),
         (r"batch\.retry_unknown\(\) lets the next map launch it", "--retry unknown launches it"),
@@ -41,7 +41,7 @@ _SAID = [
 
 
 def for_shell(text: str) -> str:
-    """Say it with commands, options and variables, where the SDK says it with methods and arguments."""
-    for said, shell in _SAID:
-        text = said.sub(shell, text)
+    """Return a message of the SDK with the words of a shell."""
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
     return text

@@ -1,7 +1,7 @@
-"""Read many arguments: from the command line, from standard input or from a file.
+"""Read the items of a command: from the command line, from standard input or from a file.
 
-A file is a list or a CSV table with a header. What cannot be an identifier is refused before anything is launched, and
-so is a source with nothing in it: a program that should have filled it may have failed.
+A file is a list, or a CSV table with a header. A command refuses invalid identifiers before it launches anything. It
+also refuses an empty source, because the program that should have filled it may have failed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cyclopts import Parameter, Token
 from cmsapi.cli.support.output import unescape_formula
 from cmsapi.errors import ArgumentError
 
-# These separate cells, quote, nest, or begin a comment, and are in no identifier.
+# No identifier has these characters: they separate cells, quote, nest, or begin a comment.
 _FORBIDDEN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
-# The header that lists have in a pipe without --csv; a terminal's table cannot be read back.
+# The header of a list that was printed to a pipe without --csv; the table of a terminal cannot be read.
 _PLAIN_HEADER = re.compile(r"id {2,}\S")
 
 AllowEmpty: TypeAlias = Annotated[
@@ -30,19 +30,19 @@ AllowEmpty: TypeAlias = Annotated[
         name="--allow-empty",
         negative="",
         show_default=False,
-        help="Do not fail on empty input (exit 0).",
+        help="Accept empty input (exit 0).",
     ),
 ]
 
 
 class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
-    """Hold what was read, and the arguments that it was read from."""
+    """Hold the items of a command, and the arguments that named them."""
 
-    #: What can be typed again for the same, or None when standard input, which is used up, is part of it.
-    typed: tuple[str, ...] | None = None
-    #: Whether each is a whole line, spaces and all.
+    #: The arguments to type again for the same items; None if standard input, which is used up, is one of them.
+    retyped: tuple[str, ...] | None = None
+    #: Whether each item is a whole line, with its spaces.
     whole_lines: bool = False
-    #: Names of the sources in which there was nothing.
+    #: Names of the empty sources.
     empty: tuple[str, ...] = ()
 
     def require_nonempty(self, allow_empty: bool) -> None:
@@ -52,18 +52,18 @@ class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
             allow_empty: Whether `--allow-empty` was given.
 
         Raises:
-            ArgumentError: There is an empty one.
+            ArgumentError: A source is empty.
         """
         if self.empty and not allow_empty:
             raise ArgumentError(
-                f"There is nothing in {', '.join(self.empty)}. Nothing was sent. Look at the command that was to fill "
-                "it; where it may be empty, add --allow-empty.",
+                f"There is nothing in {', '.join(self.empty)}. Nothing was sent. Check the command that should have "
+                "filled it. If it may be empty, add --allow-empty.",
                 parameter="allow_empty",
             )
 
 
 class _Source(NamedTuple):
-    """Hold the text of one argument, or of the file that it names, and what to call it in a message."""
+    """Hold the text of one argument, or of the file that it names, with its name for messages."""
 
     name: str
     text: str
@@ -75,9 +75,9 @@ def _converter(
 ) -> Callable[[Any, Sequence[Token]], Items]:
     def convert(_: Any, tokens: Sequence[Token]) -> Items:
         found = {token.value: list(read(_open_source(token.value))) for token in tokens}
-        # Each text once, in order.
+        # A dictionary drops repetitions and keeps the order.
         items = Items(dict.fromkeys(text for texts in found.values() for text in texts))
-        items.typed = None if "-" in found else tuple(token.value for token in tokens)
+        items.retyped = None if "-" in found else tuple(token.value for token in tokens)
         items.whole_lines = whole_lines
         items.empty = tuple(_source_name(argument) for argument, texts in found.items() if not texts)
         return items
@@ -98,8 +98,8 @@ def _identifiers(column: str) -> Callable[[_Source], Iterator[str]]:
 def _validated(word: str, what: str) -> str:
     if _FORBIDDEN.search(word) or not word.isprintable():
         raise ArgumentError(
-            f"{what} cannot be an identifier. Nothing was sent. A file has identifiers separated by white space, "
-            "or is CSV with a header.",
+            f"{what} is not a valid identifier. Nothing was sent. A file must hold identifiers separated by white "
+            "space, or CSV with a header.",
             parameter="file",
         )
     return word
@@ -113,7 +113,7 @@ def _lines(source: _Source) -> Iterator[str]:
 
 
 def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterator[str]:
-    """Give each word or line of a list, or each cell of a column of a table; no blank lines and comments."""
+    """Yield each word or line of a list, or each cell of a table's column; skip blank lines and comments."""
     lines = [
         (number, line)
         for number, line in enumerate(source.text.splitlines(), 1)
@@ -126,7 +126,8 @@ def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterat
             return _column(source, column, delimiter, number, names)
     if _PLAIN_HEADER.match(header) and (whole_lines or column != "id"):
         raise ArgumentError(
-            f"{source.name} is a table without commas. Nothing was sent. Write it with --csv.", parameter="file"
+            f"{source.name} must be a CSV table, and has no commas. Nothing was sent. Write it with --csv.",
+            parameter="file",
         )
     if _PLAIN_HEADER.match(header):
         return (line.strip().split("  ")[0] for _, line in lines[1:])
@@ -138,7 +139,8 @@ def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterat
 def _column(source: _Source, column: str, delimiter: str, skipped: int, names: Sequence[str]) -> Iterator[str]:
     if column not in names:
         raise ArgumentError(
-            f"{source.name}, line {skipped}: there is no column {column!r} among {', '.join(names)}. Nothing was sent.",
+            f"{source.name}, line {skipped}: the column {column!r} is missing; there are {', '.join(names)}. "
+            "Nothing was sent.",
             parameter="file",
         )
     place = names.index(column)
@@ -149,7 +151,7 @@ def _column(source: _Source, column: str, delimiter: str, skipped: int, names: S
                 continue
             cell = unescape_formula(row[place]).strip() if place < len(row) else ""
             if not cell or (column != "keyword" and not cell.isprintable()):
-                why = "holds what cannot be printed" if cell else "is empty"
+                why = "holds characters that cannot be printed" if cell else "is empty"
                 raise ArgumentError(
                     f"{source.name}, line {rows.line_num}: the column {column!r} {why}. Nothing was sent.",
                     parameter="file",
@@ -162,16 +164,16 @@ def _column(source: _Source, column: str, delimiter: str, skipped: int, names: S
 
 
 def _is_comment(line: str, whole_lines: bool = False) -> bool:
-    # A seed keyword may begin with the sign, as in #running.
+    # A seed keyword may begin with the sign: #running.
     return line.lstrip().startswith("# " if whole_lines else "#") or line.strip() == "#"
 
 
 def _open_source(argument: str) -> _Source:
     if argument == "-" or argument.startswith("@"):
         return _Source(_source_name(argument), read_text(argument.removeprefix("@")), is_file=True)
-    # A lone hyphen would be refused as an option, so everything that begins with one comes here.
+    # The parameter accepts a leading hyphen, because `-` is standard input; so unknown options arrive here.
     if argument.startswith("-"):
-        raise ArgumentError(f"There is no option {argument}; nothing was sent. See --help.", parameter=argument)
+        raise ArgumentError(f"There is no option {argument}. Nothing was sent. See --help.", parameter=argument)
     return _Source(argument, argument, is_file=False)
 
 
@@ -183,7 +185,7 @@ def read_text(path: str) -> str:
     """Read a file, or standard input for `-`.
 
     Raises:
-        ArgumentError: It cannot be read.
+        ArgumentError: The file cannot be read.
     """
     name = _source_name(path)
     try:
@@ -193,7 +195,7 @@ def read_text(path: str) -> str:
     except UnicodeError as error:
         raise _unreadable(name, "it is not UTF-8") from error
     except ValueError as error:
-        # A name with a zero byte.
+        # The name has a null byte.
         raise _unreadable(repr(path), str(error)) from error
     return text.removeprefix("\N{BYTE ORDER MARK}")
 
@@ -203,34 +205,32 @@ def _unreadable(name: str, why: str) -> ArgumentError:
 
 
 def read_file(_: Any, tokens: Sequence[Token]) -> str:
-    """Read the file that an option names; an empty text clears, and an empty file is refused.
+    """Read the file that an option names; an empty name gives an empty text.
 
     Raises:
-        ArgumentError: It cannot be read, or is empty.
+        ArgumentError: The file cannot be read, or is empty.
     """
     path = tokens[0].value
     if not path:
         return ""
     if path.startswith("-") and path != "-":
-        raise ArgumentError(
-            f"It takes a file, or - for standard input, not {path}. Nothing was sent.", parameter="file"
-        )
+        raise ArgumentError(f"must be a file, or - for standard input, got {path}. Nothing was sent.", parameter="file")
     text = read_text(path)
     if not text.strip():
         raise ArgumentError(
-            f"There is nothing in {_source_name(path)}. Nothing was sent. To clear the text, give '' in its place.",
+            f"There is nothing in {_source_name(path)}. Nothing was sent. To clear the text, use '' for the file name.",
             parameter="file",
         )
     return text
 
 
 def are_plain(words: Iterable[str]) -> bool:
-    """Tell whether identifiers are read back from the command line, and from a file without a header."""
+    """Return whether identifiers can be read from the command line, and from a file without a header."""
     return not any(map(_FORBIDDEN.search, words))
 
 
 def csv_table(words: Iterable[str]) -> str:
-    """Return a table from which identifiers are read back that cannot be told apart without one."""
+    """Return a CSV table with identifiers that a plain list could not keep apart."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([["id"], *([word] for word in words)])
     return text.getvalue()
@@ -242,7 +242,7 @@ def _parameter(read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = 
 
 #: Identifiers, without repetitions and in order. `-` stands for standard input, `@path` for a file.
 Identifiers: TypeAlias = Annotated[Items, _parameter(_identifiers("id"))]
-#: The same for tokens of jobs.
+#: The same for job tokens.
 JobTokens: TypeAlias = Annotated[Items, _parameter(_identifiers("token"))]
-#: The same for texts that may have spaces: one a line.
+#: The same for texts with spaces, one per line.
 SeedKeywords: TypeAlias = Annotated[Items, _parameter(_lines, whole_lines=True)]

@@ -1,7 +1,7 @@
-"""Ask the person at the terminal.
+"""Ask questions on the terminal.
 
-A thread waits for the line, so that Ctrl-C ends the command meanwhile; the loops of Windows cannot wait for a terminal.
-The thread reads from the descriptor and is left behind: it holds no lock that the interpreter needs at its end.
+A thread reads the answer, so that Ctrl-C can end the command meanwhile; the event loops of Windows cannot wait for a
+terminal. The thread reads from the descriptor and is never joined: it holds no lock that the interpreter needs to exit.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from cmsapi.cli.support.output import print_message
 from cmsapi.cli.support.progress import stderr_console
 from cmsapi.errors import ArgumentError
 
-_LONGEST = 4096
+_MAX_ANSWER = 4096
 
 Yes: TypeAlias = Annotated[bool, Parameter(name=["--yes", "-y"], negative="", show_default=False, help="Do not ask.")]
 
 
 async def ask(question: str, answers: str) -> str:
-    """Ask until one of the answers is given.
+    """Ask a question until the answer is one of the given letters.
 
     Args:
         question: The question.
-        answers: Letters that may be answered; the last one stands for an empty line and for the end of the input.
+        answers: Letters that are valid answers; an empty line and the end of the input mean the last one.
 
     Returns:
         The letter.
@@ -37,26 +37,26 @@ async def ask(question: str, answers: str) -> str:
     while True:
         choice = f"[{'/'.join(answers[:-1])}/{answers[-1].upper()}]"
         stderr_console().print(question, choice, end=" ", markup=False, highlight=False, soft_wrap=False)
-        said = (await _line()).lower()[:1] or answers[-1]
-        if said in answers:
-            return said
+        answer = (await _read_line()).lower()[:1] or answers[-1]
+        if answer in answers:
+            return answer
 
 
 async def confirmed(question: str, yes: bool) -> bool:
-    """Ask before something that cannot be undone, or costs.
+    """Ask for confirmation before a step that costs credits or cannot be undone.
 
     Args:
-        question: What is about to be done.
+        question: Names the step.
         yes: Whether `--yes` was given.
 
     Raises:
-        ArgumentError: Standard input is no terminal, so that no question can be asked.
+        ArgumentError: Standard input is not a terminal, so the command cannot ask.
     """
     if yes:
         return True
     if not sys.stdin.isatty():
         raise ArgumentError(
-            f"{question} Standard input is no terminal, so that this cannot be asked: add --yes. Nothing was done.",
+            f"{question} Standard input is not a terminal, so the command cannot ask: add --yes. Nothing was done.",
             parameter="yes",
         )
     try:
@@ -69,25 +69,25 @@ async def confirmed(question: str, yes: bool) -> bool:
     return False
 
 
-async def _line() -> str:
+async def _read_line() -> str:
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
-    threading.Thread(target=_read, args=(sys.stdin.fileno(), loop, line), daemon=True).start()
+    threading.Thread(target=_read_from_thread, args=(sys.stdin.fileno(), loop, line), daemon=True).start()
     return (await line).strip()
 
 
-def _read(descriptor: int, loop: asyncio.AbstractEventLoop, line: asyncio.Future[str]) -> None:
+def _read_from_thread(descriptor: int, loop: asyncio.AbstractEventLoop, line: asyncio.Future[str]) -> None:
     try:
-        # A terminal gives one line at a time.
-        said = os.read(descriptor, _LONGEST).decode(errors="replace")
+        # A terminal returns one line per read.
+        answer = os.read(descriptor, _MAX_ANSWER).decode(errors="replace")
     except OSError:
-        # The terminal is gone.
-        said = ""
-    # The loop is closed when the command has ended meanwhile.
+        # The terminal has been closed.
+        answer = ""
+    # The loop is closed if the command has ended meanwhile.
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(_note, line, said)
+        loop.call_soon_threadsafe(_set_result, line, answer)
 
 
-def _note(line: asyncio.Future[str], said: str) -> None:
+def _set_result(line: asyncio.Future[str], answer: str) -> None:
     if not line.done():
-        line.set_result(said)
+        line.set_result(answer)

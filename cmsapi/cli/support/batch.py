@@ -1,4 +1,4 @@
-"""Fan-outs with a name: a rerun launches only what is missing."""
+"""Run a named batch: a second run launches only the items that have no job yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BatchName: TypeAlias = Annotated[
     Parameter(
         name="--batch",
         show_default=False,
-        help="Name the run: running it again under this name launches only what is missing.",
+        help="Name the run: another run with this name launches only the items that are missing.",
     ),
 ]
 Retry: TypeAlias = Annotated[
@@ -26,18 +26,18 @@ Retry: TypeAlias = Annotated[
         name="--retry",
         negative="",
         show_default=False,
-        help="With --batch, launch these again: failed items, a credit each, or unknown ones, which may be paid twice.",
+        help="With --batch, launch these again: failed items (a credit each), or unknown ones (may be charged twice).",
     ),
 ]
 
 
 @attrs.frozen
 class BatchCounts:
-    """Count what became of the items of a batch.
+    """Count the items of a batch by their state.
 
     Args:
-        launched: Items that are launched and paid.
-        doubtful: Items that may be launched and paid.
+        launched: Items that were launched and charged.
+        uncertain: Items that may have been launched and charged.
         results: Launched items that have a result.
     """
 
@@ -48,12 +48,12 @@ class BatchCounts:
 
 @attrs.define
 class BatchRun:
-    """Hold a batch and what is known of it: before it runs, and again after it.
+    """Hold a batch with its open launches, read before the run and again after it.
 
     Args:
         batch: The batch.
-        key: Names an item.
-        entries: Its launches that are not over; None where they could not be read after the run.
+        key: Returns the key of an item.
+        entries: The open launches of the batch; None if they could not be read after the run.
     """
 
     batch: cmsapi.Batch
@@ -62,30 +62,32 @@ class BatchRun:
 
     @property
     def in_progress(self) -> frozenset[str]:
-        """Keys of the items whose jobs run or wait in review."""
+        """Keys of the items whose jobs are running or wait in review."""
         return frozenset(entry.item for entry in self.entries or () if entry.item)
 
     def counts(self, items: Sequence[str], started: Collection[str]) -> BatchCounts | None:
-        """Count the items by what became of them; None where that is not known.
+        """Count the items by their state; return None if the open launches could not be read.
 
         Args:
             items: The items.
-            taken: Those that have a job; one that was joined is written down elsewhere.
+            started: The items that have a job; the batch has no entry for a job that it joined.
         """
         if self.entries is None:
             return None
         asked, unknown, failed = {self.key(item) for item in items}, set(self.batch.unknown), set(self.batch.failed)
         ended = set(self.batch.ended)
         sending = {entry.item for entry in self.entries if entry.state == "sending"}
-        named = {entry.item for entry in self.entries if entry.token is not None} | {self.key(item) for item in started}
+        with_job = {entry.item for entry in self.entries if entry.token is not None} | {
+            self.key(item) for item in started
+        }
         return BatchCounts(
-            launched=len(asked & (named | ended) - unknown),
-            uncertain=len(asked & (sending - named | unknown)),
+            launched=len(asked & (with_job | ended) - unknown),
+            uncertain=len(asked & (sending - with_job | unknown)),
             results=len(asked & (ended - unknown - failed)),
         )
 
     def missing(self, items: Sequence[str]) -> list[str]:
-        """Return the items that are neither over nor under way: those that a run pays for."""
+        """Return the items that have neither ended nor a running job: those that a run pays for."""
         known = self.in_progress | set(self.batch.ended)
         return [item for item in items if self.key(item) not in known]
 
@@ -94,16 +96,16 @@ class BatchRun:
 async def open_batch(
     client: cmsapi.Client, name: str | None, retry: Sequence[str], key: Callable[[str], str] = str
 ) -> AsyncIterator[BatchRun | None]:
-    """Open the batch that `--batch` names, or nothing.
+    """Open the batch that `--batch` names; yield None without one.
 
     Args:
-        client: Its client.
-        name: The name, or None.
-        retry: What `--retry` says.
-        key: Names an item.
+        client: The client of the command.
+        name: The value of `--batch`, or None.
+        retry: The values of `--retry`.
+        key: Returns the key of an item.
 
     Raises:
-        ArgumentError: There is something to retry, and no batch.
+        ArgumentError: `--retry` was given without `--batch`.
     """
     if name is None:
         if retry:
@@ -120,11 +122,11 @@ async def open_batch(
             run = BatchRun(batch, key, await _read_entries(client, name))
         yield run
     try:
-        # Anew: what ended at the last moment is only written down.
+        # Read the batch again: jobs that ended at the last moment are only in its state.
         async with client.jobs.batch(name) as batch:
             run.batch, run.entries = batch, await _read_entries(client, name)
     except cmsapi.CMSError:
-        # What is known of the results is still to be shown.
+        # The command still shows the results that it has.
         run.entries = None
 
 

@@ -1,7 +1,7 @@
-"""Make the client of a command, and find where its launches are written down.
+"""Make the client of a command, and find the state that holds its launches.
 
-Commands that launch must be resumable, so that they have a state although nobody named one. The others use one only
-where the environment names it, and then share its request limits.
+A command that launches must be resumable, so it has a state even if none is named. Other commands use a state only if
+the environment names one; they then share its request limits.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ State: TypeAlias = Annotated[
         name="--state",
         env_var=STATE_VARIABLE,
         show_default=False,
-        help="Where launches are written down: sqlite:///FILE, redis://HOST, or memory: for nowhere. "
-        "If left out, ~/.local/state/cmsapi/jobs.db.",
+        help="Where to record launches: sqlite:///FILE, redis://HOST, or memory: to record nothing. "
+        "The default is ~/.local/state/cmsapi/jobs.db.",
     ),
 ]
 
 
 def connect() -> cmsapi.Client:
-    """Make the client of a command that launches nothing."""
+    """Make the client of a command that launches no jobs."""
     return cmsapi.Client(state=os.environ.get(STATE_VARIABLE) or "memory:")
 
 
@@ -44,10 +44,10 @@ async def connect_with_journal(state: str | None) -> AsyncIterator[cmsapi.Client
     """Make the client of a command whose launches outlive it.
 
     Args:
-        state: What `--state` or the environment says.
+        state: The value of `--state` or of the environment variable.
 
     Raises:
-        ConfigError: The directory of the state cannot be made.
+        ConfigError: The directory of the state cannot be created.
     """
     own: str = "" if state else await asyncio.to_thread(_own_state)
     async with cmsapi.Client(state=state or own) as client:
@@ -56,7 +56,7 @@ async def connect_with_journal(state: str | None) -> AsyncIterator[cmsapi.Client
 
 @contextmanager
 def note_nothing_launched() -> Iterator[None]:
-    """Let the error of a state say that nothing was launched or charged; to be used before the first launch."""
+    """Add to errors of the state that nothing was launched or charged; use it before the first launch."""
     try:
         yield
     except cmsapi.StateError as error:
@@ -65,28 +65,29 @@ def note_nothing_launched() -> Iterator[None]:
 
 
 def _own_state() -> str:
-    """Return the URL of the user's own file, in a directory that is nobody else's; the file is made on first use."""
+    """Return the URL of the user's own file, in a private directory; the file is created on first use."""
     directory = _own_directory()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise cmsapi.ConfigError(
-            f"Launches cannot be written down: {directory} cannot be made ({error.strerror}). Nothing was sent. Name "
-            f"another state with --state or {STATE_VARIABLE}, or give up going on after a crash with --state memory:."
+            f"The directory for the record of launches, {directory}, cannot be created ({error.strerror}). Nothing was "
+            f"sent. Name another state with --state or {STATE_VARIABLE}. With --state memory: a command keeps no "
+            "record, and cannot be resumed after a crash."
         ) from error
     return f"sqlite:///{quote(str(directory / _OWN_FILE))}"
 
 
 def _own_directory() -> Path:
-    # The XDG Base Directory Specification: a path that is not absolute is to be ignored.
+    # The XDG Base Directory Specification says to ignore relative paths.
     home = Path(os.environ.get("XDG_STATE_HOME", ""))
     return (home if home.is_absolute() else Path.home() / ".local" / "state") / "cmsapi"
 
 
 def state_name(state: str | None) -> str:
-    """Return what to call the state of a command in a message.
+    """Return the name of a command's state for messages.
 
     Args:
-        state: What `--state` or the environment says.
+        state: The value of `--state` or of the environment variable.
     """
     return redact_url(state) if state else str(_own_directory() / _OWN_FILE)

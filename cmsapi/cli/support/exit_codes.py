@@ -1,4 +1,4 @@
-"""With which code a command ends, and what it says when it did not do what it was asked for."""
+"""Exit codes of the commands, and the text that an error has in a shell."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Exit(enum.IntEnum):
     DONE = 0
     #: The service refused, a job has no result, the doctor found a problem, or the answer to a question was no.
     FAILED = 1
-    #: Something about the command is wrong, or the key or address is missing; nothing was sent.
+    #: The command line is wrong, or the key or the address is missing; nothing was sent.
     USAGE = 2
     #: Some of several items have no result.
     PARTLY = 3
-    #: Launching stopped, because `--max-credits` is spent or no credits are left.
+    #: Launching stopped because `--max-credits` was reached or no credits are left.
     CREDITS = 4
-    #: A request was sent and its outcome is not known: look before you repeat it, it may have been paid.
+    #: A request was sent and its outcome is unknown. Check before you repeat it: it may have been charged.
     UNKNOWN = 5
-    #: Ctrl-C; what was launched goes on.
+    #: Ctrl-C; launched jobs keep running.
     INTERRUPTED = 130
 
 
@@ -44,7 +44,11 @@ def exit_code(error: BaseException) -> Exit:
 
 
 def combined_exit_code(errors: Iterable[BaseException | None]) -> Exit:
-    """Return the code for several items, each with its error or None: the one that asks for most care."""
+    """Return the code for several items: the one that needs the most attention.
+
+    Args:
+        errors: The error of each item, or None.
+    """
     codes = [Exit.DONE if error is None else exit_code(error) for error in errors]
     for worst in (Exit.UNKNOWN, Exit.CREDITS):
         if worst in codes:
@@ -56,6 +60,6 @@ def combined_exit_code(errors: Iterable[BaseException | None]) -> Exit:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error with its notes, as a command says it."""
+    """Return the message and the notes of an error, worded for a shell."""
     lines = for_shell("\n".join([str(error), *getattr(error, "__notes__", ())])).split("\n")
     return "\n".join(map(plain, lines))

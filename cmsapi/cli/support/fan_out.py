@@ -1,4 +1,4 @@
-"""Many jobs from one command: how they run, what became of them, and how to go on after Ctrl-C."""
+"""Run the jobs of one command: launch them, report their outcomes, and say how to continue after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,36 +26,38 @@ from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
 
-# More tokens or identifiers than this go into a file, rather than over the screen.
+# More tokens or identifiers than this are written to a file, and not to the screen.
 MAX_LISTED = 3
-# Seconds that reading the balance may take at the end.
+# Seconds that reading the balance may take after the run.
 _BALANCE_TIMEOUT = 5.0
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
     word = tokens[0].value
-    # Elsewhere 1.6 is taken for 2; here that would be spent.
+    # cyclopts would round 1.6 to 2, and 2 credits would be spent.
     if not re.fullmatch(r"[0-9]+", word):
-        raise cmsapi.ArgumentError(f"It takes a whole number from 0 on, not {word}.", parameter="max_credits")
+        raise cmsapi.ArgumentError(f"must be a whole number of at least 0, got {word}.", parameter="max_credits")
     return int(word)
 
 
 MaxCredits: TypeAlias = Annotated[
-    int | None, Parameter(converter=_whole, help="Launch no more than this many credits pay for.")
+    int | None, Parameter(converter=_whole, help="Spend at most this many credits in this run.")
 ]
-DryRun: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, help="Only say what it would take.")]
+DryRun: TypeAlias = Annotated[
+    bool, Parameter(negative="", show_default=False, help="Print the cost, and launch nothing.")
+]
 
 
 @attrs.frozen
 class NextCommand:
-    """Spell the command that goes on.
+    """Write the command line that continues a run.
 
     Args:
-        command: Its words before the items.
-        batch: What `--batch` says, or None.
-        state: What `--state` says, or None.
-        options: Its other options.
-        max_credits: What `--max-credits` says, or None. Each run counts anew.
+        command: The words before the items.
+        batch: The value of `--batch`, or None.
+        state: The value of `--state`, or None.
+        options: Other options to repeat.
+        max_credits: The value of `--max-credits`, or None. Each run counts from 0.
     """
 
     command: Sequence[str]
@@ -65,41 +67,47 @@ class NextCommand:
     max_credits: int | None = None
 
     def __call__(self, items: str, *more: str) -> str:
-        """Return it with its items, as they are typed, and more options."""
+        """Return the command line.
+
+        Args:
+            items: The items, quoted for a shell.
+            *more: Further options.
+        """
         batch = () if self.batch is None else ("--batch", self.batch)
-        state = () if self.state in (None, os.environ.get(STATE_VARIABLE)) else ("--state", redact_url(str(self.state)))
+        default_state = self.state in (None, os.environ.get(STATE_VARIABLE))
+        state = () if default_state else ("--state", redact_url(str(self.state)))
         bound = () if self.max_credits is None else ("--max-credits", str(self.max_credits))
         after = shlex.join([*batch, *self.options, *more, *bound, *state])
         return " ".join(filter(None, ["cmsapi", shlex.join(self.command), items, after]))
 
     def describe_rest(self, count: int) -> str:
-        """Say how many of the items that are left it launches."""
+        """Say how many of the remaining items the command launches."""
         return "the rest" if self.max_credits is None or self.max_credits >= count else f"up to {self.max_credits} more"
 
 
 @attrs.define
 class FanOutResult(Generic[R]):
-    """Hold what became of several items.
+    """Hold the outcomes of a run, and the jobs and items that it left.
 
     Args:
-        items: All that were asked for.
-        named: Their batch, or None.
-        planned: What the plan said: whether the balance pays for all.
-        outcomes: Those that are over, or could not be launched, in the order in which they ended.
-        taken: Items that have a job.
-        left: Items whose jobs go on at the service, and these jobs.
-        doubtful: Items whose launch was being sent at Ctrl-C, and of which it is not known which job is theirs.
-        stopped: Why launching stopped before the last item, or None.
-        remaining: Credits that remain then, or None where that is not known.
-        interrupted: Whether Ctrl-C ended it.
+        items: All items of the run.
+        batch_run: The batch of the items, or None.
+        planned: The exit code of the plan: whether the balance pays for all items.
+        outcomes: The items that finished or could not be launched, in the order of their ends.
+        started: The items that have a job.
+        running: The items whose jobs are still running at the service, with these jobs.
+        uncertain: The items whose launch was in flight at Ctrl-C, if their jobs cannot be told apart.
+        stopped: The reason why launching stopped before the last item, or None.
+        remaining: Credits that remain after that, or None if this is not known.
+        interrupted: Whether Ctrl-C ended the run.
     """
 
     items: Items
-    named: BatchRun | None = None
+    batch_run: BatchRun | None = None
     planned: Exit = Exit.DONE
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
     started: Collection[str] = ()
-    left: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
+    running: dict[str, cmsapi.Job[R]] = attrs.field(factory=dict)
     uncertain: list[str] = attrs.field(factory=list)
     stopped: cmsapi.OutOfCreditsError | None = None
     remaining: int | None = None
@@ -112,93 +120,87 @@ class FanOutResult(Generic[R]):
             return Exit.INTERRUPTED
         errors = [outcome.error for outcome in self.outcomes]
         code = combined_exit_code([*errors, *([self.stopped] if self.stopped else [])])
-        # Where all items were on their way before the first was refused, no launching was left to be stopped.
+        # If all launches were in flight when the service refused the first one, there was no launching left to stop.
         refused = any(isinstance(error, cmsapi.ConflictError) for error in errors)
         return Exit.CREDITS if refused and self.planned is Exit.CREDITS and code is not Exit.UNKNOWN else code
 
-    async def tell(self, again: NextCommand) -> None:
-        """Say on standard error what has no result, why, and how to go on.
+    async def report(self, next_command: NextCommand) -> None:
+        """Print to standard error which items have no result, why, and how to continue.
 
         Args:
-            again: The command that was run.
+            next_command: Continues the run.
         """
-        # What is wrong with all of them is said once, with the notes of the first: how long each waited differs.
+        # Items that failed alike share one line, with the notes of the first: only their waiting times differ.
         alike: dict[str, tuple[str, list[str]]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
-                alike.setdefault(str(outcome.error), (error_text(outcome.error), []))[1].append(printable(outcome.item))
+                _, items = alike.setdefault(str(outcome.error), (error_text(outcome.error), []))
+                items.append(printable(outcome.item))
         for text, items in alike.values():
             more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
             print_message(f"{', '.join(items[:MAX_LISTED])}{more}: {text}", style="red")
         if self.stopped is not None:
-            balance = self.remaining
-            verb = "remains" if balance == 1 else "remain"
-            left = "" if balance is None else f" {counted(balance, 'credit')} {verb}."
-            print_message(f"{error_text(self.stopped)}{left}", style="red")
-        if self.named is not None:
-            await self._tell_batch(self.named, again)
+            verb = "remains" if self.remaining == 1 else "remain"
+            balance = "" if self.remaining is None else f" {counted(self.remaining, 'credit')} {verb}."
+            print_message(f"{error_text(self.stopped)}{balance}", style="red")
+        if self.batch_run is not None:
+            await self._report_batch(self.batch_run, next_command)
         else:
-            await self._tell_rest(again)
+            await self._report_rest(next_command)
 
-    async def _tell_rest(self, again: NextCommand) -> None:
-        if self.left:
-            print_message(
-                f"{counted(len(self.left), 'job')} launched and not over: at the service they go on. Wait for them:"
-            )
-            print_message(f"  cmsapi jobs watch {await _spell('jobs', [job.token for job in self.left.values()])}")
+    async def _report_rest(self, next_command: NextCommand) -> None:
+        if self.running:
+            tokens = [job.token for job in self.running.values()]
+            print_message(f"{counted(len(tokens), 'job')} launched and not finished. To wait for the results:")
+            print_message(f"  cmsapi jobs watch {await _spell('jobs', tokens)}")
         if self.uncertain:
-            print_message("These were being launched at that moment, and some are: look before you launch them again.")
+            print_message("These launches were in flight, and some may be running. Check before you launch them again:")
             print_message(f"  {shlex.join(map(printable, self.uncertain))}")
-        seen = {outcome.item for outcome in self.outcomes} | set(self.left) | set(self.uncertain)
-        if rest := [item for item in self.items if item not in seen]:
-            print_message(
-                f"{counted(len(rest), 'item')} not launched and not charged. Launch {again.describe_rest(len(rest))}:"
-            )
-            print_message(f"  {again(await _spell('rest', rest, self.items.whole_lines))}")
+        known = {outcome.item for outcome in self.outcomes} | set(self.running) | set(self.uncertain)
+        if rest := [item for item in self.items if item not in known]:
+            bound = next_command.describe_rest(len(rest))
+            print_message(f"{counted(len(rest), 'item')} not launched and not charged. To launch {bound}:")
+            print_message(f"  {next_command(await _spell('rest', rest, self.items.whole_lines))}")
 
-    async def _tell_batch(self, named: BatchRun, again: NextCommand) -> None:
-        batch = named.batch
-        wanted: list[tuple[str, tuple[str, ...]]] = []
+    async def _report_batch(self, batch_run: BatchRun, next_command: NextCommand) -> None:
+        batch = batch_run.batch
+        offers: list[tuple[str, tuple[str, ...]]] = []
         if self.interrupted or self.stopped is not None:
-            wanted.append((self._progress(named, again), ()))
-        failed = [outcome for outcome in self.outcomes if isinstance(outcome.error, cmsapi.JobError)]
-        if batch.failed and failed:
-            wanted.append(("Launch failed items again, a credit each:", ("--retry", "failed")))
+            offers.append((self._progress(batch_run, next_command), ()))
+        if batch.failed and any(isinstance(outcome.error, cmsapi.JobError) for outcome in self.outcomes):
+            offers.append(("To launch failed items again, for a credit each:", ("--retry", "failed")))
         if batch.unknown:
-            wanted.append(("Launch unknown items again, which may be paid twice:", ("--retry", "unknown")))
-        if wanted:
+            offers.append(("To launch unknown items again, which may be charged twice:", ("--retry", "unknown")))
+        if offers:
             items = await _repeat(self.items)
-            for text, options in wanted:
+            for text, options in offers:
                 print_message(text)
-                print_message(f"  {again(items, *options)}")
+                print_message(f"  {next_command(items, *options)}")
 
-    def _progress(self, named: BatchRun, again: NextCommand) -> str:
-        """Say how far a batch is, and what it costs to run it again."""
-        goes_on = "What is launched goes on at the service. " if self.interrupted else ""
-        if (counts := named.counts(self.items, self.started)) is None:
-            return f"{goes_on}Go on, and pay only for what is not launched:"
+    def _progress(self, batch_run: BatchRun, next_command: NextCommand) -> str:
+        """Return the progress of a batch, and the cost of the next run."""
+        running = "Launched jobs keep running at the service. " if self.interrupted else ""
+        if (counts := batch_run.counts(self.items, self.started)) is None:
+            return f"{running}To continue, and pay only for items that are not launched:"
         rest = len(self.items) - counts.launched - counts.uncertain
         uncertain = f"{counts.uncertain:,} perhaps launched, " if counts.uncertain else ""
+        bound = next_command.describe_rest(rest)
         return (
             f"Batch of {counted(len(self.items), 'item')}: {counts.launched:,} launched and paid, {uncertain}"
-            f"{counts.results:,} with a result, {rest:,} still to launch. {goes_on}"
-            + (
-                f"Go on, and pay only for {again.describe_rest(rest)}:"
-                if rest
-                else "Wait for the results, for no credit:"
-            )
+            f"{counts.results:,} with a result, {rest:,} still to launch. {running}"
+            + (f"To continue, and pay only for {bound}:" if rest else "To wait for the results, for no credit:")
         )
 
 
 async def _repeat(items: Items) -> str:
-    """Return what names the items once more: the arguments as they were typed, if that is not too much."""
-    if items.typed is not None and (len(items) <= MAX_LISTED or all(word.startswith("@") for word in items.typed)):
-        return shlex.join(items.typed)
+    """Return the items as they were typed, if that is short; otherwise as `_spell` does."""
+    if items.retyped is not None and (len(items) <= MAX_LISTED or all(word.startswith("@") for word in items.retyped)):
+        return shlex.join(items.retyped)
     return await _spell("items", items, items.whole_lines)
 
 
 async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> str:
-    """Return arguments as one can type them: themselves, or a new file where they are many or odd."""
+    """Return items as arguments for a shell: the items themselves, or a new file if there are many or odd ones."""
     plain = whole_lines or are_plain(words)
     if len(words) > MAX_LISTED or not plain:
         path = Path(f"cmsapi-{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt")
@@ -213,10 +215,10 @@ async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> 
 
 
 def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str, Any]:
-    """Return what became of an item as a JSON document.
+    """Return an outcome as a JSON document.
 
     Args:
-        outcome: What became of it.
+        outcome: The outcome of an item.
         result: The document of its result, or None.
     """
     error = outcome.error
@@ -234,27 +236,27 @@ async def fan_out(
     items: Items,
     *,
     max_credits: int | None,
-    named: BatchRun | None = None,
+    batch_run: BatchRun | None = None,
     planned: Exit = Exit.DONE,
 ) -> FanOutResult[R]:
-    """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps what runs.
+    """Launch a job for each item and wait for all; Ctrl-C stops launching and keeps the running jobs.
 
     Args:
-        client: Waits for the jobs.
+        client: The client that waits for the jobs.
         launch: Launches the job of one item.
         items: The items.
-        max_credits: How many launches may be paid for; None for all.
-        named: The batch that they belong to; what ended in an earlier run of it is read again, and not launched.
-        planned: What the plan said: whether the balance pays for all.
+        max_credits: The largest number of launches to pay for; None for no bound.
+        batch_run: The batch of the items; results of its earlier runs are read again, and not launched.
+        planned: The exit code of the plan: whether the balance pays for all items.
     """
     item_of: dict[cmsapi.Job[R], str] = {}
-    cut_off: list[str] = []
+    in_flight: list[str] = []
 
-    async def noted(item: str) -> cmsapi.Job[R]:
+    async def launch_and_record(item: str) -> cmsapi.Job[R]:
         try:
             job = await launch(item)
         except asyncio.CancelledError:
-            cut_off.append(item)
+            in_flight.append(item)
             raise
         item_of[job] = item
         return job
@@ -262,25 +264,27 @@ async def fan_out(
     def running() -> list[cmsapi.Job[R]]:
         return [job for job in item_of if not job.done]
 
-    result: FanOutResult[R] = FanOutResult(items, named, planned, started=item_of.values())
-    board = LiveTable(stderr_console(), len(items), running, lambda job: item_of.get(job, job.target))
-    if named is not None:
-        await _collect(result, board, named.batch.map(noted, items, key=named.key, max_credits=max_credits))
+    result: FanOutResult[R] = FanOutResult(items, batch_run, planned, started=item_of.values())
+    table = LiveTable(stderr_console(), len(items), running, lambda job: item_of.get(job, job.target))
+    if batch_run is not None:
+        await _collect(
+            result, table, batch_run.batch.map(launch_and_record, items, key=batch_run.key, max_credits=max_credits)
+        )
         result.remaining = await _remaining(client, result, item_of)
         return result
-    fanout = client.jobs.map(noted, items, max_credits=max_credits)
+    fanout = client.jobs.map(launch_and_record, items, max_credits=max_credits)
     async with fanout:
-        await _collect(result, board, fanout)
+        await _collect(result, table, fanout)
     result.remaining = await _remaining(client, result, item_of)
-    result.left = {item_of.get(job, job.target): job for job in fanout.launched}
-    # A search has an identifier of its own, which does not tell what was searched for.
-    if not set(result.left) <= set(items):
-        result.uncertain = [item for item in cut_off if item not in result.left]
+    result.running = {item_of.get(job, job.target): job for job in fanout.launched}
+    # A search has its own identifier, which does not name its seed keyword.
+    if not set(result.running) <= set(items):
+        result.uncertain = [item for item in in_flight if item not in result.running]
     return result
 
 
 async def _remaining(client: cmsapi.Client, result: FanOutResult[R], jobs: Iterable[cmsapi.Job[R]]) -> int | None:
-    """Read how many credits of these jobs' kind remain, once launching has stopped; None where that is not known."""
+    """Read how many credits remain for this kind of job after launching stopped; return None if this is not known."""
     kind = next((job.kind for job in jobs), None)
     if result.stopped is None or result.interrupted or kind is None:
         return None
@@ -291,29 +295,29 @@ async def _remaining(client: cmsapi.Client, result: FanOutResult[R], jobs: Itera
 
 
 async def wait_for_jobs(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> FanOutResult[Any]:
-    """Wait for jobs that run already; Ctrl-C leaves them."""
+    """Wait for running jobs; Ctrl-C stops waiting, and the jobs keep running."""
     result: FanOutResult[Any] = FanOutResult(Items())
-    board = LiveTable(
+    table = LiveTable(
         stderr_console(), len(jobs), lambda: [job for job in jobs if not job.done], lambda job: job.target
     )
     async with client.jobs.as_completed(jobs) as outcomes:
-        await _collect(result, board, outcomes)
-    result.left = {job.target: job for job in jobs if not job.done}
+        await _collect(result, table, outcomes)
+    result.running = {job.target: job for job in jobs if not job.done}
     return result
 
 
-async def _collect(result: FanOutResult[R], board: LiveTable, outcomes: AsyncIterator[cmsapi.Outcome[str, R]]) -> None:
+async def _collect(result: FanOutResult[R], table: LiveTable, outcomes: AsyncIterator[cmsapi.Outcome[str, R]]) -> None:
     try:
-        async with board.live():
+        async with table.live():
             async for outcome in outcomes:
                 if isinstance(outcome.error, cmsapi.OutOfCreditsError):
                     result.stopped = outcome.error
                 else:
                     result.outcomes.append(outcome)
-                    board.ended(outcome.error)
+                    table.count(outcome.error)
     except asyncio.CancelledError:
         result.interrupted = True
-        # What is left to do is quick: to say how to go on.
+        # The command only has to print how to continue, which is quick.
         if (task := asyncio.current_task()) is not None:
             task.uncancel()
         print_message("Interrupted.")

@@ -1,7 +1,7 @@
-"""What commands print: a table for people, JSON and CSV for programs.
+"""Print results: a table for people, JSON and CSV for programs.
 
 A terminal gets a table that fits into it. A pipe gets the same columns in full, aligned with spaces, the identifier
-first. Whatever comes from the service is printed as text: it can neither colour nor move the cursor.
+first. All texts of the service are printed without control characters, so they cannot colour text or move the cursor.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ T = TypeVar("T")
 
 Columns: TypeAlias = Mapping[str, Callable[[T], object]]
 
-# Letters of ASCII, and white space of a JSON document, need no look.
+# Printable ASCII and the white space of a JSON document need no check.
 _UNPRINTABLE = re.compile(r"[^\n -~]+")
-# These move the cursor or end the line, or cannot be written at all.
+# These characters move the cursor, end the line, or cannot be encoded.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-# Spreadsheets run a text that begins so, also with full-width signs; an apostrophe before it makes it a text.
+# Spreadsheets run text that begins with these signs as a formula; an apostrophe before it prevents that.
 _FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-# A column of texts that has less room than this is a column of letters.
+# A narrower column of texts cannot be read.
 _LEGIBLE = 16
 _OUTPUT = Group("Output", validator=mutually_exclusive)
 AsJson: TypeAlias = Annotated[
@@ -48,7 +48,7 @@ AsJson: TypeAlias = Annotated[
 @Parameter(name="*")
 @attrs.frozen
 class Output:
-    """Say in which form a list is printed: a table, unless one of these is asked for."""
+    """Choose the form of a list: a table, unless one of these options is given."""
 
     json: AsJson = False
     csv: Annotated[
@@ -58,7 +58,7 @@ class Output:
             negative="",
             show_default=False,
             group=_OUTPUT,
-            help="Print CSV with a header. A text that a spreadsheet takes for a formula begins with an apostrophe.",
+            help="Print CSV with a header. An apostrophe begins each text that a spreadsheet would take for a formula.",
         ),
     ] = False
     raw_csv: Annotated[
@@ -68,7 +68,7 @@ class Output:
             negative="",
             show_default=False,
             group=_OUTPUT,
-            help="Print CSV with all texts as they are, formulas and control characters too.",
+            help="Print CSV with unchanged texts, formulas and control characters included.",
         ),
     ] = False
 
@@ -80,21 +80,21 @@ TABLE = Output()
 
 
 def print_list(items: Sequence[T], columns: Columns[T], output: Output, document: Callable[[T], Any]) -> None:
-    """Print a list in the way that was asked for.
+    """Print a list.
 
     Args:
-        items: What to print.
-        columns: Title of each column and what it shows of an item.
-        output: In which form.
-        document: Gives the JSON document of an item.
+        items: The items to print.
+        columns: The title of each column, with a function that returns its value for an item.
+        output: The form to print it in.
+        document: Returns the JSON document of an item.
     """
     if output.json:
         print_json([document(item) for item in items])
     elif output:
         write = csv.writer(sys.stdout)
         write.writerow(name.replace(" ", "_") for name in columns)
-        read_text = plain if sys.stdout.isatty() else str if output.raw_csv else _escape_formula
-        write.writerows([_cell(value(item), read_text) for value in columns.values()] for item in items)
+        escape = plain if sys.stdout.isatty() else str if output.raw_csv else _escape_formula
+        write.writerows([_cell(value(item), escape) for value in columns.values()] for item in items)
     elif sys.stdout.isatty():
         _print_table(items, columns)
     else:
@@ -102,31 +102,31 @@ def print_list(items: Sequence[T], columns: Columns[T], output: Output, document
 
 
 def print_json(document: Any) -> None:
-    """Print a JSON document; what cannot be printed is escaped, which says the same in JSON."""
+    """Print a JSON document; escape unprintable characters, which keeps its meaning."""
     is_unicode = sys.stdout.encoding.lower().replace("-", "").startswith("utf")
     print(_UNPRINTABLE.sub(_escaped, json.dumps(document, indent=2, ensure_ascii=not is_unicode)))
 
 
 def print_fields(facts: Mapping[str, object]) -> None:
-    """Print names and values, one pair a line."""
+    """Print names and values, one pair per line."""
     width = max(map(len, facts))
     for name, value in facts.items():
         print(f"{name:<{width}}  {printable(value)}".rstrip())
 
 
 def print_message(text: str, style: str | None = None) -> None:
-    """Print something that is not a result, on standard error; a line with a command to paste is not broken."""
+    """Print a message to standard error; do not break lines that hold a command to paste."""
     console = stderr_console()
-    # Where it cannot be written, for example on a full disk, the command goes on without a word.
+    # If standard error cannot be written, for example on a full disk, the command continues without the message.
     with contextlib.suppress(OSError):
         for line in text.split("\n"):
-            # The terminal breaks a long line so that it is copied as one; line feeds would be copied.
+            # A line that the terminal breaks is copied as one; a line that rich breaks is copied with line feeds.
             whole = not console.is_terminal or line.startswith("  ") or "cmsapi " in line
             console.print(line, style=style, markup=False, highlight=False, soft_wrap=whole)
 
 
 def counted(count: int, what: str) -> str:
-    """Write a number of things, one or many."""
+    """Return a number with its noun, in the singular or plural."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -137,7 +137,7 @@ def print_bars(title: str, counts: Mapping[str, int]) -> None:
         print("  none")
         return
     names = {name: printable(name) for name in counts}
-    # Half of the line at most, so that there is room for bars.
+    # Names take at most half of the line, which leaves room for the bars.
     half = Console().width // 2
     width, digits = min(half, max(map(cell_len, names.values()))), max(len(f"{count:,}") for count in counts.values())
     room = max(4, min(60, Console().width - width - digits - 6))
@@ -149,7 +149,7 @@ def print_bars(title: str, counts: Mapping[str, int]) -> None:
 
 
 def printable(value: object) -> str:
-    """Write a value of the service as one line of printable text."""
+    """Return a value of the service as one line of printable text."""
     if value is None:
         return "-"
     if isinstance(value, datetime):
@@ -169,9 +169,9 @@ def _bar(length: float) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def _cell(value: object, read_text: Callable[[str], str]) -> object:
+def _cell(value: object, escape: Callable[[str], str]) -> object:
     if isinstance(value, str):
-        return read_text(value)
+        return escape(value)
     return value.isoformat() if isinstance(value, datetime) else "" if value is None else value
 
 
@@ -181,7 +181,7 @@ def _escape_formula(text: str) -> str:
 
 
 def unescape_formula(cell: str) -> str:
-    """Take the apostrophe from a text of CSV that would be a formula without it."""
+    """Remove the apostrophe that keeps a cell of CSV from being a formula."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -192,18 +192,18 @@ def _cells(items: Iterable[T], columns: Columns[T]) -> list[list[str]]:
 def _print_table(items: Sequence[T], columns: Columns[T]) -> None:
     rows, console = _cells(items, columns), Console()
     widths = [max(map(cell_len, [title, *(row[place] for row in rows)])) for place, title in enumerate(columns)]
-    # An identifier that is cut is of no use, so it is another column that gives way: the widest.
-    yielding = max(range(1, len(widths)), key=widths.__getitem__)
-    room = console.width - sum(widths) + widths[yielding] - 3 * len(widths)
+    # A cut identifier is useless, so the widest of the other columns shrinks.
+    shrinking = max(range(1, len(widths)), key=widths.__getitem__)
+    room = console.width - sum(widths) + widths[shrinking] - 3 * len(widths)
     if not rows:
         print("none")
-    elif room < min(_LEGIBLE, widths[yielding]):
+    elif room < min(_LEGIBLE, widths[shrinking]):
         _print_records(columns, rows)
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for place, (title, value) in enumerate(columns.items()):
             is_number = any(isinstance(value(item), int) for item in items)
-            table.add_column(title, no_wrap=place != yielding, justify="right" if is_number else "left")
+            table.add_column(title, no_wrap=place != shrinking, justify="right" if is_number else "left")
         for row in rows:
             table.add_row(*map(Text, row))
         console.print(table)

@@ -1,4 +1,4 @@
-"""Say what many jobs will take before they are launched."""
+"""Print the cost of a fan-out before its launches."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from cmsapi.cli.support.output import counted, print_message
 
 
 async def print_plan(
-    client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, named: BatchRun | None
+    client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, batch_run: BatchRun | None
 ) -> Exit:
-    """Say on standard error what a fan-out will take.
+    """Print the credits, requests and time of a fan-out to standard error.
 
     Args:
-        client: Knows how long such jobs took.
+        client: The client, whose state has learned how long such jobs take.
         kind: The kind of job.
-        items: What there is to launch.
-        max_credits: How many launches may be paid for; None for all.
-        named: What a batch knows already, or None.
+        items: The items to launch.
+        max_credits: The largest number of launches to pay for; None for no bound.
+        batch_run: The batch of the items, or None.
 
     Returns:
-        The exit code of a dry run, which tells whether the balance pays for it.
+        The exit code of a dry run: whether the balance pays for the plan.
     """
-    missing = named.missing(items) if named else items
+    missing = batch_run.missing(items) if batch_run else items
     count = len(missing) if max_credits is None else min(len(missing), max_credits)
-    if named:
+    if batch_run:
         known = len(items) - len(missing)
-        print_message(f"batch {named.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs")
+        print_message(
+            f"batch {batch_run.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs"
+        )
     if not count:
         print_message("plan: nothing to launch, no credit")
         return Exit.DONE
     with note_nothing_launched():
         forecast = await client.jobs.plan(kind, count)
     seen = forecast.learned_from
-    basis = f"learned from {counted(seen, 'job')}" if seen else "a guess, none seen yet"
-    room = "fits into this hour's requests" if forecast.fits else "waits for requests of later hours"
+    basis = f"learned from {counted(seen, 'job')}" if seen else "an estimate, no job observed yet"
+    room = "fits into this hour's requests" if forecast.fits else "needs requests of later hours"
     words = forecast.kind.value.replace("_", " ")
     left = "" if forecast.balance is None else f" of {forecast.balance:,} left"
     print_message(
@@ -47,7 +49,7 @@ async def print_plan(
     )
     if forecast.affordable:
         return Exit.DONE
-    print_message(f"The balance does not suffice: it pays for {forecast.balance} of {forecast.count}.", style="red")
+    print_message(f"The balance is too low: it pays for {forecast.balance} of {forecast.count}.", style="red")
     return Exit.CREDITS
 
 

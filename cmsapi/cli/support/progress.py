@@ -1,7 +1,7 @@
-"""Progress of jobs and fan-outs in a terminal (extra `cli`).
+"""Show the progress of jobs and tasks in a terminal (extra `cli`).
 
-On a terminal there are live bars; elsewhere there are plain lines, at each quarter of a task. Both go to standard
-error, so that standard output stays what a program reads.
+A terminal gets live bars and tables; a pipe gets plain lines, one for each quarter of a task. Both go to standard
+error, so that standard output holds only results for programs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from cmsapi.extras import needs
 from cmsapi.jobs import Job, JobStatus
@@ -26,13 +26,16 @@ with needs("cli"):
     from rich.table import Table
     from rich.text import Text
 
-_REFRESH = 0.25
-# Lines of the terminal that the table of jobs leaves to everything else.
-_OTHER_LINES = 6
+_REFRESH_INTERVAL = 0.25
+# Lines of the terminal that the table of jobs leaves free.
+_FREE_LINES = 6
+
+#: Counts one step of a task.
+Step: TypeAlias = Callable[[], None]
 
 
 class PipeConsole(Console):
-    """Tell the caller that a pipe is closed, where rich would end the program."""
+    """Raise an error when a pipe is closed; rich would end the program."""
 
     def on_broken_pipe(self) -> None:
         """Raise the error of the pipe again."""
@@ -40,23 +43,15 @@ class PipeConsole(Console):
 
 
 def stderr_console() -> Console:
-    """Return the console for all that is not a result: standard error, with lines as long as they are when piped."""
+    """Return the console for everything but results: standard error, with unbroken lines in a pipe."""
     return PipeConsole(stderr=True, soft_wrap=True)
-
-
-class Step(Protocol):
-    """Count what is done of one task."""
-
-    def __call__(self, more: int = 1, /) -> None:
-        """Note that so many more are done."""
-        ...
 
 
 class ProgressBars:
     """Show the progress of several tasks.
 
     Args:
-        console: Where to.
+        console: The console to print to.
     """
 
     def __init__(self, console: Console) -> None:
@@ -67,43 +62,42 @@ class ProgressBars:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
             console=console,
             disable=not self._live,
         )
 
     @contextmanager
     def running(self) -> Iterator[ProgressBars]:
-        """Show the bars as long as the block runs."""
+        """Show the bars while the block runs."""
         with self._progress:
             yield self
 
-    def task(self, description: str, total: int) -> Step:
-        """Begin a task and return what counts it."""
-        task = self._progress.add_task(description, total=total, note="")
+    def add(self, description: str, total: int) -> Step:
+        """Add a task and return a function that counts one step of it."""
+        task = self._progress.add_task(description, total=total)
         if not self._live:
             self._console.print(f"{description} …")
         done = 0
 
-        def step(more: int = 1, /) -> None:
+        def step() -> None:
             nonlocal done
-            done += more
+            done += 1
             self._progress.update(task, completed=done)
-            quarter = done * 4 // total > (done - more) * 4 // total
-            if not self._live and quarter:
+            is_quarter = done * 4 // total > (done - 1) * 4 // total
+            if not self._live and is_quarter:
                 self._console.print(f"{description}: {done} of {total}")
 
         return step
 
 
 class LiveTable:
-    """Show jobs as they run: how many are over, and a row for each that is not. Only on a terminal.
+    """Show running jobs in a terminal: a row for each, and how many have finished.
 
     Args:
-        console: Where to.
-        total: How many jobs there will be.
-        running: Gives the jobs that run, in the order of their launches.
-        label: Says what a job is for.
+        console: The console to print to.
+        total: The number of jobs.
+        running: Returns the running jobs in the order of their launches.
+        label: Returns the name of a job.
     """
 
     def __init__(
@@ -119,8 +113,8 @@ class LiveTable:
         self._label = label
         self._succeeded = self._failed = 0
 
-    def ended(self, error: Exception | None) -> None:
-        """Count a job that is over, or an item that was not launched."""
+    def count(self, error: Exception | None) -> None:
+        """Count an item that has finished or could not be launched."""
         if error is None:
             self._succeeded += 1
         else:
@@ -128,11 +122,11 @@ class LiveTable:
 
     @asynccontextmanager
     async def live(self) -> AsyncIterator[None]:
-        """Show the table as long as the block runs, and remove it then."""
+        """Show the table while the block runs, and then remove it."""
         if not self._console.is_terminal:
             yield
             return
-        # Not with a thread of its own: what jobs say of themselves is for the event loop.
+        # Only the event loop may read the status of jobs, so rich must not refresh from its own thread.
         with Live(self._draw(), console=self._console, auto_refresh=False, transient=True) as live:
             refreshing = asyncio.create_task(self._refresh(live))
             try:
@@ -144,47 +138,47 @@ class LiveTable:
 
     async def _refresh(self, live: Live) -> None:
         while True:
-            await asyncio.sleep(_REFRESH)
+            await asyncio.sleep(_REFRESH_INTERVAL)
             live.update(self._draw(), refresh=True)
 
     def _draw(self) -> Constrain:
         jobs = self._running()
-        over = self._succeeded + self._failed
+        finished = self._succeeded + self._failed
         head = Table.grid(padding=(0, 1))
-        failed = f", {self._failed} failed" if self._failed else ""
+        failed = f" ({self._failed} failed)" if self._failed else ""
         head.add_row(
-            ProgressBar(total=max(1, self._total), completed=over, width=20),
-            Text(f"{over} of {self._total} over{failed}, {len(jobs)} running"),
+            ProgressBar(total=max(1, self._total), completed=finished, width=20),
+            Text(f"{finished} of {self._total} finished{failed}, {len(jobs)} running"),
         )
-        room = max(1, self._console.height - _OTHER_LINES)
+        room = max(1, self._console.height - _FREE_LINES)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        # Identifiers begin alike, so that of a cut one nothing is left: rather fewer columns.
-        columns = {title: tell for title, (least, tell) in _COLUMNS.items() if self._console.width >= least}
+        # Identifiers begin alike, so a cut one is useless: a narrow terminal gets fewer columns.
+        columns = {title: text_of for title, (width, text_of) in _COLUMNS.items() if self._console.width >= width}
         table.add_column("job", no_wrap=True, overflow="ellipsis")
         for title in columns:
             table.add_column(title, no_wrap=True, min_width=len(title))
         for job in jobs[:room]:
             status = job.status
-            table.add_row(Text(self._label(job)), *(Text(tell(status)) for tell in columns.values()))
+            table.add_row(Text(self._label(job)), *(Text(text_of(status)) for text_of in columns.values()))
         rest = [Text(f"… and {len(jobs) - room} more", style="dim")] if len(jobs) > room else []
-        # Room for the ^C that a terminal shows, which would break the last line and leave the table behind.
+        # The terminal prints ^C in the last line. Without room for it the line breaks, and rich leaves the table.
         return Constrain(Group(head, table, *rest), self._console.width - 3)
 
 
-def _span(seconds: float) -> str:
+def _minutes(seconds: float) -> str:
     minutes, rest = divmod(max(0, round(seconds)), 60)
     return f"{minutes}:{rest:02}"
 
 
-def _clock(moment: datetime | None) -> str:
+def _clock_time(moment: datetime | None) -> str:
     return "" if moment is None else moment.astimezone().strftime("%H:%M:%S")
 
 
-# What is told of a job, and how wide a terminal must be for it.
+# Columns of the table of jobs, each with the width that a terminal needs to have it.
 _COLUMNS: Mapping[str, tuple[int, Callable[[JobStatus], str]]] = {
     "state": (0, lambda status: status.state or status.phase.value),
-    "runs for": (60, lambda status: _span(status.elapsed)),
-    "looks": (70, lambda status: str(status.polls)),
-    "next look": (80, lambda status: _clock(status.next_poll_at)),
-    "over about": (90, lambda status: _clock(status.eta)),
+    "elapsed": (60, lambda status: _minutes(status.elapsed)),
+    "polls": (70, lambda status: str(status.polls)),
+    "next poll": (80, lambda status: _clock_time(status.next_poll_at)),
+    "expected end": (90, lambda status: _clock_time(status.eta)),
 }

@@ -1,4 +1,4 @@
-"""Keep the text of a draft in a file while it is changed, so that it can be put back whatever happens."""
+"""Keep the old text of a draft in a file while a review changes it, so that it can always be restored."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ import cmsapi
 
 @attrs.frozen
 class TextBackup:
-    """Hold a content as it was, with the file that has its text.
+    """Hold the old version of a content and the file that has its text.
 
     Args:
-        content: The content.
-        path: The file, or None where there is no text.
+        content: The content before the review.
+        path: The file; None if the content had no text.
     """
 
     content: cmsapi.Content
     path: Path | None
 
     @classmethod
-    async def of(cls, content: cmsapi.Content) -> Self:
-        """Write the text of a content into a new file of the working directory.
+    async def create(cls, content: cmsapi.Content) -> Self:
+        """Write the text of a content to a new file in the working directory.
 
         Raises:
-            ArgumentError: It cannot be written; nothing was applied.
+            ArgumentError: The file cannot be written; nothing was applied.
         """
         if not content.html:
             return cls(content, None)
@@ -43,33 +43,33 @@ class TextBackup:
         except (OSError, UnicodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not Unicode"
             raise cmsapi.ArgumentError(
-                f"The old text cannot be kept in {path}: {why}. Nothing was applied.", parameter="review"
+                f"The old text cannot be saved to {path}: {why}. Nothing was applied.", parameter="review"
             ) from error
         return cls(content, path)
 
     @property
     def restore_command(self) -> str:
-        """Where the old text is, and the command that puts it back."""
+        """The place of the old text, and the command that restores it."""
         old = self.content
         options = {
             "--html": str(self.path or ""),
             "--meta-description": old.meta_description or "",
             "--title": old.title,
         }
-        # What cannot be printed cannot be typed either.
+        # Text that cannot be printed cannot be typed either.
         typed = [f"{name}={text}" for name, text in options.items() if text is not None and text.isprintable()]
         where = f"The old text is in {self.path}." if self.path else "There was no old text."
-        return f"{where} Put it back with:\n  cmsapi contents edit {shlex.join([old.id, *typed])}"
+        return f"{where} To restore it:\n  cmsapi contents edit {shlex.join([old.id, *typed])}"
 
     async def restore(self, client: cmsapi.Client) -> None:
-        """Give the content the text that it had."""
+        """Give the content its old text again."""
         old = self.content
         await client.contents.edit(
             old.id, lambda _: {"title": old.title, "html": old.html, "meta_description": old.meta_description}
         )
 
     async def delete_file(self) -> None:
-        """Delete the file: it is decided which text is wanted."""
+        """Delete the file, once the decision between the two texts is made."""
         if self.path is not None:
             await asyncio.to_thread(self.path.unlink, missing_ok=True)
 

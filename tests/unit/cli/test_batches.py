@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.running import execute, read
+from cmsapi.cli.running import execute, parse
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from tests.support.command import command
@@ -32,7 +32,7 @@ async def test_the_offered_command_goes_on_where_ctrl_c_stopped(
     monkeypatch.chdir(tmp_path)
     ids = box.keyword_ids[:6]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(ids)))
-    running = asyncio.create_task(execute(read(["analyze", "-", "--batch", "nightly", "--max-credits", "4"])))
+    running = asyncio.create_task(execute(parse(["analyze", "-", "--batch", "nightly", "--max-credits", "4"])))
     await asyncio.sleep(5)
     running.cancel()
     assert await running == Exit.INTERRUPTED
@@ -125,21 +125,21 @@ async def test_articles_of_a_batch_are_written_once_and_decided_later(
     assert {each["result"]["decision"] for each in json.loads(shown.out)} == {"confirm"}
 
     assert await command("generate", *ids, "--batch", "articles", "--confirm") == Exit.DONE
-    assert capsys.readouterr().err.count("Decided before: it is applied.") == 3
+    assert capsys.readouterr().err.count("Already decided: the article is applied.") == 3
     assert len(box.ledger.launches()) == 3
 
 
 async def test_ctrl_c_in_a_batch_tells_what_is_paid(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """Where all items are launched and paid, nothing is said to be missing, and running it again pays for nothing."""
     typed = ["analyze", *box.keyword_ids[:3], "--batch", "nightly"]
-    running = asyncio.create_task(execute(read(typed)))
+    running = asyncio.create_task(execute(parse(typed)))
     await asyncio.sleep(5)
     running.cancel()
     assert await running == Exit.INTERRUPTED
 
     shown = capsys.readouterr().err
     assert "Batch of 3 items: 3 launched and paid, 0 with a result, 0 still to launch." in shown
-    assert "Wait for the results, for no credit:" in shown
+    assert "To wait for the results, for no credit:" in shown
     assert await command(*offered(shown)) == Exit.DONE
     assert len(box.ledger.launches()) == 3
 
@@ -149,7 +149,7 @@ async def test_a_job_that_a_batch_has_joined_counts_as_launched(
 ) -> None:
     """A job that was launched without the batch is paid, too, and is not told as still to launch."""
     for batch in ((), ("--batch", "nightly")):
-        running = asyncio.create_task(execute(read(["analyze", box.keyword_ids[0], *batch])))
+        running = asyncio.create_task(execute(parse(["analyze", box.keyword_ids[0], *batch])))
         await asyncio.sleep(3)
         running.cancel()
         assert await running == Exit.INTERRUPTED

@@ -87,7 +87,7 @@ async def test_a_port_in_use_is_wrong_use(capsys: pytest.CaptureFixture[str]) ->
         port = box.base_url.rpartition(":")[2]
         assert await command("sandbox", "--port", port) == Exit.USAGE
     assert capsys.readouterr().err == (
-        f"The sandbox cannot use port {port} of 127.0.0.1: another program uses it. --port 0 takes a free port.\n"
+        f"The sandbox cannot use port {port} of 127.0.0.1: another program uses it. Use --port 0 for any free port.\n"
     )
     assert await command("sandbox", "--host", "192.0.2.1") == Exit.USAGE
     assert "cannot use port 8000 of 192.0.2.1: " in (shown := capsys.readouterr().err)
@@ -139,7 +139,7 @@ async def test_what_a_sandbox_for_others_prints_can_be_typed(capsys: pytest.Capt
     """At 0.0.0.0 it prints a line for this machine, and one for others that allows plain HTTP; and it has no page."""
     async with started(capsys, "--host", OPEN) as lines:
         assert [line for line in lines if line.startswith("page")] == [
-            "page        none: it is only there with --host 127.0.0.1"
+            "page        none: it needs --host 127.0.0.1"
         ]
         here, elsewhere = exported(lines)
         port = here["CMSAPI_BASE_URL"].rpartition(":")[2]

@@ -214,7 +214,7 @@ async def test_what_cannot_be_read_is_said_in_words(
         (["contents", "list", "wsp_1", "--min-score", "900"], "--min-score is"),
         (["contents", "create", "wsp_1", "\udcff"], "TITLE is not UTF-8"),
         (["analyze"], "KEYWORD_IDS is missing"),
-        (["analyze", "kwd_1", "--max-credits", "1.6"], "--max-credits: It takes a whole number"),
+        (["analyze", "kwd_1", "--max-credits", "1.6"], "--max-credits: must be a whole number of at least 0, got 1.6"),
         (["analyze", "kwd_1", "--max-credits", "-1"], "--max-credits"),
         (["ideas", "a/..", "seed", "--state", "nowhere"], "--state or CMSAPI_STATE is"),
     ],

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from cmsapi.cli.running import execute, read
+from cmsapi.cli.running import execute, parse
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Fixed, Sandbox
 from tests.support.command import command
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.looptime
 
 async def interrupted(*tokens: str) -> None:
     """Run a command line and press Ctrl-C once its jobs are launched."""
-    running = asyncio.create_task(execute(read(tokens)))
+    running = asyncio.create_task(execute(parse(tokens)))
     await asyncio.sleep(5)
     running.cancel()
     assert await running == Exit.INTERRUPTED
@@ -54,7 +54,7 @@ async def test_an_empty_list_says_so(box: Sandbox, capsys: pytest.CaptureFixture
         assert await command("jobs", name, "--json") == Exit.DONE
         shown = capsys.readouterr()
         assert json.loads(shown.out) == []
-        assert re.fullmatch(r"No [a-z ]+ in memory:\. Another state: --state\.\n", shown.err)
+        assert re.fullmatch(r"No [a-z ]+ in memory:\. To use another state: --state\.\n", shown.err)
 
 
 async def test_what_was_left_is_taken_up(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:

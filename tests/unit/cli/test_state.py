@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.running import execute, read
+from cmsapi.cli.running import execute, parse
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
@@ -42,7 +42,7 @@ async def test_a_file_remembers_what_a_batch_has_paid_for(box: Sandbox, capsys: 
     """What one process left running and what it saw end is not launched by the next one."""
     ids = box.keyword_ids[:4]
     assert await command("analyze", *ids[:2], "--batch", "nightly") == Exit.DONE
-    running = asyncio.create_task(execute(read(["analyze", *ids, "--batch", "nightly"])))
+    running = asyncio.create_task(execute(parse(["analyze", *ids, "--batch", "nightly"])))
     while len(box.ledger.launches()) < 4:  # noqa: ASYNC110  the ledger tells nobody
         await asyncio.sleep(0.01)
     running.cancel()

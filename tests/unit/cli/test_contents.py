@@ -88,7 +88,7 @@ async def test_paying_for_nothing_asks(
     assert "--yes" in capsys.readouterr().err
     with keyboard(monkeypatch, "n\n"):
         assert await command("generate", box.content_ids[0], "--discard") == Exit.FAILED
-    assert "Pay for 1 article and throw them away" in capsys.readouterr().err
+    assert "Pay for 1 article and discard them unread?" in capsys.readouterr().err
     assert len(box.ledger.launches()) == 0
     with keyboard(monkeypatch, "y\n"):
         assert await command("generate", box.content_ids[0], "--discard") == Exit.DONE

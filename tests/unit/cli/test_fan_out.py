@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.running import execute, read
+from cmsapi.cli.running import execute, parse
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from tests.support.command import command
@@ -62,7 +62,7 @@ async def test_a_plan_rests_on_what_earlier_commands_have_seen(
     """A state remembers how long jobs took, and the next command plans with that."""
     monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/jobs.db")
     await command("analyze", *box.keyword_ids[:10], "--dry-run")
-    assert "a guess, none seen yet" in capsys.readouterr().err
+    assert "an estimate, no job observed yet" in capsys.readouterr().err
     await command("analyze", *box.keyword_ids[:10])
     capsys.readouterr()
     await command("analyze", *box.keyword_ids[10:], "--dry-run")
@@ -106,7 +106,7 @@ async def test_spending_is_bounded(
     assert len(box.ledger.launches()) == 2
     assert "The bound that you set, --max-credits=2, is reached" in shown
     assert "23 credits remain." in shown
-    assert "18 items not launched and not charged. Launch up to 2 more:" in shown
+    assert "18 items not launched and not charged. To launch up to 2 more:" in shown
     assert bound == " --max-credits 2"
     assert await command("analyze", rest, *bound.split()) == Exit.CREDITS
     assert len(box.ledger.launches()) == 4
@@ -131,13 +131,13 @@ async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
 ) -> None:
     """Interrupted, the command names the tokens; `jobs watch` with them pays nothing and has the results."""
     monkeypatch.chdir(tmp_path)
-    running = asyncio.create_task(execute(read(["analyze", *box.keyword_ids[:6]])))
+    running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[:6]])))
     await asyncio.sleep(5)
     running.cancel()
 
     assert await running == Exit.INTERRUPTED
     shown = capsys.readouterr().err
-    assert "6 jobs launched and not over" in shown
+    assert "6 jobs launched and not finished" in shown
 
     (tokens,) = re.findall(r"cmsapi jobs watch (@\S+)", shown)
     assert await command("jobs", "watch", tokens, "--json") == Exit.DONE
@@ -147,7 +147,7 @@ async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
 
 async def test_ctrl_c_keeps_the_bound_of_spending(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """The command that launches the rest has the `--max-credits` of the one that was interrupted."""
-    running = asyncio.create_task(execute(read(["analyze", *box.keyword_ids[:6], "--max-credits", "4"])))
+    running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[:6], "--max-credits", "4"])))
     await asyncio.sleep(5)
     running.cancel()
     assert await running == Exit.INTERRUPTED
@@ -157,7 +157,7 @@ async def test_ctrl_c_keeps_the_bound_of_spending(box: Sandbox, capsys: pytest.C
 
 async def test_ctrl_c_in_a_review_to_come_says_how_to_decide(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """An article that is still being written can be waited for and decided on by printed commands."""
-    running = asyncio.create_task(execute(read(["generate", box.content_ids[0], "--confirm"])))
+    running = asyncio.create_task(execute(parse(["generate", box.content_ids[0], "--confirm"])))
     await asyncio.sleep(5)
     running.cancel()
     assert await running == Exit.INTERRUPTED
@@ -176,7 +176,7 @@ async def test_ctrl_c_while_launching_offers_nothing_twice(
     async with Sandbox(faults=Faults(latency=(2.0, 2.0))) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
-        running = asyncio.create_task(execute(read(["ideas", box.workspace_id, "trail running"])))
+        running = asyncio.create_task(execute(parse(["ideas", box.workspace_id, "trail running"])))
         # The plan takes the first request.
         await asyncio.sleep(5)
         running.cancel()
@@ -184,21 +184,21 @@ async def test_ctrl_c_while_launching_offers_nothing_twice(
         assert len(box.ledger.launches()) == 1
 
     shown = capsys.readouterr().err
-    assert "1 job launched and not over" in shown
-    assert "look before you launch them again" in shown
+    assert "1 job launched and not finished" in shown
+    assert "Check before you launch them again" in shown
     assert "not launched" not in shown
 
 
 async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """The token of a single job is on the screen, ready to be copied."""
-    running = asyncio.create_task(execute(read(["generate", box.content_ids[0]])))
+    running = asyncio.create_task(execute(parse(["generate", box.content_ids[0]])))
     await asyncio.sleep(5)
     running.cancel()
     assert await running == Exit.INTERRUPTED
 
     (token,) = re.findall(r"cmsapi jobs watch (cmsjob\S+)", capsys.readouterr().err)
     assert await command("jobs", "watch", token) == Exit.DONE
-    assert f"Decide with: cmsapi contents review {box.content_ids[0]}" in capsys.readouterr().err
+    assert f"To decide: cmsapi contents review {box.content_ids[0]}" in capsys.readouterr().err
 
 
 async def test_ideas_of_several_seeds(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
