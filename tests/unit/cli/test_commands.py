@@ -138,9 +138,7 @@ async def test_a_key_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str
 async def test_what_a_sandbox_for_others_prints_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     """At 0.0.0.0 it prints a line for this machine, and one for others that allows plain HTTP; and it has no page."""
     async with started(capsys, "--host", OPEN) as lines:
-        assert [line for line in lines if line.startswith("page")] == [
-            "page        none: it needs --host 127.0.0.1"
-        ]
+        assert [line for line in lines if line.startswith("page")] == ["page        none: it needs --host 127.0.0.1"]
         here, elsewhere = exported(lines)
         port = here["CMSAPI_BASE_URL"].rpartition(":")[2]
         assert elsewhere["CMSAPI_BASE_URL"] == f"http://THIS-MACHINE:{port}"
