@@ -91,7 +91,7 @@ chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliabi
 soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
 	$(BIN)/python -m tests.long.soak --update docs/reliability.md
 
-mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/windows for a module)
+mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/sliding_windows for a module)
 	@$(call install,--group mutants)
 	$(BIN)/python -m tests.long.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
 

@@ -18,7 +18,7 @@ from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.request_log import HOUR
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.pipeline import CallOptions, Exchange, Pipeline
@@ -36,7 +36,7 @@ class Caller:
         # To the last token: what the SDK keeps for other calls is its own choice.
         limits = RateLimits(reserve=0)
         sandbox = service.sandbox
-        self._limiter = RateLimiter(Windows(limits.per_second, limits.per_hour, reserve=limits.reserve))
+        self._limiter = RateLimiter(SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve))
         pipeline = Pipeline(
             transport=sandbox.transport,
             find_limiter=lambda: self._limiter,

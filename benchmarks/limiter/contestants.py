@@ -11,8 +11,9 @@ from typing import TypeAlias
 import attrs
 
 from benchmarks.limiter import peers
-from cmsapi.ratelimit.limiter import Permit, RateLimiter
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.permits import Permit
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 # Waits for a turn. Only ours returns something that has to be ended.
 Acquire: TypeAlias = Callable[[], Awaitable[Permit | None]]
@@ -49,7 +50,7 @@ class Contestant:
 def _ours(*, first_alone: bool) -> Opener:
     @contextlib.contextmanager
     def opened(per_second: int, per_hour: int) -> Iterator[Acquire]:
-        yield RateLimiter(Windows(per_second, per_hour, first_alone=first_alone)).acquire
+        yield RateLimiter(SlidingWindows(per_second, per_hour, first_alone=first_alone)).acquire
 
     return opened
 

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from benchmarks.limiter.contestants import CONTESTANTS, ONE_AIOLIMITER, OURS, Acquire, Contestant
-from cmsapi.ratelimit.limiter import Permit, RateLimiter
-from cmsapi.ratelimit.permits import Quota, Token
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.permits import Permit, Quota
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 _TURNS = 1000
 # One of the libraries refuses an hour that admits no more than the second.
@@ -30,12 +30,12 @@ WITH_HEADERS = "cmsapi, departure and headers noted"
 
 @contextlib.contextmanager
 def _aged(per_second: int, per_hour: int) -> Iterator[Acquire]:
-    windows = Windows(per_second, per_hour, first_alone=False)
+    windows = SlidingWindows(per_second, per_hour, first_alone=False)
     then = time.monotonic() - _A_MINUTE_OVER_AN_HOUR
     for number in range(per_hour):
-        token, at = Token(), then + number / per_second
-        assert windows.take(token, at)
-        windows.answered(token, at)
+        permit, at = Permit(), then + number / per_second
+        assert windows.take(permit, at)
+        windows.answered(permit, at)
     yield RateLimiter(windows).acquire
 
 
@@ -99,7 +99,7 @@ def microseconds(rounds: int = 50) -> dict[str, float]:
 
 
 async def _used_up() -> RateLimiter:
-    limiter = RateLimiter(Windows(1000, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(1000, 1000, first_alone=False))
     for _ in range(1000):
         permit = await limiter.acquire()
         permit.departing()

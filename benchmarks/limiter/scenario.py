@@ -17,7 +17,7 @@ import attrs
 from benchmarks.limiter import peers
 from benchmarks.limiter.contestants import Acquire, Contestant
 from benchmarks.virtual import in_virtual_time
-from cmsapi.ratelimit.limiter import Permit
+from cmsapi.ratelimit.permits import Permit
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.protocol import read_quota

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import redis.asyncio as redis
 
-from cmsapi.ratelimit.exchange import Ask, Terms
+from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
@@ -35,17 +35,17 @@ def operations(state: State) -> dict[str, Operation]:
     """Name what a launch and a request do with a state."""
     numbers = itertools.count(1)
     # Nothing is refused: each turn settles one request and takes the next.
-    terms = Terms(per_second=None, per_hour=None)
-    limited = Terms(per_second=20, per_hour=_HOUR_OF)
+    terms = AccountLimits(per_second=None, per_hour=None)
+    limited = AccountLimits(per_second=20, per_hour=_HOUR_OF)
     held: list[Lease] = []
 
     async def turn() -> object:
         return await state.turn(
-            "turns", terms, Ask(holder="a", number=next(numbers), settled=(0.0,), heard=True, want=1)
+            "turns", terms, PermitRequest(holder="a", number=next(numbers), settled=(0.0,), heard=True, want=1)
         )
 
     async def refused() -> object:
-        return await state.turn("limited", limited, Ask(holder="a", number=next(numbers), held=20, want=1))
+        return await state.turn("limited", limited, PermitRequest(holder="a", number=next(numbers), held=20, want=1))
 
     async def begin() -> object:
         held.append(Lease("scope", f"key {next(numbers)}"))
@@ -64,7 +64,7 @@ def operations(state: State) -> dict[str, Operation]:
         return await state.heartbeat("scope")
 
     return {
-        "turn: settle one request, take a token": turn,
+        "turn: settle one request, take a permit": turn,
         "turn that is refused": refused,
         "begin (intent)": begin,
         "keep (before the POST)": keep,
@@ -142,7 +142,7 @@ async def on_sqlite(directory: Path) -> dict[str, float]:
 
 async def full_hour(state: State) -> None:
     """Fill the hour of the account whose turns are refused, and the second."""
-    terms = Terms(per_second=None, per_hour=None)
+    terms = AccountLimits(per_second=None, per_hour=None)
     for number in range(_HOUR_OF // 20):
-        ask = Ask(holder="b", number=number + 1, settled=(1.0,) * 20, heard=True)
+        ask = PermitRequest(holder="b", number=number + 1, settled=(1.0,) * 20, heard=True)
         await state.turn("limited", terms, ask)

@@ -22,7 +22,7 @@ from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 SHORTEST, LONGEST = 5.0, 10.0
 # Nobody waits as long, but each job has a limit.
@@ -172,7 +172,7 @@ class Schedule:
 
     def __init__(self) -> None:
         self.looks = 0
-        limiter = RateLimiter(Windows(None, None))
+        limiter = RateLimiter(SlidingWindows(None, None))
         self.scheduler = Scheduler(lambda: limiter, random.Random())
         self._watches: list[ScheduledPoll] = []
 

@@ -1,25 +1,25 @@
 """Keep one book for all processes of an account, so that together they stay inside its limits.
 
-The scheme is that of `windows`, and so is its proof: a token is out from the moment it is given until one
+The scheme is that of `windows`, and so is its proof: a permit is out from the moment it is given until one
 window after its request has settled, whoever holds it. What several processes add:
 
-- *Holders.* A process says with every turn how many tokens it still has. So a turn whose reply got lost leaks nothing,
+- *Holders.* A process says with every turn how many permits it still has. So a turn whose reply got lost leaks nothing,
   and a turn that arrives twice counts once.
-- *Death.* A turn lets its holder live for `Terms.life` seconds. A holder sends nothing after that without another turn.
-  When it has been silent for longer, and for the cap on top of it, during which what it sent may still arrive, its
-  tokens settle as if they had been answered then.
+- *Death.* A turn lets its holder live for `AccountLimits.life` seconds. A holder sends nothing after that without
+  another turn. When it has been silent for longer, and for the cap on top of it, during which what it sent may still
+  arrive, its permits settle as if they had been answered then.
 - *The line.* Who gets less than it wants is in line, by priority and then by time. It stays at its place until it has
   had an even share of the second, or has not come back when it was told to. As long as others are in line, nobody takes
   more than such a share at a time.
 - *Outages.* A process that cannot reach the book makes requests of its own. When it is back it tells of them, and asks
   all to rest until every other process must have tried again too. One that did not notice the outage may come first:
-  when processes that hold tokens or stand in line were all absent for longer than they ever are, all rest as well.
+  when processes that hold permits or stand in line were all absent for longer than they ever are, all rest as well.
 - *Loss.* A store may lose the book, or parts of it: keys are evicted, rows deleted. Parts that contradict each other
   are given up together, and a new book begins with a new *epoch*. A process that comes with another epoch may hold
-  tokens of the old book, and so may others. So nothing is given until every such token is used or told: for the life of
-  a holder. What answers said in the old epoch is not heard; the next answer tells what is left of the hour.
+  permits of the old book, and so may others. So nothing is given until every such permit is used or told: for the
+  life of a holder. What answers said in the old epoch is not heard; the next answer tells what is left of the hour.
 - *Ages.* An answer is reported by how long ago it was seen, so that the clocks of the processes need not agree and
-  reports may come late. Tokens come back later by that, never sooner.
+  reports may come late. Permits come back later by that, never sooner.
 
 Nothing here waits or reads a clock. A store calls `turn` inside one transaction.
 """
@@ -28,23 +28,23 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.ratelimit.exchange import PARTS, Ask, Grant, Seen, Terms
+from cmsapi.ratelimit.exchange import PARTS, AccountLimits, HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.ring import NEVER, ContradictionError, Ring
 
-# Who waits comes back after so many seconds at the latest: tokens may have been given back, and who died in line is
+# Who waits comes back after so many seconds at the latest: permits may have been given back, and who died in line is
 # soon known. Shorter than the life of a holder.
 LONGEST_REST = 2.0
 # A place in line is kept for so many seconds after its owner was told to come back.
 GRACE = 1.0
-# When only an answer can tell when a token comes back, it comes back a second after that answer: looking again after
+# When only an answer can tell when a permit comes back, it comes back a second after that answer: looking again after
 # this part of a second is in time.
 LOOK_AGAIN = 0.8
 FIRST_ANSWER = 0.2
 # After an outage all rest for so many seconds: longer than a process takes to try again.
 REST = 2.0
-# A process that holds tokens takes a turn twice in its life, and one in line comes back within `LONGEST_REST`. When all
-# of them were absent for this part of a life, and for longer than such a rest, they could not reach the book.
+# A process that holds permits takes a turn twice in its life, and one in line comes back within `LONGEST_REST`. When
+# all of them were absent for this part of a life, and for longer than such a rest, they could not reach the book.
 ABSENCE = 0.6
 # A clock that goes back further than this was set; waiting for it would hold everybody up.
 STEP = 10.0
@@ -66,11 +66,11 @@ class Holder:
     Args:
         number: Its last turn.
         until: When its life ends unless it takes another turn.
-        out: Tokens that it has.
-        want: Tokens that it is in line for; 0 when it is not.
+        out: Permits that it has.
+        want: Permits that it is in line for; 0 when it is not.
         priority: Its lane.
         since: Since when it is in line.
-        got: Tokens that it was given at this place.
+        got: Permits that it was given at this place.
         kept: Until when its place is kept.
     """
 
@@ -85,7 +85,7 @@ class Holder:
 
 
 @attrs.define
-class Book:
+class PermitAllocator:
     """Hold what the processes of an account agree on, but for the ring.
 
     Args:
@@ -124,7 +124,9 @@ class Book:
     epoch: int = 0
     holders: dict[str, Holder] = attrs.field(factory=dict)
 
-    def turn(self, ring: Ring, terms: Terms, ask: Ask, clock: float, *, reset: bool = False) -> Grant:
+    def turn(
+        self, ring: Ring, terms: AccountLimits, ask: PermitRequest, clock: float, *, reset: bool = False
+    ) -> PermitGrant:
         """Write down what a holder did, and give it what is its turn.
 
         Args:
@@ -157,7 +159,7 @@ class Book:
         holder.number, holder.out, holder.until = ask.number, ask.held, now + terms.life
         granted, wait = self._give(ring, terms, ask, now)
         holder.out += granted
-        return Grant(
+        return PermitGrant(
             granted=granted,
             wait=wait,
             at=now,
@@ -198,7 +200,7 @@ class Book:
         self.time = max(self.time, now)
         return now
 
-    def _bury(self, ring: Ring, terms: Terms, now: float) -> None:
+    def _bury(self, ring: Ring, terms: AccountLimits, now: float) -> None:
         dead = [name for name, holder in self.holders.items() if holder.until + terms.cap <= now]
         # In the order of their deaths, whatever the order in which a store keeps them.
         for name in sorted(dead, key=lambda name: self.holders[name].until):
@@ -206,7 +208,7 @@ class Book:
             for _ in range(holder.out):
                 self._settle(ring, holder.until + terms.cap)
 
-    def _age(self, ring: Ring, terms: Terms, now: float) -> None:
+    def _age(self, ring: Ring, terms: AccountLimits, now: float) -> None:
         self.left += ring.drop(now - terms.hour)
         if self.foreign:
             if now >= self.foreign_gone:
@@ -215,7 +217,7 @@ class Book:
                 self.foreign -= 1
                 self.foreign_leaves = NEVER
 
-    def _others_are_busy(self, ask: Ask) -> bool:
+    def _others_are_busy(self, ask: PermitRequest) -> bool:
         return any(each.out or each.want for name, each in self.holders.items() if name != ask.holder)
 
     def _rest(self, until: float) -> None:
@@ -228,7 +230,7 @@ class Book:
 
     # What a holder reports
 
-    def _note(self, ring: Ring, terms: Terms, ask: Ask, now: float, strange: bool) -> None:
+    def _note(self, ring: Ring, terms: AccountLimits, ask: PermitRequest, now: float, strange: bool) -> None:
         if ask.seen is not None and terms.per_hour is not None and not strange:
             self._observe(ring, terms, ask.seen, now)
         for age in ask.settled:
@@ -237,8 +239,8 @@ class Book:
             self.tries_at = now + self.tries_every
         self.known = self.known or (ask.heard and not strange)
 
-    def _observe(self, ring: Ring, terms: Terms, seen: Seen, now: float) -> None:
-        """Learn from the headers how much others use: see `Windows`, whose bounds these are."""
+    def _observe(self, ring: Ring, terms: AccountLimits, seen: HeaderReport, now: float) -> None:
+        """Learn from the headers how much others use: see `SlidingWindows`, whose bounds these are."""
         quota = seen.quota
         self.limit = quota.limit
         self.tries_every = quota.reset + terms.second
@@ -262,7 +264,7 @@ class Book:
 
     # What it gets
 
-    def _give(self, ring: Ring, terms: Terms, ask: Ask, now: float) -> tuple[int, float]:
+    def _give(self, ring: Ring, terms: AccountLimits, ask: PermitRequest, now: float) -> tuple[int, float]:
         holder = self.holders[ask.holder]
         waiting = [each for each in self.holders.values() if each is not holder and each.want and each.kept > now]
         if not (holder.want and holder.kept > now):
@@ -293,19 +295,19 @@ class Book:
     def _used(self) -> int:
         return self._out() + self.settled - self.left + self.foreign
 
-    def _left_of_hour(self, terms: Terms) -> int | None:
+    def _left_of_hour(self, terms: AccountLimits) -> int | None:
         limits = [limit for limit in (terms.per_hour, self.limit) if limit is not None]
         return min(limits) - self._used() if terms.per_hour is not None else None
 
-    def _full_by_hearsay(self, terms: Terms) -> bool:
-        """Tell whether the hour is full by a limit that an answer named, and not by the setting: see `Windows`."""
+    def _full_by_hearsay(self, terms: AccountLimits) -> bool:
+        """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
         if terms.per_hour is None or self.limit is None or self.limit >= terms.per_hour:
             return False
         used = self._used()
         return used >= self.limit and used - self.foreign < terms.per_hour
 
-    def _free(self, ring: Ring, terms: Terms, now: float) -> int:
-        """Count the tokens that are free now."""
+    def _free(self, ring: Ring, terms: AccountLimits, now: float) -> int:
+        """Count the permits that are free now."""
         if now < self.rests_until:
             return 0
         out, per_second, of_hour = self._out(), terms.per_second, self._left_of_hour(terms)
@@ -322,8 +324,8 @@ class Book:
             free = min(free, 1 - out)
         return free
 
-    def _wait(self, ring: Ring, terms: Terms, need: int, now: float) -> float:
-        """Estimate in seconds when so many tokens are free."""
+    def _wait(self, ring: Ring, terms: AccountLimits, need: int, now: float) -> float:
+        """Estimate in seconds when so many permits are free."""
         out, of_hour = self._out(), self._left_of_hour(terms)
         wait = self.rests_until - now
         if not self.known:
@@ -337,7 +339,7 @@ class Book:
             wait = max(wait, back if back < NEVER / 2 else LOOK_AGAIN * terms.second)
         return max(wait, 0.0)
 
-    def _returns(self, ring: Ring, terms: Terms, now: float) -> tuple[float, ...]:
+    def _returns(self, ring: Ring, terms: AccountLimits, now: float) -> tuple[float, ...]:
         count = self.settled - self.left
         if not count or terms.per_hour is None:
             return ()
@@ -347,8 +349,8 @@ class Book:
             returns[0] = min(returns[0], max(0.0, self.tries_at - now))
         return tuple(returns)
 
-    def _hour_returns(self, ring: Ring, terms: Terms, count: int) -> float:
-        """Return when the hour will have given so many tokens back, `NEVER` when that takes an answer first."""
+    def _hour_returns(self, ring: Ring, terms: AccountLimits, count: int) -> float:
+        """Return when the hour will have given so many permits back, `NEVER` when that takes an answer first."""
 
         def own(count: int) -> float:
             return ring.oldest(count - 1) + terms.hour if count > 0 else -NEVER

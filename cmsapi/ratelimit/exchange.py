@@ -1,6 +1,6 @@
 """What a process and the book of the shared limits tell each other.
 
-A process takes a *turn*: it tells what was answered since the last one, and is given tokens. See `allocator`.
+A process takes a *turn*: it tells what was answered since the last one, and is given permits. See `allocator`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
-# In so many steps a turn tells when the hour's tokens come back.
+# In so many steps a turn tells when the hour's permits come back.
 PARTS = 8
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
+class AccountLimits:
     """Say what the account admits.
 
     Args:
@@ -42,14 +42,14 @@ class Terms:
 
 
 @attrs.frozen(kw_only=True)
-class Seen:
+class HeaderReport:
     """Hold what an answer said of the limits.
 
     Args:
         quota: Its headers.
         age: Seconds since it was seen.
-        settled: Requests that had settled when its token was given.
-        left: Requests that had left the hour when its token was given.
+        settled: Requests that had settled when its permit was given.
+        left: Requests that had left the hour when its permit was given.
     """
 
     quota: Quota
@@ -59,18 +59,18 @@ class Seen:
 
 
 @attrs.frozen(kw_only=True)
-class Ask:
+class PermitRequest:
     """Say what a holder did since its last turn, and what it wants.
 
     Args:
         holder: Who; unique for each life of a process.
         number: Number of the turn. One that was written already is not written twice.
-        held: Tokens that the holder still has: at hand or in flight.
-        settled: How long ago, in seconds, its other tokens settled, the oldest first.
+        held: Permits that the holder still has: at hand or in flight.
+        settled: How long ago, in seconds, its other permits settled, the oldest first.
         heard: Whether one of them was answered.
         seen: What the newest of the answers said of the limits, or None.
         rest: Seconds for which all have to rest, because an answer said so (429).
-        want: Tokens wanted.
+        want: Permits wanted.
         priority: Lane of the first that waits; a lower one passes higher ones.
         epoch: Names the book that gave the last turn; 0 before the first.
     """
@@ -80,7 +80,7 @@ class Ask:
     held: int = 0
     settled: tuple[float, ...] = ()
     heard: bool = False
-    seen: Seen | None = None
+    seen: HeaderReport | None = None
     rest: float = 0.0
     want: int = 0
     priority: int = 0
@@ -88,17 +88,17 @@ class Ask:
 
 
 @attrs.frozen(kw_only=True)
-class Grant:
+class PermitGrant:
     """Say what a turn gave.
 
     Args:
-        granted: Tokens given.
+        granted: Permits given.
         wait: Seconds after which another turn may give something; 0 when this one did.
         at: Time of the book.
         settled: Requests that have settled, all told.
         left: Requests that have left the hour, all told.
-        out: Tokens that the holders have, after this turn.
-        used: Requests of this hour: tokens out, those that have settled, and those of others.
+        out: Permits that the holders have, after this turn.
+        used: Requests of this hour: permits out, those that have settled, and those of others.
         limit: Requests an hour as the service says, or None before it has.
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
         returns: Seconds until the first of the settled requests leaves the hour, and until each eighth of them has left

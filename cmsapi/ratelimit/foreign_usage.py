@@ -12,7 +12,7 @@ import math
 from cmsapi.ratelimit.request_log import HOUR
 
 
-class Others:
+class ForeignUsage:
     """Estimate how many requests of this hour are others'."""
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
 """Let callers wait for their turn inside the limits.
 
-`cmsapi.ratelimit.windows` says *when* a request may leave; this says *whose*. Waiters are served by priority, and first
-come, first served within one. A cancelled waiter hands its turn on. One timer serves them all, and all of them rest
-while the service asks for a pause.
+`cmsapi.ratelimit.sliding_windows` says *when* a request may leave; this says *whose*. Waiters are served by priority,
+and first come, first served within one. A cancelled waiter hands its turn on. One timer serves them all, and all of
+them rest while the service asks for a pause.
 
 Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
-So a person's call meets free tokens while hundreds of jobs are looked at. No other lane is held back for a later one.
+So a person's call meets free permits while hundreds of jobs are looked at. No other lane is held back for a later one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import attrs
 
 from cmsapi.display import markup
 from cmsapi.errors import RateLimitWaitError
-from cmsapi.ratelimit.permits import Quota, Stage, Token
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.permits import Permit, Quota
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 if TYPE_CHECKING:
     from cmsapi.ratelimit.process import LoopWindows
@@ -75,66 +75,6 @@ class RateLimit:
         return markup.record(self, title="Rate limit")
 
 
-class Permit(Token):
-    """Allow one request. Whoever holds it must end it: `answered`, `lost` or `unsent`."""
-
-    __slots__ = ("_limiter",)
-
-    def __init__(self, limiter: RateLimiter) -> None:
-        self._limiter = limiter
-
-    def answered(self, quota: Quota | None = None) -> None:
-        """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        limiter = self._limiter
-        now = limiter.time()
-        limiter.windows.answered(self, now, quota)
-        if limiter.queued:
-            limiter.serve(now)
-
-    def refused(self, seconds: float) -> None:
-        """Let all calls rest, because the service has answered 429."""
-        self._limiter.pause(seconds)
-
-    def lost(self) -> None:
-        """Note that there will be no answer, although the request may still arrive."""
-        limiter = self._limiter
-        now = limiter.time()
-        limiter.windows.lost(self, now)
-        limiter.serve(now)
-
-    def unsent(self) -> None:
-        """Give the permit back: nothing has left this machine."""
-        limiter = self._limiter
-        limiter.windows.unsent(self)
-        limiter.serve(limiter.time())
-
-
-class Unlimited(Permit):
-    """Allow one request that no window counts (specification 8, rule 3)."""
-
-    __slots__ = ()
-
-    stage: Stage
-
-    def __init__(self) -> None:
-        self.stage = "taken"
-
-    def answered(self, quota: Quota | None = None) -> None:
-        """Settle."""
-        self.stage = "answered"
-
-    def refused(self, seconds: float) -> None:
-        """Hold nothing back: the limits of the key are not meant."""
-
-    def lost(self) -> None:
-        """Note that there will be no answer."""
-        self.stage = "lost"
-
-    def unsent(self) -> None:
-        """Note that nothing has left this machine."""
-        self.stage = "unsent"
-
-
 Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
 
 
@@ -145,8 +85,8 @@ class RateLimiter:
         windows: The two windows of the account.
     """
 
-    def __init__(self, windows: Windows | SharedWindows) -> None:
-        self.windows: Windows | SharedWindows | LoopWindows = windows
+    def __init__(self, windows: SlidingWindows | SharedWindows) -> None:
+        self.windows: SlidingWindows | SharedWindows | LoopWindows = windows
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self.time: Callable[[], float] = self.loop.time
         #: The limits that were obeyed last, so that the same ones need not be again.
@@ -223,6 +163,24 @@ class RateLimiter:
                 return
             self._leave(lane, waiter)
             waiter.set_result(None)
+
+    def answered(self, permit: Permit, quota: Quota | None) -> None:
+        """Settle a permit: the service has seen its request. `quota` is what the answer says of the limits."""
+        now = self.time()
+        self.windows.answered(permit, now, quota)
+        if self.queued:
+            self.serve(now)
+
+    def lost(self, permit: Permit) -> None:
+        """Give a request up: there will be no answer, although it may still arrive."""
+        now = self.time()
+        self.windows.lost(permit, now)
+        self.serve(now)
+
+    def unsent(self, permit: Permit) -> None:
+        """Take a permit back: nothing has left this machine."""
+        self.windows.unsent(permit)
+        self.serve(self.time())
 
     def pause(self, seconds: float) -> None:
         """Let everybody rest, because the service said so (429)."""

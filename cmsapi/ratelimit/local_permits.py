@@ -1,4 +1,4 @@
-"""What one process has of the tokens that are shared, and what it has yet to tell the book.
+"""What one process has of the permits that are shared, and what it has yet to tell the book.
 
 The news of a turn whose reply did not come are told again, under the same number, until a reply says that they are
 written down. So nothing is told twice and nothing is left out.
@@ -11,10 +11,10 @@ import secrets
 
 import attrs
 
-from cmsapi.ratelimit.exchange import Ask, Grant, Seen
-from cmsapi.ratelimit.permits import OUT, Quota, Token
-from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, QUIET, Lost
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.exchange import HeaderReport, PermitGrant, PermitRequest
+from cmsapi.ratelimit.permits import OUT, Permit, Quota
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, QUIET, UnansweredRequests
 
 
 @attrs.define
@@ -23,22 +23,22 @@ class _News:
 
     settled: list[float] = attrs.field(factory=list)
     heard: bool = False
-    seen: tuple[Quota, float, Token] | None = None
+    seen: tuple[Quota, float, Permit] | None = None
     rest_until: float = -math.inf
     recalled: bool = False
 
 
-class Holding:
-    """Hold the tokens of one process, at hand and out."""
+class LocalPermits:
+    """Hold the permits of one process, at hand and out."""
 
     def __init__(self) -> None:
         self.at_hand: int = 0
         # Those that are out; with what gave it, when that was not the book.
-        self.open: dict[Token, Windows | None] = {}
-        self._lost = Lost()
+        self.open: dict[Permit, SlidingWindows | None] = {}
+        self._unanswered = UnansweredRequests()
         # Whether requests go one at a time, because what was given up in a silence was told as settled.
         self._probes = False
-        self._last: Token | None = None
+        self._last: Permit | None = None
         self._holder = secrets.token_hex(8)
         self._number = 0
         # Names the book that gave the last turn.
@@ -49,66 +49,66 @@ class Holding:
     # Taking and ending
 
     def admits(self) -> bool:
-        """Tell whether a token is at hand and may be taken."""
+        """Tell whether a permit is at hand and may be taken."""
         probing = self._probes and self._last is not None and self._last.stage in OUT
         return self.at_hand > 0 and not probing
 
-    def take(self, token: Token, now: float, grant: Grant) -> None:
+    def take(self, permit: Permit, now: float, grant: PermitGrant) -> None:
         """Send one out that is at hand."""
         self.at_hand -= 1
-        token.stage, token.taken_at = "taken", now
-        token.settled, token.left = grant.settled, grant.left
-        self.note(token, now, None)
+        permit.stage, permit.taken_at = "taken", now
+        permit.settled, permit.left = grant.settled, grant.left
+        self.note(permit, now, None)
 
-    def note(self, token: Token, now: float, windows: Windows | None) -> None:
+    def note(self, permit: Permit, now: float, windows: SlidingWindows | None) -> None:
         """Note one that is out."""
         if not self.out:
             # Nothing was out that could have been answered.
-            self._lost.silent_from = now + QUIET
-        self.open[token] = windows
-        self._last = token
+            self._unanswered.silent_from = now + QUIET
+        self.open[permit] = windows
+        self._last = permit
 
     @property
     def out(self) -> int:
         """How many have not settled."""
-        return len(self.open) + len(self._lost.unvouched) + len(self._lost.vouched)
+        return len(self.open) + len(self._unanswered.unvouched) + len(self._unanswered.vouched)
 
-    def answered(self, token: Token, now: float, quota: Quota | None) -> None:
+    def answered(self, permit: Permit, now: float, quota: Quota | None) -> None:
         """Settle one, and note what the answer says of the limits."""
-        lost, news = self._lost, self._news
+        lost, news = self._unanswered, self._news
         self.advance(now)
         lost.silent_from, self._probes = now + QUIET, False
-        lost.vouch(token.taken_at, now)
-        known = token in self.open
-        windows = self.open.pop(token, None)
+        lost.vouch(permit.taken_at, now)
+        known = permit in self.open
+        windows = self.open.pop(permit, None)
         if windows is not None:
-            windows.answered(token, now, quota)
+            windows.answered(permit, now, quota)
         elif quota is not None:
-            news.seen = quota, now, token
-        token.stage = "answered"
+            news.seen = quota, now, permit
+        permit.stage = "answered"
         news.heard = True
         if known:
             news.settled.append(now)
 
-    def lost(self, token: Token, now: float) -> None:
+    def lost(self, permit: Permit, now: float) -> None:
         """Give one up: no answer will come, but it may still arrive."""
-        known = token in self.open
-        windows = self.open.pop(token, None)
+        known = permit in self.open
+        windows = self.open.pop(permit, None)
         if windows is not None:
-            windows.lost(token, now)
-        token.stage = "lost"
+            windows.lost(permit, now)
+        permit.stage = "lost"
         if known:
-            self._lost.unvouched.append(now)
+            self._unanswered.unvouched.append(now)
 
-    def unsent(self, token: Token) -> None:
+    def unsent(self, permit: Permit) -> None:
         """Take one back: nothing was sent."""
-        known = token in self.open
-        windows = self.open.pop(token, None)
+        known = permit in self.open
+        windows = self.open.pop(permit, None)
         if windows is not None:
-            windows.unsent(token)
+            windows.unsent(permit)
         elif known:
             self.at_hand += 1
-        token.stage = "unsent"
+        permit.stage = "unsent"
 
     def rest(self, until: float) -> None:
         """Note that all have to rest."""
@@ -117,10 +117,10 @@ class Holding:
     def advance(self, now: float) -> None:
         """Settle what was given up and can no longer arrive.
 
-        In a silence that is also what is overdue, as if the network lived; otherwise nobody would get a token to find
+        In a silence that is also what is overdue, as if the network lived; otherwise nobody would get a permit to find
         that out. From then on one request goes at a time.
         """
-        lost = self._lost
+        lost = self._unanswered
         if not (lost.unvouched or lost.vouched):
             return
         self._news.settled += lost.settle(now)
@@ -132,7 +132,7 @@ class Holding:
 
     def next_change(self, now: float) -> float:
         """Return when something that was given up may settle, infinity when only an answer can tell."""
-        return self._lost.next_change(now)
+        return self._unanswered.next_change(now)
 
     # Turns
 
@@ -158,14 +158,14 @@ class Holding:
         """
         if self.at_hand or self.out or self._told:
             self._holder, self._number, self.at_hand = secrets.token_hex(8), 0, 0
-            self.open = {token: windows for token, windows in self.open.items() if windows is not None}
+            self.open = {permit: windows for permit, windows in self.open.items() if windows is not None}
 
-    def ask(self, now: float, want: int, priority: int) -> Ask:
+    def ask(self, now: float, want: int, priority: int) -> PermitRequest:
         """Say what this process holds, what is new, and what it wants.
 
         Args:
             now: The time.
-            want: Tokens wanted, with those at hand; 0 gives these back.
+            want: Permits wanted, with those at hand; 0 gives these back.
             priority: The lane that wants them.
         """
         self.advance(now)
@@ -177,7 +177,7 @@ class Holding:
         if not want:
             self.at_hand = 0
         told = self._told
-        return Ask(
+        return PermitRequest(
             holder=self._holder,
             number=self._number,
             # What settled since the news that are told (again) is told next time.
@@ -192,7 +192,7 @@ class Holding:
             epoch=self._epoch,
         )
 
-    def granted(self, grant: Grant) -> bool:
+    def granted(self, grant: PermitGrant) -> bool:
         """Take what a turn gave; what it told is written down.
 
         Returns:
@@ -203,8 +203,8 @@ class Holding:
         self.at_hand += grant.granted
         if another:
             # A new book has counted nothing of what the old one had counted when these were taken.
-            for token in self.open:
-                token.settled = token.left = 0
+            for permit in self.open:
+                permit.settled = permit.left = 0
             self._news.seen = None
         return another
 
@@ -215,9 +215,9 @@ class Holding:
             quota: What an answer would have said then.
             at: When that was.
         """
-        token = Token()
-        token.settled = token.left = 0
-        self._news.seen, self._news.recalled = (quota, at, token), True
+        permit = Permit()
+        permit.settled = permit.left = 0
+        self._news.seen, self._news.recalled = (quota, at, permit), True
 
     @property
     def recalls(self) -> bool:
@@ -225,6 +225,6 @@ class Holding:
         return self._news.recalled
 
 
-def _seen(seen: tuple[Quota, float, Token], now: float) -> Seen:
-    quota, at, token = seen
-    return Seen(quota=quota, age=now - at, settled=token.settled, left=token.left)
+def _seen(seen: tuple[Quota, float, Permit], now: float) -> HeaderReport:
+    quota, at, permit = seen
+    return HeaderReport(quota=quota, age=now - at, settled=permit.settled, left=permit.left)

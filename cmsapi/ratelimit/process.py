@@ -2,7 +2,7 @@
 
 The service counts the requests of a key, whichever loop makes them. So the windows of an account belong to the process.
 Each loop has a limiter with its own lanes and its own timer, because a loop may stop or close at any time. The limiters
-take their tokens from the same windows:
+take their permits from the same windows:
 
 - Loops that follow each other, as with `asyncio.run` several times, use the windows one after the other. What a closed
   loop has left without an answer is given up, as if the answers were lost.
@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.permits import OUT, Quota, Token
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.permits import OUT, Permit, Quota
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 if TYPE_CHECKING:
     from cmsapi.config import RateLimits
@@ -45,14 +45,14 @@ _LAG = 10.0
 
 
 class LoopWindows:
-    """Take the tokens of one loop from windows that several loops share.
+    """Take the permits of one loop from windows that several loops share.
 
-    It looks like `Windows` to a limiter.
+    It looks like `SlidingWindows` to a limiter.
 
     Args:
         shared: What the loops share.
         limiter: The limiter of this loop.
-        out: Requests of this loop that have a token and have not ended.
+        out: Requests of this loop that have a permit and have not ended.
     """
 
     def __init__(self, shared: ProcessWindows, limiter: RateLimiter, out: int = 0) -> None:
@@ -66,17 +66,17 @@ class LoopWindows:
 
     # Taking
 
-    def take(self, token: Token, now: float, *, sparing: bool = False) -> bool:
-        """Take a token, if one is free."""
+    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
+        """Take a permit, if one is free."""
         shared = self._shared
         with self._lock:
-            if self.dead or now < shared.rests_until or not self._windows.take(token, shared.at(now), sparing=sparing):
+            if self.dead or now < shared.rests_until or not self._windows.take(permit, shared.at(now), sparing=sparing):
                 return False
             self.out += 1
             return True
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
-        """Return when the next token may be free; the limiter is called when another loop changes that."""
+        """Return when the next permit may be free; the limiter is called when another loop changes that."""
         shared = self._shared
         with self._lock:
             if self.dead:
@@ -90,22 +90,22 @@ class LoopWindows:
 
     # Ending
 
-    def answered(self, token: Token, now: float, quota: Quota | None = None) -> None:
+    def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        self._end(token, lambda: self._windows.answered(token, self._shared.at(now), quota))
+        self._end(permit, lambda: self._windows.answered(permit, self._shared.at(now), quota))
 
-    def lost(self, token: Token, now: float) -> None:
+    def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
-        self._end(token, lambda: self._windows.lost(token, self._shared.at(now)))
+        self._end(permit, lambda: self._windows.lost(permit, self._shared.at(now)))
 
-    def unsent(self, token: Token) -> None:
-        """Give the token back: nothing has left this machine."""
-        self._end(token, lambda: self._windows.unsent(token))
+    def unsent(self, permit: Permit) -> None:
+        """Give the permit back: nothing has left this machine."""
+        self._end(permit, lambda: self._windows.unsent(permit))
 
-    def _end(self, token: Token, end: Callable[[], None]) -> None:
+    def _end(self, permit: Permit, end: Callable[[], None]) -> None:
         shared = self._shared
         with self._lock:
-            if self.dead or token.stage not in OUT:
+            if self.dead or permit.stage not in OUT:
                 return
             end()
             self.out -= 1
@@ -161,27 +161,27 @@ class LoopWindows:
         return self._windows.foreign
 
     def free(self, now: float) -> float:
-        """Return how many tokens the hour has for who takes them sparingly; negative while its reserve is in use."""
+        """Return how many permits the hour has for who takes them sparingly; negative while its reserve is in use."""
         with self._lock:
             return self._windows.free(self._shared.at(now))
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many tokens the hour gives back within so many seconds, as far as their answers are there."""
+        """Return how many permits the hour gives back within so many seconds, as far as their answers are there."""
         with self._lock:
             return self._windows.returning(self._shared.at(now), within)
 
     def first_return(self, now: float) -> float:
-        """Return seconds until the hour gives a token back, infinity when that takes an answer first."""
+        """Return seconds until the hour gives a permit back, infinity when that takes an answer first."""
         with self._lock:
             return self._windows.first_return(self._shared.at(now))
 
     def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives one of our tokens back, 0 when none of them is settled."""
+        """Return seconds until the hour gives one of our permits back, 0 when none of them is settled."""
         with self._lock:
             return self._windows.reset_in(self._shared.at(now))
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a token is free for somebody with so many others ahead."""
+        """Estimate in seconds when a permit is free for somebody with so many others ahead."""
         shared = self._shared
         with self._lock:
             wait = self._windows.expected_wait(ahead, shared.at(now), sparing=sparing)
@@ -208,10 +208,10 @@ class ProcessWindows:
         windows: The two windows.
     """
 
-    def __init__(self, windows: Windows) -> None:
-        self.windows: Windows = windows
+    def __init__(self, windows: SlidingWindows) -> None:
+        self.windows: SlidingWindows = windows
         self.lock: threading.Lock = threading.Lock()
-        #: Until when no loop takes a token.
+        #: Until when no loop takes a permit.
         self.rests_until: float = -math.inf
         #: Those in whose loops calls may wait.
         self.waiting: set[LoopWindows] = set()
@@ -227,7 +227,7 @@ class ProcessWindows:
         return self._latest
 
     def join(self, limiter: RateLimiter) -> None:
-        """Let a limiter, made on the running loop with these windows, take its tokens from them."""
+        """Let a limiter, made on the running loop with these windows, take its permits from them."""
         now = limiter.time()
         with self.lock:
             self.bury_closed(now)
@@ -270,7 +270,7 @@ class ProcessWindows:
         return any(other.out for other in self._parts if other is not part)
 
     def rest_until(self, when: float) -> None:
-        """Let no loop take a token before a time."""
+        """Let no loop take a permit before a time."""
         with self.lock:
             self.rests_until = max(self.rests_until, when)
 
@@ -308,7 +308,7 @@ def join_process(account: str, limits: RateLimits) -> RateLimiter:
         limits: The limits to obey; where the process obeys stricter ones already, those.
     """
     if not _on_process_clock():
-        return RateLimiter(Windows(limits.per_second, limits.per_hour, reserve=limits.reserve))
+        return RateLimiter(SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve))
     accounts = _accounts.setdefault(os.getpid(), _Accounts())
     now = asyncio.get_running_loop().time()
     with accounts.lock:
@@ -316,7 +316,7 @@ def join_process(account: str, limits: RateLimits) -> RateLimiter:
             del accounts.windows[name]
         shared = accounts.windows.get(account)
         if shared is None:
-            windows = Windows(limits.per_second, limits.per_hour, reserve=limits.reserve)
+            windows = SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve)
             shared = accounts.windows[account] = ProcessWindows(windows)
         limiter = RateLimiter(shared.windows)
         shared.join(limiter)

@@ -11,7 +11,7 @@ SECOND = 1.0
 HOUR = 3602.0
 
 
-class Settlements:
+class RequestLog:
     """Keep the times at which requests settled, in order. Indices count all that ever did.
 
     Args:

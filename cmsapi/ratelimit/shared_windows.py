@@ -1,12 +1,13 @@
 """Take one process's part in limits that several processes share.
 
-Looks like `Windows` to a limiter, but the tokens come from the book in the shared state. A *turn* with the book tells
-what was answered since the last one and brings tokens for those who wait; so a request costs about one turn, or less
-when several wait. Turns run beside the requests: `next_time` asks for one when there is no token at hand, and the
-limiter is called when tokens have come.
+Looks like `SlidingWindows` to a limiter, but the permits come from the book in the shared state. A *turn* with the
+book tells what was answered since the last one and brings permits for those who wait; so a request costs about one
+turn, or less when several wait. Turns run beside the requests: `next_time` asks for one when there is no permit at
+hand, and the limiter is called when permits have come.
 
 What remains with the process is the network: when a request that was given up can no longer arrive, and silence. In a
-silence each process sends one probe at a time, once what it has given up is overdue; the rest is as in `Windows`.
+silence each process sends one probe at a time, once what it has given up is overdue; the rest is as in
+`SlidingWindows`.
 
 While the state cannot be reached, or keeps a turn waiting for too long, the process keeps to a declared share of the
 second, and lets the headers tell what is left of the hour. When the state is back, it is told of the requests made
@@ -26,18 +27,18 @@ import attrs
 
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.allocator import LONGEST_REST, REST
-from cmsapi.ratelimit.exchange import PARTS, Ask, Grant, Terms
-from cmsapi.ratelimit.local_permits import Holding
-from cmsapi.ratelimit.permits import OUT, Quota, Token
+from cmsapi.ratelimit.exchange import PARTS, AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.local_permits import LocalPermits
+from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.request_log import SECOND
-from cmsapi.ratelimit.windows import RESERVE, SPARE, Windows
+from cmsapi.ratelimit.sliding_windows import RESERVE, SPARE, SlidingWindows
 from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# Answers are told within this many seconds, so that others know in time when tokens come back.
+# Answers are told within this many seconds, so that others know in time when permits come back.
 TELL_WITHIN = 0.15
-# While tokens are scarce, those that come back so soon after each other are fetched in one turn.
+# While permits are scarce, those that come back so soon after each other are fetched in one turn.
 GATHER = 0.05
 # A state that takes longer than this for a turn cannot be reached: requests do not wait for it.
 PATIENCE = 2.0
@@ -58,7 +59,7 @@ class SharedWindows:
         per_hour: Requests in any hour, or None for no limit.
         reserve: Requests of the hour that the last lane leaves to the others; None for one in a hundred.
         alone: Requests in any one second while the state cannot be reached.
-        life: Seconds after which the tokens of a process that was not heard of are given up.
+        life: Seconds after which the permits of a process that was not heard of are given up.
     """
 
     def __init__(
@@ -74,16 +75,16 @@ class SharedWindows:
     ) -> None:
         self._state = state
         self._account = account
-        self._terms = Terms(per_second=per_second, per_hour=per_hour, life=life)
+        self._terms = AccountLimits(per_second=per_second, per_hour=per_hour, life=life)
         self._reserve_share = RESERVE if reserve is None or per_hour is None else reserve / per_hour
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
-        # What gives tokens while the state cannot be reached.
-        self._alone: Windows | None = None
+        # What gives permits while the state cannot be reached.
+        self._alone: SlidingWindows | None = None
         self._alone_from = -math.inf
-        self._holding = Holding()
-        self._grant: Grant | None = None
+        self._holding = LocalPermits()
+        self._grant: PermitGrant | None = None
         # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
         self._turned_at = self._lives_until = self._not_before = -math.inf
         self._timer: asyncio.Handle | None = None
@@ -95,37 +96,37 @@ class SharedWindows:
         self.turns: int = 0
 
     def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
-        """Say who wants tokens.
+        """Say who wants permits.
 
         Args:
             waiting: Tells how many calls wait, lane by lane; the last lane takes sparingly.
-            serve: Called with the time when tokens may have come.
+            serve: Called with the time when permits may have come.
         """
         self._waiting, self._serve = waiting, serve
 
     # Taking
 
-    def take(self, token: Token, now: float, *, sparing: bool = False) -> bool:
-        """Take a token, if one is at hand.
+    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
+        """Take a permit, if one is at hand.
 
         Args:
-            token: What is filled in then.
+            permit: What is filled in then.
             now: The time.
-            sparing: Said of the last lane; what is left to others is seen to when tokens are fetched.
+            sparing: Said of the last lane; what is left to others is seen to when permits are fetched.
         """
         holding, grant = self._holding, self._grant
         if self._alone is not None:
-            taken = now >= self._alone_from and self._alone.take(token, now, sparing=sparing)
+            taken = now >= self._alone_from and self._alone.take(permit, now, sparing=sparing)
             if taken:
-                holding.note(token, now, self._alone)
+                holding.note(permit, now, self._alone)
         else:
             taken = grant is not None and self._admits(now)
             if grant is not None and taken:
-                holding.take(token, now, grant)
+                holding.take(permit, now, grant)
         return taken
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
-        """Return when the next token may be free: `now` if one is, infinity if the limiter will be called."""
+        """Return when the next permit may be free: `now` if one is, infinity if the limiter will be called."""
         self._plan(now)
         if self._alone is not None:
             return max(self._alone_from, self._alone.next_time(now, sparing=sparing))
@@ -136,22 +137,22 @@ class SharedWindows:
 
     # Ending
 
-    def answered(self, token: Token, now: float, quota: Quota | None = None) -> None:
+    def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        if token.stage in OUT:
-            self._holding.answered(token, now, quota)
+        if permit.stage in OUT:
+            self._holding.answered(permit, now, quota)
             self._plan(now)
 
-    def lost(self, token: Token, now: float) -> None:
+    def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
-        if token.stage in OUT:
-            self._holding.lost(token, now)
+        if permit.stage in OUT:
+            self._holding.lost(permit, now)
             self._plan(now)
 
-    def unsent(self, token: Token) -> None:
-        """Give the token back: nothing has left this machine."""
-        if token.stage in OUT:
-            self._holding.unsent(token)
+    def unsent(self, permit: Permit) -> None:
+        """Give the permit back: nothing has left this machine."""
+        if permit.stage in OUT:
+            self._holding.unsent(permit)
             self._plan(asyncio.get_running_loop().time())
 
     def rest(self, seconds: float) -> None:
@@ -212,7 +213,7 @@ class SharedWindows:
         try:
             grant = await self._state.turn(self._account, terms, ask)
         except Exception as error:
-            # Whatever it is: who waits for a token must not wait for ever.
+            # Whatever it is: who waits for a permit must not wait for ever.
             self._fail(error, sent)
         else:
             self._apply(ask, grant, sent)
@@ -222,7 +223,7 @@ class SharedWindows:
         self._serve(loop.time())
         self._plan(loop.time())
 
-    def _ask(self, now: float) -> tuple[Terms, Ask]:
+    def _ask(self, now: float) -> tuple[AccountLimits, PermitRequest]:
         if now >= self._lives_until:
             self._holding.begin_anew()
         if self.outage is not None:
@@ -239,7 +240,7 @@ class SharedWindows:
         if self._terms.limited:
             self._holding.rest(now + REST)
 
-    def _sparing(self) -> Terms:
+    def _sparing(self) -> AccountLimits:
         """Return what the last lane may take, so that a part of both windows stays for the others."""
         terms, per_second, per_hour = self._terms, self._terms.per_second, self._terms.per_hour
         if per_second is not None:
@@ -248,7 +249,7 @@ class SharedWindows:
             per_hour = max(1, int(self.per_hour - self.reserve))
         return attrs.evolve(terms, per_second=per_second, per_hour=per_hour)
 
-    def _apply(self, ask: Ask, grant: Grant, sent: float) -> None:
+    def _apply(self, ask: PermitRequest, grant: PermitGrant, sent: float) -> None:
         now, before = asyncio.get_running_loop().time(), self._grant
         another = self._holding.granted(grant)
         if grant.reset:
@@ -280,7 +281,7 @@ class SharedWindows:
                 error if isinstance(error, StateError) else f"the state cannot be used ({error!r})",
             )
             self._holding.at_hand = 0
-            self._alone = Windows(self._share, self._terms.per_hour)
+            self._alone = SlidingWindows(self._share, self._terms.per_hour)
             self._alone_from = now if self._grant is None else max(now, sent + STILL)
         self.outage = error
         self._serve(now)
@@ -308,7 +309,7 @@ class SharedWindows:
 
     @property
     def remaining(self) -> float:
-        """Requests that the hour still admits, with the tokens at hand."""
+        """Requests that the hour still admits, with the permits at hand."""
         return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._holding.at_hand
 
     @property
@@ -322,11 +323,11 @@ class SharedWindows:
         return self._grant.foreign if self._grant is not None else 0
 
     def free(self, now: float) -> float:
-        """Return how many tokens the hour has for the last lane; negative while its reserve is in use."""
+        """Return how many permits the hour has for the last lane; negative while its reserve is in use."""
         return self.remaining - self.reserve
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many tokens the hour gives back within so many seconds, to an eighth of them."""
+        """Return how many permits the hour gives back within so many seconds, to an eighth of them."""
         grant = self._grant
         if grant is None:
             return 0
@@ -335,17 +336,17 @@ class SharedWindows:
         return max(parts > 0, (grant.settled - grant.left) * (parts - 1) // PARTS)
 
     def first_return(self, now: float) -> float:
-        """Return seconds until the hour gives a token back, infinity when none has settled."""
+        """Return seconds until the hour gives a permit back, infinity when none has settled."""
         returns = self._grant.returns if self._grant is not None else ()
         return max(0.0, returns[0] - (now - self._turned_at)) if returns else math.inf
 
     def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives a token back, 0 when none has settled."""
+        """Return seconds until the hour gives a permit back, 0 when none has settled."""
         first = self.first_return(now)
         return 0.0 if first == math.inf else first
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a token is free for somebody with so many others ahead."""
+        """Estimate in seconds when a permit is free for somebody with so many others ahead."""
         if self._alone is not None:
             return self._alone.expected_wait(ahead, now)
         wait = max(0.0, self._not_before - now) if not self._holding.at_hand else 0.0

@@ -5,7 +5,7 @@ it held. So a request that was given up settles `IN_FLIGHT_CAP` after the networ
 to a request that left later than the giving up. Without such an answer it settles `LOST_FOR_GOOD` after the giving up.
 
 There is *silence* when something is out and nothing has been answered for `QUIET`. *Overdue* is then what was given up
-so long ago that its token would be back if the network lived.
+so long ago that its permit would be back if the network lived.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bisect import bisect_right
 
 from cmsapi.ratelimit.request_log import SECOND
 
-# Shorter than the second after which the last token of an answered request is back: a silence finds some of them left.
+# Shorter than the second after which the last permit of an answered request is back: a silence finds some of them left.
 QUIET = 0.5
 IN_FLIGHT_CAP = 2.0
 # Systems stop trying to deliver within this time.
@@ -24,7 +24,7 @@ LOST_FOR_GOOD = 120.0
 _OVERDUE = IN_FLIGHT_CAP + SECOND
 
 
-class Lost:
+class UnansweredRequests:
     """Keep the requests that were given up until they settle."""
 
     def __init__(self) -> None:

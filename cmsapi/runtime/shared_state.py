@@ -2,7 +2,7 @@
 
 The service counts requests per key. A client per web request must not multiply what the process allows itself, so the
 limiter belongs to the loop and the account. In memory it outlives the clients, and the limiters of all loops take their
-tokens from the same windows: see `cmsapi.ratelimit.process`. With a shared state the hour is in the state, and the
+permits from the same windows: see `cmsapi.ratelimit.process`. With a shared state the hour is in the state, and the
 limiter goes with the last client of its loop.
 """
 

@@ -1,4 +1,4 @@
-"""What Redis does in one step to the book of an account: `Book.turn`, line by line; a test holds the two together."""
+"""What Redis does in one step to the book of an account: `PermitAllocator.turn`, line by line."""
 
 from __future__ import annotations
 

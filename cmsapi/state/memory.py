@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from cmsapi.ratelimit.allocator import Book
-from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.allocator import PermitAllocator
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.ring import MemoryRing
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
@@ -43,7 +43,9 @@ class Memory:
 
     def __init__(self) -> None:
         self.scopes: defaultdict[str, _Scope] = defaultdict(_Scope)
-        self.books: defaultdict[str, tuple[Book, MemoryRing]] = defaultdict(lambda: (Book(), MemoryRing()))
+        self.books: defaultdict[str, tuple[PermitAllocator, MemoryRing]] = defaultdict(
+            lambda: (PermitAllocator(), MemoryRing())
+        )
 
 
 class MemoryState:
@@ -175,8 +177,8 @@ class MemoryState:
                 documents[name] = text
         return document_of(documents.get(name))
 
-    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
-        """Write down what a holder of request tokens did, and give it what is its turn."""
+    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
+        """Write down what a holder of request permits did, and give it what is its turn."""
         book, ring = self._memory.books[account]
         return book.turn(ring, terms, ask, self._now())
 

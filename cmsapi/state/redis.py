@@ -20,7 +20,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
 
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state import scripts
 from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
@@ -269,8 +269,8 @@ class RedisState:
         args = [name, document_text(old) or "", document_text(new) or ""]
         return document_of(await self._guarded(lambda: self._compare_and_set(keys, args)) or None)
 
-    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
-        """Write down what a holder of request tokens did, and give it what is its turn."""
+    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
+        """Write down what a holder of request permits did, and give it what is its turn."""
         keys = [_key(account, name) for name in ("version", "book", "ring", "holders")]
         per_second = -1 if terms.per_second is None else terms.per_second
         per_hour = -1 if terms.per_hour is None else terms.per_hour
@@ -282,7 +282,7 @@ class RedisState:
             args += [seen.quota.limit, seen.quota.remaining, seen.quota.reset, seen.age, seen.settled, seen.left]
         said: Any = await self._guarded(lambda: self._turn(keys, [*args, *ask.settled]))
         granted, wait, at, settled, left, out, used, limit, foreign, returns, epoch, reset = said
-        return Grant(
+        return PermitGrant(
             granted=granted,
             wait=float(wait),
             at=float(at),

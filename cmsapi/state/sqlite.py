@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state import sqlitebook
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
@@ -280,14 +280,14 @@ class SqliteState:
 
         return document_of(await self._write(work, flushed=True))
 
-    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
-        """Write down what a holder of request tokens did, and give it what is its turn."""
+    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
+        """Write down what a holder of request permits did, and give it what is its turn."""
 
-        def work(file: SqliteFile) -> Grant:
+        def work(file: SqliteFile) -> PermitGrant:
             # A turn that waited for another process begins now: a rest that it asks for is not over before.
             return file.transact(lambda db: sqlitebook.turn(db, account, terms, ask, self._clock()), flushed=False)
 
-        def run(asked_at: float) -> Grant:
+        def run(asked_at: float) -> PermitGrant:
             try:
                 return self._guarded(work, asked_at)
             except ReplacedError as error:

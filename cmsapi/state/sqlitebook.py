@@ -8,15 +8,15 @@ import attrs
 
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.errors import DecodeError
-from cmsapi.ratelimit.allocator import Book, Holder
-from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.allocator import Holder, PermitAllocator
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.ring import NEVER, ContradictionError
 
 # What a book raises, beside `ContradictionError`, when a stored value is of another type or far out of range.
 _SPOILT = (ContradictionError, DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 
 
-def turn(db: sqlite3.Connection, account: str, terms: Terms, ask: Ask, now: float) -> Grant:
+def turn(db: sqlite3.Connection, account: str, terms: AccountLimits, ask: PermitRequest, now: float) -> PermitGrant:
     """Take a turn within a transaction; stored rows that make no sense together are deleted, and a new book begins."""
     row = db.execute("SELECT book FROM books WHERE account = ?", (account,)).fetchone()
     if row is not None:
@@ -28,26 +28,26 @@ def turn(db: sqlite3.Connection, account: str, terms: Terms, ask: Ask, now: floa
         else:
             return _written(db, account, book, grant)
     rows = db.execute("DELETE FROM settled WHERE account = ?", (account,)).rowcount
-    book = Book()
+    book = PermitAllocator()
     grant = book.turn(_Ring(db, account, book), terms, ask, now, reset=row is not None or rows > 0)
     return _written(db, account, book, grant)
 
 
-def _written(db: sqlite3.Connection, account: str, book: Book, grant: Grant) -> Grant:
+def _written(db: sqlite3.Connection, account: str, book: PermitAllocator, grant: PermitGrant) -> PermitGrant:
     db.execute("INSERT OR REPLACE INTO books VALUES (?, ?)", (account, dumps(attrs.asdict(book)).decode()))
     return grant
 
 
-def _read(text: str) -> Book:
+def _read(text: str) -> PermitAllocator:
     said = loads(text.encode())
     holders = {name: Holder(**holder) for name, holder in said.pop("holders").items()}
-    return Book(**said, holders=holders)
+    return PermitAllocator(**said, holders=holders)
 
 
 class _Ring:
     """Keep the times at which requests settled as rows, numbered like the book counts them."""
 
-    def __init__(self, db: sqlite3.Connection, account: str, book: Book) -> None:
+    def __init__(self, db: sqlite3.Connection, account: str, book: PermitAllocator) -> None:
         self._db = db
         self._account = account
         self._first, self._next = book.left, book.settled

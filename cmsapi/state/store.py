@@ -22,7 +22,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
-from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.owners import Owner
 
@@ -139,8 +139,8 @@ class State(Protocol):
 
     # The limits
 
-    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
-        """Write down what a holder of request tokens did, and give it what is its turn: see `Book`."""
+    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
+        """Write down what a holder of request permits did, and give it what is its turn: see `PermitAllocator`."""
         ...
 
     async def aclose(self) -> None:

@@ -37,7 +37,8 @@ from cmsapi.observability import (
     RetryScheduled,
 )
 from cmsapi.observability.statistics import Tally
-from cmsapi.ratelimit.limiter import Permit, Priority, RateLimiter, Unlimited
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport import protocol
 from cmsapi.transport.active_calls import ActiveCalls
 from cmsapi.transport.clock import ServerClock
@@ -271,7 +272,7 @@ class _Call:
         time = limiter.time
         asked = time()
         if self.operation.unlimited:
-            permit: Permit = Unlimited()
+            permit = Permit()
         else:
             priority, max_wait = self.options.priority, pipeline.max_wait
             permit = await limiter.acquire(priority, max_wait=max_wait, announce=self.announce_wait)

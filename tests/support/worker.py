@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any, cast
+from typing import Any
 
 import cmsapi
 from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.shared_windows import SharedWindows
-from cmsapi.ratelimit.windows import Windows
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState
@@ -31,7 +30,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     state = open_state(url)
     account = Account(key, base_url)
     windows = SharedWindows(state, account.digest, 20, per_hour, alone=5, life=life)
-    limiter = RateLimiter(cast("Windows", windows))
+    limiter = RateLimiter(windows)
     windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     transport = AiohttpTransport(cmsapi.Timeouts())
     pipeline = Pipeline(

@@ -1,4 +1,4 @@
-"""Break the code in small ways and see whether tests notice: `python -m tests.long.mutants [--only ratelimit/windows]`.
+"""Break the code in small ways and see whether tests notice: `python -m tests.long.mutants [--only ratelimit/limiter]`.
 
 mutmut makes the mutants, in a copy of the repository, one module after the other, each with the tests that are about
 it. A mutant that no test notices is printed; docs/development.md says of each why it may live.
@@ -19,8 +19,8 @@ import attrs
 from benchmarks.tables import replace_section, table
 
 HERE = Path(__file__).parents[3]
-_WINDOWS = ("ratelimit/test_windows",)
-_LIMITER = ("ratelimit/test_windows", "ratelimit/test_limiter", "ratelimit/test_lanes")
+_WINDOWS = ("ratelimit/test_sliding_windows",)
+_LIMITER = ("ratelimit/test_sliding_windows", "ratelimit/test_limiter", "ratelimit/test_lanes")
 _LAUNCHES = (
     "jobs/launching/test_evidence",
     "jobs/launching/test_launcher",
@@ -35,7 +35,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "test_client",
         "resources/test_arguments",
     ),
-    "ratelimit/windows": _WINDOWS,
+    "ratelimit/sliding_windows": _WINDOWS,
     "ratelimit/permits": _LIMITER,
     "ratelimit/request_log": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/unanswered": (*_LIMITER, "ratelimit/test_request_log"),
@@ -102,7 +102,7 @@ class Score:
 def main() -> None:
     """Mutate, print or write down."""
     parser = argparse.ArgumentParser(prog="tests.long.mutants", description=__doc__)
-    parser.add_argument("--only", nargs="*", default=list(ROOMS), metavar="MODULE", help="such as ratelimit/windows")
+    parser.add_argument("--only", nargs="*", default=list(ROOMS), metavar="MODULE", help="such as ratelimit/limiter")
     parser.add_argument("--place", type=Path, default=HERE / ".mutants", help="where the copies are")
     parser.add_argument("--children", type=int, default=2, help="processes")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `mutants` of a Markdown page")

@@ -11,13 +11,13 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.ratelimit.allocator import GRACE, LONGEST_REST, REST, STEP, Book
-from cmsapi.ratelimit.exchange import Ask, Grant, Seen, Terms
+from cmsapi.ratelimit.allocator import GRACE, LONGEST_REST, REST, STEP, PermitAllocator
+from cmsapi.ratelimit.exchange import AccountLimits, HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.ring import ContradictionError, MemoryRing
 
-TERMS = Terms(per_second=20, per_hour=1000)
+TERMS = AccountLimits(per_second=20, per_hour=1000)
 
 
 class Desk:
@@ -28,20 +28,20 @@ class Desk:
         known: Whether an answer was seen already.
     """
 
-    def __init__(self, terms: Terms = TERMS, *, known: bool = True) -> None:
+    def __init__(self, terms: AccountLimits = TERMS, *, known: bool = True) -> None:
         self.terms = terms
-        self.book = Book(known=known)
+        self.book = PermitAllocator(known=known)
         self.ring = MemoryRing()
         self.now = 1_000_000.0
         self._numbers = itertools.count(1)
 
-    def turn(self, holder: str, *, number: int | None = None, **said: object) -> Grant:
-        ask = Ask(holder=holder, number=number or next(self._numbers), **said)  # type: ignore[arg-type]
+    def turn(self, holder: str, *, number: int | None = None, **said: object) -> PermitGrant:
+        ask = PermitRequest(holder=holder, number=number or next(self._numbers), **said)  # type: ignore[arg-type]
         return self.book.turn(self.ring, self.terms, ask, self.now)
 
 
 def test_a_second_has_twenty() -> None:
-    """Twenty tokens are given, then none, until one window after the first answer was seen."""
+    """Twenty permits are given, then none, until one window after the first answer was seen."""
     desk = Desk()
     assert desk.turn("a", want=30).granted == 20
     desk.now += 0.5
@@ -54,7 +54,7 @@ def test_a_second_has_twenty() -> None:
 
 
 def test_an_hour_has_a_thousand() -> None:
-    """A thousand tokens are given within an hour; the wait is until the first of them comes back."""
+    """A thousand permits are given within an hour; the wait is until the first of them comes back."""
     desk = Desk()
     began = desk.now
     for _ in range(50):
@@ -71,7 +71,7 @@ def test_an_hour_has_a_thousand() -> None:
 
 
 def test_the_first_request_goes_alone() -> None:
-    """As long as no answer was ever seen, one token is out; the first answer opens the rest."""
+    """As long as no answer was ever seen, one permit is out; the first answer opens the rest."""
     desk = Desk(known=False)
     assert desk.turn("a", want=20).granted == 1
     refused = desk.turn("b", want=20)
@@ -92,7 +92,7 @@ def test_an_unanswered_first_request() -> None:
 
 def test_no_limits() -> None:
     """Without limits everything is given at once."""
-    desk = Desk(Terms(per_second=None, per_hour=None), known=False)
+    desk = Desk(AccountLimits(per_second=None, per_hour=None), known=False)
     grant = desk.turn("a", want=5000)
     assert (grant.granted, grant.used, grant.limit) == (5000, 5000, None)
 
@@ -149,8 +149,8 @@ def test_even_shares_while_others_wait() -> None:
 
 
 def test_nobody_passes_who_is_in_line() -> None:
-    """A token that comes back is kept for whoever waited first, not for whoever asks first."""
-    desk = Desk(Terms(per_second=1, per_hour=None))
+    """A permit that comes back is kept for whoever waited first, not for whoever asks first."""
+    desk = Desk(AccountLimits(per_second=1, per_hour=None))
     assert desk.turn("a", want=1).granted == 1
     assert desk.turn("b", want=1).granted == 0
     desk.turn("a", held=0, settled=(0.0,))
@@ -163,7 +163,7 @@ def test_nobody_passes_who_is_in_line() -> None:
 
 def test_a_lower_lane_goes_first() -> None:
     """What a person waits for passes what a machine waits for, in other processes too."""
-    desk = Desk(Terms(per_second=1, per_hour=None))
+    desk = Desk(AccountLimits(per_second=1, per_hour=None))
     assert desk.turn("a", want=1).granted == 1
     assert desk.turn("machine", want=1, priority=3).granted == 0
     assert desk.turn("person", want=1, priority=0).granted == 0
@@ -175,7 +175,7 @@ def test_a_lower_lane_goes_first() -> None:
 
 def test_a_place_in_line_is_not_kept_for_ever() -> None:
     """Who was told to come back and does not, because it died or gave up, holds the others up for a moment only."""
-    desk = Desk(Terms(per_second=1, per_hour=None))
+    desk = Desk(AccountLimits(per_second=1, per_hour=None))
     desk.turn("a", want=1)
     desk.turn("a", held=0, settled=(0.0,))
     told = desk.turn("gone", want=1).wait
@@ -185,7 +185,7 @@ def test_a_place_in_line_is_not_kept_for_ever() -> None:
 
 def test_leaving_the_line() -> None:
     """Who wants nothing any more makes room at once."""
-    desk = Desk(Terms(per_second=1, per_hour=None))
+    desk = Desk(AccountLimits(per_second=1, per_hour=None))
     desk.turn("a", want=1)
     desk.turn("a", held=0, settled=(0.0,))
     desk.turn("b", want=1)
@@ -207,7 +207,7 @@ def test_use_by_others_is_followed() -> None:
     """What the headers say beyond the processes' own use is taken off the hour, and ages out."""
     desk = Desk()
     given_ = desk.turn("a", want=1)
-    seen = Seen(quota=Quota(1000, 399, 1800.0), age=0.0, settled=given_.settled, left=given_.left)
+    seen = HeaderReport(quota=Quota(1000, 399, 1800.0), age=0.0, settled=given_.settled, left=given_.left)
     grant = desk.turn("b", want=20)
     told = desk.turn("a", held=0, settled=(0.0,), heard=True, seen=seen)
     assert (told.foreign, told.used) == (581, 601)
@@ -222,7 +222,7 @@ def test_a_lower_limit_of_the_service() -> None:
     """A limit in the headers that is below the setting is obeyed."""
     desk = Desk()
     given_ = desk.turn("a", want=1)
-    seen = Seen(quota=Quota(500, 499, 3600.0), age=0.0, settled=given_.settled, left=given_.left)
+    seen = HeaderReport(quota=Quota(500, 499, 3600.0), age=0.0, settled=given_.settled, left=given_.left)
     told = desk.turn("a", held=0, settled=(0.0,), heard=True, seen=seen)
     assert (told.limit, told.used, told.foreign) == (500, 1, 0)
 
@@ -232,7 +232,7 @@ def test_a_new_book_rests_until_the_old_tokens_are_told() -> None:
     old, new = Desk(), Desk()
     held = old.turn("a", want=9)
     new.now += 1.0
-    seen = Seen(quota=Quota(1000, 600, 60.0), age=0.0, settled=held.settled, left=held.left)
+    seen = HeaderReport(quota=Quota(1000, 600, 60.0), age=0.0, settled=held.settled, left=held.left)
     told = new.turn("a", held=8, settled=(0.0,), heard=True, seen=seen, epoch=held.epoch, want=5)
     assert (told.granted, told.out, told.settled, told.foreign, told.wait) == (0, 8, 1, 0, new.terms.life)
     for _ in range(2):
@@ -248,8 +248,8 @@ def test_what_contradicts_itself_is_not_gone_on_with() -> None:
     desk.book.left = 1
     with pytest.raises(ContradictionError):
         desk.turn("a", held=3)
-    fresh, ring = Book(known=True), MemoryRing()
-    ask = Ask(holder="b", number=1, want=3)
+    fresh, ring = PermitAllocator(known=True), MemoryRing()
+    ask = PermitRequest(holder="b", number=1, want=3)
     began = fresh.turn(ring, desk.terms, ask, desk.now, reset=True)
     assert (began.granted, began.wait, began.reset) == (0, desk.terms.life, True)
     later = fresh.turn(ring, desk.terms, ask, desk.now + desk.terms.life)
@@ -297,7 +297,7 @@ class Manner:
 
     Args:
         patience: Seconds between an answer and its report, at the most.
-        batch: Tokens it wants at a time.
+        batch: Permits it wants at a time.
         dies: When it is killed, or infinity.
     """
 
@@ -325,7 +325,7 @@ def test_the_service_never_sees_one_too_many(
     manners: list[Manner], rng: random.Random, per_second: int, per_hour: int
 ) -> None:
     """Whatever the delays, deaths and late reports: never too many arrivals in a window, and the hour is used."""
-    terms = Terms(per_second=per_second, per_hour=per_hour, hour=40.0)
+    terms = AccountLimits(per_second=per_second, per_hour=per_hour, hour=40.0)
     desk = Desk(terms, known=False)
     began = desk.now
     arrivals: list[float] = []
@@ -367,7 +367,7 @@ def test_the_service_never_sees_one_too_many(
 
 def test_waits_are_short_enough_to_notice_the_dead() -> None:
     """A place in line lasts no longer than the longest rest, even when the hour is spent for long."""
-    desk = Desk(Terms(per_second=None, per_hour=1))
+    desk = Desk(AccountLimits(per_second=None, per_hour=1))
     desk.turn("a", want=1)
     desk.turn("a", held=0, settled=(0.0,))
     assert desk.turn("gone", want=1).wait == pytest.approx(HOUR)

@@ -9,8 +9,8 @@ import random
 import attrs
 import pytest
 
-from cmsapi.ratelimit.allocator import Book
-from cmsapi.ratelimit.exchange import Ask, Grant, Seen, Terms
+from cmsapi.ratelimit.allocator import PermitAllocator
+from cmsapi.ratelimit.exchange import AccountLimits, HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.ring import MemoryRing
 from cmsapi.state.redis import RedisState
@@ -21,12 +21,12 @@ from tests.support.servers import Server
 pytestmark = pytest.mark.enable_socket
 
 ACCOUNT = "0123456789abcdef"
-TERMS = Terms(per_second=4, per_hour=10, second=0.3, hour=2.0, cap=0.1, life=0.4)
+TERMS = AccountLimits(per_second=4, per_hour=10, second=0.3, hour=2.0, cap=0.1, life=0.4)
 
 
-def ask(holder: str, number: int, **said: object) -> Ask:
-    """Ask for a turn."""
-    return Ask(holder=holder, number=number, **said)  # type: ignore[arg-type]
+def ask(holder: str, number: int, **said: object) -> PermitRequest:
+    """PermitRequest for a turn."""
+    return PermitRequest(holder=holder, number=number, **said)  # type: ignore[arg-type]
 
 
 async def test_two_processes_share_one_second(place: Place, state: State, other: State) -> None:
@@ -84,7 +84,7 @@ async def test_only_one_goes_first(state: State, other: State) -> None:
     assert sum(grant.granted for grant in grants) == 1
 
 
-def flat(grant: Grant) -> dict[str, float | None]:
+def flat(grant: PermitGrant) -> dict[str, float | None]:
     """Lay out all figures of a grant side by side."""
     said = attrs.asdict(grant)
     return said | {f"return {part}": each for part, each in enumerate(said.pop("returns"))}
@@ -94,8 +94,8 @@ def flat(grant: Grant) -> dict[str, float | None]:
 async def test_the_script_is_the_book(server: Server, seed: int) -> None:
     """The server's script gives, turn by turn, what the book gives that was told the server's time."""
     rng = random.Random(seed)
-    book, ring = Book(), MemoryRing()
-    terms = Terms(
+    book, ring = PermitAllocator(), MemoryRing()
+    terms = AccountLimits(
         per_second=[20, 4, None, 1][seed],
         per_hour=[40, 5, 40, None][seed],
         second=0.02,
@@ -106,7 +106,7 @@ async def test_the_script_is_the_book(server: Server, seed: int) -> None:
     state = RedisState(await emptied(server))
     async with contextlib.aclosing(state):
         held = dict.fromkeys("abcd", 0)
-        last: Grant | None = None
+        last: PermitGrant | None = None
         for number in range(1, 100):
             holder = rng.choice("abcd")
             ended = rng.randint(0, held[holder])
@@ -115,8 +115,8 @@ async def test_the_script_is_the_book(server: Server, seed: int) -> None:
             seen = None
             if last is not None and rng.random() < 0.15:
                 quota = Quota(rng.choice([30, 40, 50]), rng.randint(0, 30), rng.choice([0.0, 0.02, 0.3]))
-                seen = Seen(quota=quota, age=0.001, settled=last.settled, left=last.left)
-            asked = Ask(
+                seen = HeaderReport(quota=quota, age=0.001, settled=last.settled, left=last.left)
+            asked = PermitRequest(
                 holder=holder,
                 number=number - rng.choice([0, 0, 0, 5]),
                 held=0 if lost else held[holder] - ended,

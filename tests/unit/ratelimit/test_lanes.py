@@ -9,10 +9,10 @@ import random
 import pytest
 
 from cmsapi.config import RateLimits
-from cmsapi.ratelimit.limiter import Permit, Priority, RateLimit, RateLimiter
-from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.limiter import Priority, RateLimit, RateLimiter
+from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Faults, Sandbox
 from cmsapi.transport.message import Request
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.looptime
 
 def limiter_with(per_second: int | None, per_hour: int | None, reserve: int | None = None) -> RateLimiter:
     """Give a limiter whose hour is known to be unused."""
-    return RateLimiter(Windows(per_second, per_hour, reserve=reserve, first_alone=False))
+    return RateLimiter(SlidingWindows(per_second, per_hour, reserve=reserve, first_alone=False))
 
 
-def taken(windows: Windows, now: float) -> Token:
-    """Take a token that is free."""
-    token = Token()
-    assert windows.take(token, now)
-    return token
+def taken(windows: SlidingWindows, now: float) -> Permit:
+    """Take a permit that is free."""
+    permit = Permit()
+    assert windows.take(permit, now)
+    return permit
 
 
 async def spent(limiter: RateLimiter, count: int, priority: Priority = Priority.INTERACTIVE) -> None:
@@ -41,7 +41,7 @@ async def spent(limiter: RateLimiter, count: int, priority: Priority = Priority.
 
 @pytest.mark.parametrize(("per_second", "left"), [(20, 2), (10, 1), (9, 0), (1, 0)])
 async def test_polls_leave_a_tenth_of_the_second(per_second: int, left: int) -> None:
-    """Polls use up all but the last tokens of a second, which a person's call takes at once."""
+    """Polls use up all but the last permits of a second, which a person's call takes at once."""
     limiter = limiter_with(per_second, 1000)
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -87,7 +87,7 @@ async def test_the_reserve_is_a_hundredth_by_default(per_hour: int, default: int
 
 async def test_the_reserve_shrinks_with_the_limit_of_the_service() -> None:
     """A service that allows less leaves a reserve in proportion, and never so much that no poll is left."""
-    windows = Windows(20, 1000, reserve=900, first_alone=False)
+    windows = SlidingWindows(20, 1000, reserve=900, first_alone=False)
     windows.answered(taken(windows, 0.0), 0.0, Quota(100, 99, 3600.0))
     assert windows.reserve == 90
     windows.answered(taken(windows, 0.0), 0.0, Quota(1, 0, 3600.0))
@@ -185,7 +185,7 @@ async def test_what_returns_and_when() -> None:
 
 async def test_what_others_used_returns_too() -> None:
     """`Reset` says when the oldest request of the key comes back; the rest of the others' come back within the hour."""
-    windows = Windows(None, 100, first_alone=False)
+    windows = SlidingWindows(None, 100, first_alone=False)
     windows.answered(taken(windows, 0.0), 0.0, Quota(100, 49, 600.0))
     assert windows.foreign == 50
     assert windows.first_return(0.0) == pytest.approx(601)
@@ -249,7 +249,7 @@ async def test_a_turn_that_comes_just_before_its_alarm_needs_none() -> None:
 
 async def test_a_request_that_is_lost_hands_on_the_turn() -> None:
     """Whoever waits for the first answer of all goes as soon as it is known that there will be none."""
-    limiter = RateLimiter(Windows(20, 1000))
+    limiter = RateLimiter(SlidingWindows(20, 1000))
     loop = asyncio.get_running_loop()
     await asyncio.sleep(50)
     first = await limiter.acquire()

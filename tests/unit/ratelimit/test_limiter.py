@@ -14,7 +14,7 @@ import cmsapi
 from cmsapi import errors
 from cmsapi.config import RateLimits
 from cmsapi.ratelimit.limiter import LONG_WAIT, Priority, RateLimiter
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from tests.support.connecting import Connect
@@ -71,7 +71,7 @@ async def test_two_saturated_hours(latency: Any) -> None:
 
 async def test_the_first_burst_of_a_known_hour_is_immediate() -> None:
     """Where the hour is known, twenty requests leave at once."""
-    limiter = RateLimiter(Windows(20, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(20, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
     began = loop.time()
     permits = [await limiter.acquire() for _ in range(20)]
@@ -84,7 +84,7 @@ async def test_the_first_burst_of_a_known_hour_is_immediate() -> None:
 
 async def test_first_come_first_served_within_a_lane() -> None:
     """In one lane nobody overtakes."""
-    limiter = RateLimiter(Windows(3, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(3, 1000, first_alone=False))
     order: list[int] = []
 
     async def take(number: int) -> None:
@@ -101,7 +101,7 @@ async def test_first_come_first_served_within_a_lane() -> None:
 
 async def test_priorities_between_lanes() -> None:
     """What a person waits for passes what a machine waits for, whenever it came."""
-    limiter = RateLimiter(Windows(1, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))
     (await limiter.acquire()).answered()
     order: list[Priority] = []
 
@@ -117,8 +117,8 @@ async def test_priorities_between_lanes() -> None:
 
 
 async def test_cancelled_waiters_cost_nothing() -> None:
-    """Two hundred waiters that give up at every stage take no token, and the last one is served in its time."""
-    limiter = RateLimiter(Windows(20, 1000, first_alone=False))
+    """Two hundred waiters that give up at every stage take no permit, and the last one is served in its time."""
+    limiter = RateLimiter(SlidingWindows(20, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
     for _ in range(20):
         (await limiter.acquire()).answered()
@@ -141,7 +141,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
 
 async def test_a_waiter_cancelled_at_the_moment_of_its_turn_hands_it_on() -> None:
     """A permit that reaches a cancelled waiter goes to the next one at once."""
-    limiter = RateLimiter(Windows(1, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
     permit = await limiter.acquire()
     first, second = (asyncio.create_task(limiter.acquire()) for _ in range(2))
@@ -190,7 +190,7 @@ async def test_max_wait_refuses_at_once_with_the_time() -> None:
 
 async def test_the_expected_wait_is_right_in_a_queue() -> None:
     """Whoever waits behind others for the hour is told a time that comes true."""
-    limiter = RateLimiter(Windows(20, 10, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(20, 10, first_alone=False))
     loop = asyncio.get_running_loop()
     for _ in range(10):
         (await limiter.acquire()).answered()
@@ -261,7 +261,7 @@ async def test_max_wait_is_kept_when_a_pause_comes_later(connect: Connect) -> No
     assert outcomes[1].available_in == pytest.approx(595, abs=1)
 
 
-class Told(Windows):
+class Told(SlidingWindows):
     """Windows that keep what others are told of pauses."""
 
     def __init__(self) -> None:
@@ -289,7 +289,7 @@ async def test_a_shorter_pause_does_not_end_a_longer_one() -> None:
 
 async def test_only_a_long_wait_is_announced_and_once_per_shortage() -> None:
     """Five seconds are worth no word; of a longer wait the first call hears, and another one when that is over."""
-    limiter = RateLimiter(Windows(20, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(20, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
     heard: list[float] = []
     limiter.pause(LONG_WAIT)
@@ -305,7 +305,7 @@ async def test_only_a_long_wait_is_announced_and_once_per_shortage() -> None:
 
 async def test_a_refused_wait_says_when_and_leaves_nothing() -> None:
     """The error names both times, and neither a place in the queue nor a permit is kept."""
-    limiter = RateLimiter(Windows(20, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(20, 1000, first_alone=False))
     limiter.pause(90.4)
     with pytest.raises(errors.RateLimitWaitError) as caught:
         await limiter.acquire(max_wait=1.5)
@@ -319,7 +319,7 @@ async def test_a_refused_wait_says_when_and_leaves_nothing() -> None:
 
 async def test_patience_that_runs_out_in_the_queue_is_told_the_rest() -> None:
     """A pause that comes after a call has queued makes it fail in time, with the seconds that are left by then."""
-    limiter = RateLimiter(Windows(1, 1000, first_alone=False))
+    limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
     (await limiter.acquire()).answered()
     began = loop.time()
@@ -337,7 +337,7 @@ async def test_patience_that_runs_out_in_the_queue_is_told_the_rest() -> None:
 async def test_a_timeout_of_the_windows_is_not_taken_for_impatience() -> None:
     """Where something else times out, that is what is raised, however patient the call."""
 
-    class Broken(Windows):
+    class Broken(SlidingWindows):
         def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
             return 1.0
 

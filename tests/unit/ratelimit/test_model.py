@@ -1,4 +1,4 @@
-"""The limiter in random histories, next to a service that counts arrivals and a brute-force count of the tokens."""
+"""The limiter in random histories, next to a service that counts arrivals and a brute-force count of the permits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET
-from cmsapi.ratelimit.windows import Windows
 
 PER_SECOND, PER_HOUR, RESERVE = 10, 24, 3
 SPARE, PROBES = 1, 1
@@ -29,7 +29,7 @@ TICK = 1 / 64
 
 @attrs.define(eq=False)
 class Record:
-    """Remember one token: whether the second had one left, when it was lost and when it settles."""
+    """Remember one permit: whether the second had one left, when it was lost and when it settles."""
 
     covered: bool
     lost_at: float | None = None
@@ -37,12 +37,12 @@ class Record:
     settles: float = math.inf
 
 
-class Counted(Windows):
-    """Count the tokens once more, by brute force, and note every decision that differs."""
+class Counted(SlidingWindows):
+    """Count the permits once more, by brute force, and note every decision that differs."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(PER_SECOND, PER_HOUR, reserve=RESERVE, **options)
-        self.records: dict[Token, Record] = {}
+        self.records: dict[Permit, Record] = {}
         self.mistakes: list[str] = []
         self.paused_until = -math.inf
         self.at_a_turn: Callable[[], None] | None = None
@@ -50,16 +50,16 @@ class Counted(Windows):
         self._silent_from = math.inf
         self._last_probe: Record | None = None
 
-    def take(self, token: Token, now: float, *, sparing: bool = False) -> bool:
-        got = super().take(token, now, sparing=sparing)
+    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
+        got = super().take(permit, now, sparing=sparing)
         if got != self.has_one(now, sparing=sparing):
-            self.mistakes.append(f"{now}: {'gave' if got else 'refused'} a token, {sparing=}")
+            self.mistakes.append(f"{now}: {'gave' if got else 'refused'} a permit, {sparing=}")
         if got and now < self.paused_until:
-            self.mistakes.append(f"{now}: gave a token during a pause")
+            self.mistakes.append(f"{now}: gave a permit during a pause")
         if got:
             if not self.inside(0.0, now):
                 self._silent_from = now + QUIET
-            record = self.records[token] = Record(covered=self.inside(SECOND, now) < PER_SECOND)
+            record = self.records[permit] = Record(covered=self.inside(SECOND, now) < PER_SECOND)
             if now >= self._silent_from or not self._answered:
                 self._last_probe = record
             if self.at_a_turn is not None:
@@ -67,26 +67,26 @@ class Counted(Windows):
                 self.at_a_turn = None
         return got
 
-    def answered(self, token: Token, now: float, quota: Quota | None = None) -> None:
+    def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         self._answered, self._silent_from = True, now + QUIET
-        self.records[token].settles = now
+        self.records[permit].settles = now
         for record in self.records.values():
             lost_at = record.lost_at
-            if lost_at is not None and not record.vouched and lost_at <= token.taken_at and record.settles > now:
+            if lost_at is not None and not record.vouched and lost_at <= permit.taken_at and record.settles > now:
                 record.vouched, record.settles = True, now + IN_FLIGHT_CAP
-        super().answered(token, now, quota)
-        left_since = sum(token.taken_at < each.settles + HOUR <= now for each in self.records.values())
+        super().answered(permit, now, quota)
+        left_since = sum(permit.taken_at < each.settles + HOUR <= now for each in self.records.values())
         if quota is not None and self.remaining > quota.remaining + left_since:
             self.mistakes.append(f"{now}: {self.remaining} remaining, although the service said {quota.remaining}")
 
-    def lost(self, token: Token, now: float) -> None:
-        record = self.records[token]
+    def lost(self, permit: Permit, now: float) -> None:
+        record = self.records[permit]
         record.lost_at, record.settles = now, now + LOST_FOR_GOOD
-        super().lost(token, now)
+        super().lost(permit, now)
 
-    def unsent(self, token: Token) -> None:
-        self.records.pop(token).settles = -math.inf
-        super().unsent(token)
+    def unsent(self, permit: Permit) -> None:
+        self.records.pop(permit).settles = -math.inf
+        super().unsent(permit)
 
     def inside(self, span: float, now: float) -> int:
         return sum(each.settles + span > now for each in self.records.values())
@@ -239,7 +239,7 @@ class LimiterMachine(RuleBasedStateMachine):
         self.limiter = self.loop.run_until_complete(self.make())
         self.calls: list[asyncio.Task[None]] = []
         self.numbers = itertools.count()
-        self.turns: dict[Token, tuple[Priority, int]] = {}
+        self.turns: dict[Permit, tuple[Priority, int]] = {}
         self.mistakes: list[str] = []
 
     async def make(self) -> RateLimiter:
@@ -296,7 +296,7 @@ class LimiterMachine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 30))
     def cancel_at_a_turn(self, count: int) -> None:
-        """Cancel calls when the next token is given, before its owner has learned of it."""
+        """Cancel calls when the next permit is given, before its owner has learned of it."""
         self.windows.at_a_turn = lambda: self.cancel_calls(0, count)
 
     @rule(seconds=ticks(1.0, 2.0, 10.0, 130.0, 3590.0, 3596.0, 3602.0))
@@ -322,14 +322,14 @@ class LimiterMachine(RuleBasedStateMachine):
 
     @invariant()
     def decisions_are_right(self) -> None:
-        """Each token was given, or refused, as the brute-force count says, and none during a pause."""
+        """Each permit was given, or refused, as the brute-force count says, and none during a pause."""
         self.run(0)
         mistakes = [*self.windows.mistakes, *self.mistakes]
         assert not mistakes, mistakes
 
     @invariant()
     def nobody_is_passed_in_a_lane(self) -> None:
-        turns = [self.turns[token] for token in self.windows.records if token in self.turns]
+        turns = [self.turns[permit] for permit in self.windows.records if permit in self.turns]
         for lane in Priority:
             numbers = [number for of, number in turns if of is lane]
             assert numbers == sorted(numbers)

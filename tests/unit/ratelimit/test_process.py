@@ -141,7 +141,7 @@ async def test_a_rest_is_for_all_loops(account: str) -> None:
 
 
 async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: str) -> None:
-    """A loop that waits for a token gets it as soon as another one has given one back, and does not ask for it."""
+    """A loop that waits for a permit gets it as soon as another one has given one back, and does not ask for it."""
 
     async def hold(taken: threading.Event, give: threading.Event) -> None:
         permit = await limiter_of(account, per_second=1).acquire()
@@ -172,7 +172,7 @@ async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: s
 
 
 async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> None:
-    """A loop that waits for tokens gets one although the loop that has them all is closed without ending any."""
+    """A loop that waits for permits gets one although the loop that has them all is closed without ending any."""
     taken, close = threading.Event(), threading.Event()
 
     async def hold() -> None:

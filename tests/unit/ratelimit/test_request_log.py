@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from cmsapi.ratelimit.foreign_usage import Others
-from cmsapi.ratelimit.request_log import HOUR, SECOND, Settlements
-from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, Lost
+from cmsapi.ratelimit.foreign_usage import ForeignUsage
+from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
+from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, UnansweredRequests
 
 
-def settled(*times: float, size: int = 4) -> Settlements:
+def settled(*times: float, size: int = 4) -> RequestLog:
     """Note some requests."""
-    settlements = Settlements(size)
+    settlements = RequestLog(size)
     for at in times:
         settlements.add(at)
     return settlements
@@ -110,12 +110,12 @@ def test_what_was_forgotten_is_taken_to_be_young() -> None:
     assert (settlements.left_second, settlements.left_hour) == (6, 2)
 
 
-# Lost
+# UnansweredRequests
 
 
-def lost(*times: float) -> Lost:
+def lost(*times: float) -> UnansweredRequests:
     """Give requests up."""
-    each = Lost()
+    each = UnansweredRequests()
     each.unvouched = list(times)
     return each
 
@@ -173,12 +173,12 @@ def test_when_something_may_change() -> None:
     assert each.next_change(11.0) == 12.0
 
 
-# Others
+# ForeignUsage
 
 
 def test_nobody_else() -> None:
     """Nobody is there before the headers show somebody."""
-    others = Others()
+    others = ForeignUsage()
     others.age(1e9)
     assert (others.count, others.oldest_leaves, others.last_leaves) == (0, math.inf, math.inf)
     assert others.leaving(1e9) == 0
@@ -191,7 +191,7 @@ def test_nobody_else() -> None:
 )
 def test_the_estimate_moves_no_further_than_it_must(before: int, at_least: int, at_most: int, after: int) -> None:
     """Within the bounds it stays, outside it comes to the nearer one, and it is never negative."""
-    others = Others()
+    others = ForeignUsage()
     others.correct(0.0, before, before, math.inf)
     others.correct(100.0, at_least, at_most, 250.0)
     assert (others.count, others.oldest_leaves, others.last_leaves) == (after, 250.0, 100.0 + HOUR)
@@ -199,7 +199,7 @@ def test_the_estimate_moves_no_further_than_it_must(before: int, at_least: int, 
 
 def test_others_leave_the_hour() -> None:
     """The oldest leaves when the headers say so, and the rest a full hour after they were seen."""
-    others = Others()
+    others = ForeignUsage()
     others.correct(100.0, 5, 9, 250.0)
     assert [others.leaving(at) for at in (249.9, 250.0, 99.0 + HOUR, 100.0 + HOUR)] == [0, 1, 1, 5]
     others.age(249.9)

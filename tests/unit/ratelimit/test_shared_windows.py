@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import pytest
@@ -14,13 +14,12 @@ import pytest
 import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.allocator import REST
-from cmsapi.ratelimit.exchange import Ask, Grant, Terms
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
 from cmsapi.ratelimit.shared_windows import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
-from cmsapi.ratelimit.windows import Windows
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.transport.clock import ServerClock
@@ -50,7 +49,7 @@ class Remote(MemoryState):
         self.gone = False
         self.over = asyncio.Event()
 
-    async def turn(self, account: str, terms: Terms, ask: Ask) -> Grant:
+    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
         """Travel, turn and travel back."""
         await asyncio.sleep(self.delay)
         if self.gone:
@@ -121,7 +120,7 @@ def process(memory: Memory, delay: float = 0.0, *, per_hour: int | None = 1000, 
     """Start a process."""
     state = Remote(memory, delay)
     windows = SharedWindows(state, ACCOUNT, 20, per_hour, **options)
-    limiter = RateLimiter(cast("Windows", windows))
+    limiter = RateLimiter(windows)
     windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     _started.append(windows)
     return Process(state, windows, limiter)
@@ -183,7 +182,7 @@ async def test_one_call_costs_one_turn_and_a_report() -> None:
 
 
 async def test_cancelled_waiters_cost_nothing() -> None:
-    """Two hundred waiters that give up leave no token out and nobody in line."""
+    """Two hundred waiters that give up leave no permit out and nobody in line."""
     memory = Memory()
     one, other = process(memory), process(memory)
     permits = [await one.limiter.acquire() for _ in range(1)]
@@ -201,7 +200,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
 
 
 async def test_tokens_at_hand_are_given_back() -> None:
-    """A token that was fetched for somebody who gave up is soon at another process."""
+    """A permit that was fetched for somebody who gave up is soon at another process."""
     memory = Memory()
     one, other = process(memory), process(memory)
     (await one.limiter.acquire()).answered()
@@ -209,12 +208,14 @@ async def test_tokens_at_hand_are_given_back() -> None:
     for permit in permits:
         permit.unsent()
     await asyncio.sleep(TELL_WITHIN + 0.01)
-    grant = await other.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
+    grant = await other.state.turn(
+        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=20)
+    )
     assert grant.granted == 19
 
 
 async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
-    """Its token comes back for all one window after the cap, once the network has shown life."""
+    """Its permit comes back for all one window after the cap, once the network has shown life."""
     memory = Memory()
     one, other = process(memory), process(memory)
     (await one.limiter.acquire()).answered()
@@ -225,7 +226,9 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(IN_FLIGHT_CAP + 3.0)
     lost.answered()
-    grant = await other.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
+    grant = await other.state.turn(
+        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=20)
+    )
     assert (grant.granted, grant.settled) == (20, 3)
 
 
@@ -239,15 +242,15 @@ async def test_what_nobody_vouches_for_stays_out() -> None:
     given_up, waits = await one.limiter.acquire(), await one.limiter.acquire()
     given_up.lost()
     waits.answered()
-    terms = Terms(per_second=20, per_hour=1000)
+    terms = AccountLimits(per_second=20, per_hour=1000)
     await asyncio.sleep(1.0)
-    assert (await other.state.turn(ACCOUNT, terms, Ask(holder="x", number=1))).out == 2
+    assert (await other.state.turn(ACCOUNT, terms, PermitRequest(holder="x", number=1))).out == 2
     await asyncio.sleep(LOST_FOR_GOOD)
-    assert (await other.state.turn(ACCOUNT, terms, Ask(holder="x", number=2))).out == 1
+    assert (await other.state.turn(ACCOUNT, terms, PermitRequest(holder="x", number=2))).out == 1
 
 
 async def test_in_silence_one_probe_goes_out() -> None:
-    """When all tokens were given up and nothing is answered, a process sends one request at a time, until one is."""
+    """When all permits were given up and nothing is answered, a process sends one request at a time, until one is."""
     one = process(Memory())
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(1.5)
@@ -272,7 +275,9 @@ async def test_a_lost_reply_leaks_nothing() -> None:
     one.state.reply_lost = True
     await asyncio.sleep(TRY_AGAIN + REST + 1.0)
     assert one.windows.outage is None
-    grant = await one.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=20))
+    grant = await one.state.turn(
+        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=20)
+    )
     assert (grant.granted, grant.settled) == (20, 1)
 
 
@@ -488,7 +493,7 @@ async def test_what_is_known_of_the_limits() -> None:
 async def test_no_limits_no_waiting() -> None:
     """Without limits the book still gives at once whatever is asked for."""
     windows = SharedWindows(MemoryState(), ACCOUNT, None, None)
-    limiter = RateLimiter(cast("Windows", windows))
+    limiter = RateLimiter(windows)
     windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     async with asyncio.timeout(0.1):
         for permit in await asyncio.gather(*(limiter.acquire() for _ in range(500))):
@@ -519,7 +524,9 @@ async def test_closing_tells_the_rest() -> None:
     one = process(memory)
     (await one.limiter.acquire()).answered(Quota(1000, 399, 3600.0))
     await one.windows.aclose()
-    grant = await one.state.turn(ACCOUNT, Terms(per_second=20, per_hour=1000), Ask(holder="x", number=1, want=30))
+    grant = await one.state.turn(
+        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=30)
+    )
     assert (grant.granted, grant.settled, grant.foreign) == (19, 1, 600)
 
 

@@ -8,17 +8,16 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import pytest
 from blockbuster import BlockBuster
 
 import cmsapi
-from cmsapi.ratelimit.exchange import Ask, Terms
+from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.shared_windows import SharedWindows
-from cmsapi.ratelimit.windows import Windows
 from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
@@ -60,7 +59,7 @@ class Process:
     answered: int = 0
 
     async def saturate(self, sandbox: Sandbox, transport: Any, until: Callable[[], bool]) -> None:
-        """Ask from ten callers until something is so."""
+        """PermitRequest from ten callers until something is so."""
         pipeline = Pipeline(
             transport=transport,
             find_limiter=lambda: self.limiter,
@@ -93,7 +92,7 @@ async def processes(count: int, state: Callable[[], State], per_hour: int, life:
             stack.push_async_callback(place.aclose)
             windows = SharedWindows(place, ACCOUNT, 20, per_hour, alone=5, life=life)
             stack.push_async_callback(windows.aclose)
-            limiter = RateLimiter(cast("Windows", windows))
+            limiter = RateLimiter(windows)
             windows.connect(limiter.waiting, limiter.serve)
             fleet.append(Process(windows, limiter))
         yield fleet
@@ -181,19 +180,23 @@ def test_rows_that_something_else_wrote_while_all_were_idle(
 async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
     """Whatever becomes of a server's keys, the next turn is taken on a new book, which rests first and goes on then."""
     url = await emptied(server)
-    terms = Terms(per_second=20, per_hour=80, life=0.2)
+    terms = AccountLimits(per_second=20, per_hour=80, life=0.2)
     async with contextlib.aclosing(RedisState(url)) as state:
-        before = await state.turn(ACCOUNT, terms, Ask(holder="a", number=1, settled=(0.3, 0.2), heard=True, want=3))
+        before = await state.turn(
+            ACCOUNT, terms, PermitRequest(holder="a", number=1, settled=(0.3, 0.2), heard=True, want=3)
+        )
         assert (before.granted, before.used) == (3, 5)
         assert await spoil_server(url, how) == 1
         after = await state.turn(
-            ACCOUNT, terms, Ask(holder="a", number=2, held=1, settled=(0.0,), heard=True, want=9, epoch=before.epoch)
+            ACCOUNT,
+            terms,
+            PermitRequest(holder="a", number=2, held=1, settled=(0.0,), heard=True, want=9, epoch=before.epoch),
         )
         assert (after.granted, after.settled, after.out) == (0, 1, 1)
         assert (after.epoch != before.epoch, after.reset) == (True, how not in LOST)
         await asyncio.sleep(after.wait + 0.01)
         alone = await state.turn(
-            ACCOUNT, terms, Ask(holder="a", number=3, held=0, settled=(0.0,), want=9, epoch=after.epoch)
+            ACCOUNT, terms, PermitRequest(holder="a", number=3, held=0, settled=(0.0,), want=9, epoch=after.epoch)
         )
         assert (alone.granted, alone.settled, alone.reset) == (1, 2, False)
 

@@ -13,7 +13,7 @@ from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.observability import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.windows import Windows
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 pytestmark = pytest.mark.looptime
 
@@ -46,7 +46,7 @@ class Subject:
 async def test_a_loop_may_ring_a_little_early() -> None:
     """What a timer rings for is done then, even where the clock falls short of it by less than it can tell."""
     loop = asyncio.get_running_loop()
-    limiter = RateLimiter(Windows(None, None))
+    limiter = RateLimiter(SlidingWindows(None, None))
     rings = 0
 
     def find_limiter() -> RateLimiter:

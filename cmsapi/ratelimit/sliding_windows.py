@@ -1,19 +1,19 @@
-"""Count tokens so that the service never sees one request too many (specification 8).
+"""Count permits so that the service never sees one request too many (specification 8).
 
 The service counts requests *when they arrive*: at most 20 in any second and 1,000 in any hour. A client cannot see
 arrivals, and the network moves them, so a limiter that spaces departures is wrong by the jitter. This one needs no
-knowledge of jitter. It hands out tokens, and a token comes back one window after its request has *settled*, which is
+knowledge of jitter. It hands out permits, and a permit comes back one window after its request has *settled*, which is
 when the service must have seen it, if it ever will:
 
 - one that is answered settles with its answer, however long that takes;
 - one that was given up settles when it can no longer arrive, for which `cmsapi.ratelimit.unanswered` has rules;
-- one of which nothing has left this machine gives its token back at once.
+- one of which nothing has left this machine gives its permit back at once.
 
-Why that suffices. Suppose the service saw 21 arrivals within one second, [w, w + 1). Take the one whose token was taken
-last; it left before w + 1. Each of the other 20 had its token before that and arrived at w or later, so it settled at w
-or later, so its token comes back at w + 1 or later: when the last one got its token, all 20 were out, and there are
-only 20. The hour is the same with 1,000. The price is a burst rate of 20 / (1 + round trip) a second, in which a slow
-answer costs one of twenty tokens for as long as it takes; the hour is used in full.
+Why that suffices. Suppose the service saw 21 arrivals within one second, [w, w + 1). Take the one whose permit was
+taken last; it left before w + 1. Each of the other 20 had its permit before that and arrived at w or later, so it
+settled at w or later, so its permit comes back at w + 1 or later: when the last one got its permit, all 20 were out,
+and there are only 20. The hour is the same with 1,000. The price is a burst rate of 20 / (1 + round trip) a second, in
+which a slow answer costs one of twenty permits for as long as it takes; the hour is used in full.
 
 What the proof leans on:
 
@@ -24,10 +24,10 @@ What the proof leans on:
   shortest way there and back.
 
 The exception is silence: something is out, nothing is answered, and nobody knows whether the network holds all of it
-and will deliver it at once. Then the last three of the twenty tokens go to *probes*, one at a time. Where answers came
-before, these three are left as a rule, because silence is noticed before the tokens of the last answers are back. But
+and will deliver it at once. Then the last three of the twenty permits go to *probes*, one at a time. Where answers came
+before, these three are left as a rule, because silence is noticed before the permits of the last answers are back. But
 once all twenty are out, nobody would learn of a recovery. So what was given up longer ago than the cap and a second
-does not keep a probe from its token of the second; while there is such, every request is a probe. If the network
+does not keep a probe from its permit of the second; while there is such, every request is a probe. If the network
 lives, it has arrived more than a second ago, and the proof holds. If the network delivers late what was given up, one
 request too many may arrive for each probe that found all twenty out.
 
@@ -35,8 +35,8 @@ An answer may name a lower limit than the setting, and fill the hour with that: 
 the way speaks of limits of its own. When the time is over that such an answer named, one request tries, and its answer
 is believed next.
 
-Who can wait, as looks at jobs can, takes tokens *sparingly*: a tenth of every second and a reserve of the hour stay for
-those who cannot.
+Who can wait, as looks at jobs can, takes permits *sparingly*: a tenth of every second and a reserve of the hour stay
+for those who cannot.
 
 Nothing here waits or reads a clock: every method is told the time.
 """
@@ -45,10 +45,10 @@ from __future__ import annotations
 
 import math
 
-from cmsapi.ratelimit.foreign_usage import Others
-from cmsapi.ratelimit.permits import OUT, Quota, Token
-from cmsapi.ratelimit.request_log import HOUR, SECOND, Settlements
-from cmsapi.ratelimit.unanswered import QUIET, Lost
+from cmsapi.ratelimit.foreign_usage import ForeignUsage
+from cmsapi.ratelimit.permits import OUT, Permit, Quota
+from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
+from cmsapi.ratelimit.unanswered import QUIET, UnansweredRequests
 
 _SERVER_HOUR = 3600.0
 # Own requests this close to leaving the service's hour may or may not have left it.
@@ -60,7 +60,7 @@ SPARE = 1 / 10
 _PROBES = 3 / 20
 
 
-class Windows:
+class SlidingWindows:
     """Keep both windows of one account.
 
     Args:
@@ -79,64 +79,64 @@ class Windows:
         self._own_limit: float = math.inf if per_hour is None else per_hour
         self._reserve_share = _share(reserve, per_hour)
         self._limit_hour(self._own_limit)
-        # Requests that took a token and have not settled: in flight, or given up.
+        # Requests that took a permit and have not settled: in flight, or given up.
         self.unsettled: int = 0
-        self._settled = Settlements(max(per_second or 0, per_hour or 0, 1))
-        self._lost = Lost()
-        self._others = Others()
+        self._log = RequestLog(max(per_second or 0, per_hour or 0, 1))
+        self._unanswered = UnansweredRequests()
+        self._foreign = ForeignUsage()
         self._known = not first_alone or (per_second is None and per_hour is None)
         # When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
         self._tries_at = math.inf
         self._tries_every = 0.0
         # What went out last in a silence, or as the first of all.
-        self._probe: Token | None = None
+        self._probe: Permit | None = None
 
     # Taking
 
-    def take(self, token: Token, now: float, *, sparing: bool = False) -> bool:
-        """Take a token, if one is free.
+    def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
+        """Take a permit, if one is free.
 
         Args:
-            token: What is filled in then.
+            permit: What is filled in then.
             now: The time.
             sparing: Leave the reserves of both windows to others.
         """
         if not self._admits(now, sparing):
             return False
-        lost = self._lost
+        lost = self._unanswered
         if not self.unsettled:
             # Nothing was out that could have been answered.
             lost.silent_from = now + QUIET
         if now >= lost.silent_from or not self._known:
-            self._probe = token
-        token.stage = "taken"
-        token.taken_at = now
-        settled = self._settled
-        token.settled = settled.total
-        token.left = settled.left_hour
+            self._probe = permit
+        permit.stage = "taken"
+        permit.taken_at = now
+        settled = self._log
+        permit.settled = settled.total
+        permit.left = settled.left_hour
         self.unsettled += 1
-        if self.unsettled + settled.total - settled.left_hour + self._others.count >= self.per_hour:
+        if self.unsettled + settled.total - settled.left_hour + self._foreign.count >= self.per_hour:
             # This one tries; another one only after it has settled.
             self._tries_at = math.inf
         return True
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
-        """Return when the next token may be free: `now` if one is, infinity if only an answer can tell."""
+        """Return when the next permit may be free: `now` if one is, infinity if only an answer can tell."""
         if self._admits(now, sparing):
             return now
         short = 1 - self._remaining(sparing)
         if short > 0:
-            return min(self._hour_returns(int(short), now), self._lost.next_change(now), self._next_try(now))
-        return min(self._settled.leaves_second(), self._lost.next_change(now))
+            return min(self._hour_returns(int(short), now), self._unanswered.next_change(now), self._next_try(now))
+        return min(self._log.leaves_second(), self._unanswered.next_change(now))
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a token is free for somebody with so many others ahead."""
+        """Estimate in seconds when a permit is free for somebody with so many others ahead."""
         when = self.next_time(now, sparing=sparing)
         wait = when - now if when != math.inf else 0.0
         short = ahead + 1 - self._remaining(sparing)
         if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self._hour_returns(int(short), now) - now, HOUR))
-        in_second = self.unsettled + self._settled.total - self._settled.left_second
+        in_second = self.unsettled + self._log.total - self._log.left_second
         burst = ahead + 1 + in_second + (self._spare if sparing else 0) - self.per_second
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
@@ -148,50 +148,50 @@ class Windows:
     @property
     def in_flight(self) -> int:
         """Requests that have not ended."""
-        return self.unsettled - len(self._lost.unvouched) - len(self._lost.vouched)
+        return self.unsettled - len(self._unanswered.unvouched) - len(self._unanswered.vouched)
 
     @property
     def foreign(self) -> int:
         """Requests of this hour that others made with the same key, as far as the answers tell."""
-        return self._others.count
+        return self._foreign.count
 
     def free(self, now: float) -> float:
-        """Return how many tokens the hour has for who takes them sparingly; negative while its reserve is in use."""
+        """Return how many permits the hour has for who takes them sparingly; negative while its reserve is in use."""
         self._advance(now)
         return self._remaining(sparing=True)
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many tokens the hour gives back within so many seconds, as far as their answers are there."""
+        """Return how many permits the hour gives back within so many seconds, as far as their answers are there."""
         self._advance(now)
         if self.per_hour == math.inf:
             return 0
         until = now + within
-        return self._settled.before(until - HOUR) - self._settled.left_hour + self._others.leaving(until)
+        return self._log.before(until - HOUR) - self._log.left_hour + self._foreign.leaving(until)
 
     def first_return(self, now: float) -> float:
-        """Return seconds until the hour gives a token back, infinity when that takes an answer first."""
+        """Return seconds until the hour gives a permit back, infinity when that takes an answer first."""
         self._advance(now)
         if self.per_hour == math.inf:
             return math.inf
         return min(self._hour_returns(1, now), max(now, self._next_try(now))) - now
 
     def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives one of our tokens back, 0 when none of them is settled."""
+        """Return seconds until the hour gives one of our permits back, 0 when none of them is settled."""
         self._advance(now)
-        leaves = self._settled.leaves_hour()
+        leaves = self._log.leaves_hour()
         return 0.0 if self.per_hour == math.inf or leaves == math.inf else leaves - now
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out, so that forgetting these windows loses nothing."""
         self._advance(now)
-        return not self.unsettled and self._settled.left_hour == self._settled.total
+        return not self.unsettled and self._log.left_hour == self._log.total
 
     def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
         if (per_hour is not None and self._own_limit == math.inf) or (
             per_second is not None and self.per_second == math.inf
         ):
-            self._settled.grow(max(per_second or 0, per_hour or 0))
+            self._log.grow(max(per_second or 0, per_hour or 0))
         self._limit_second(min(self.per_second, math.inf if per_second is None else per_second))
         self._own_limit = min(self._own_limit, math.inf if per_hour is None else per_hour)
         self._reserve_share = max(self._reserve_share, _share(reserve, per_hour))
@@ -199,45 +199,45 @@ class Windows:
 
     # Ending
 
-    def answered(self, token: Token, now: float, quota: Quota | None = None) -> None:
+    def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        if token.stage not in OUT:
+        if permit.stage not in OUT:
             return
-        token.stage = "answered"
+        permit.stage = "answered"
         self._known = True
-        lost = self._lost
+        lost = self._unanswered
         lost.silent_from = now + QUIET
         if lost.unvouched or lost.vouched:
             # What settled before this one comes first.
             self._advance(now)
-            lost.vouch(token.taken_at, now)
+            lost.vouch(permit.taken_at, now)
         if quota is not None and self.per_hour != math.inf:
-            self._observe(token, now, quota)
+            self._observe(permit, now, quota)
         elif self._tries_at == math.inf:
             self._tries_at = now + self._tries_every
         self.unsettled -= 1
-        self._settled.add(now)
+        self._log.add(now)
 
-    def lost(self, token: Token, now: float) -> None:
+    def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
-        if token.stage in OUT:
-            token.stage = "lost"
-            self._lost.unvouched.append(now)
+        if permit.stage in OUT:
+            permit.stage = "lost"
+            self._unanswered.unvouched.append(now)
 
-    def unsent(self, token: Token) -> None:
-        """Give the token back: nothing has left this machine."""
-        if token.stage in OUT:
-            token.stage = "unsent"
+    def unsent(self, permit: Permit) -> None:
+        """Give the permit back: nothing has left this machine."""
+        if permit.stage in OUT:
+            permit.stage = "unsent"
             self.unsettled -= 1
 
     def abandon(self, count: int, now: float) -> None:
-        """Give up requests whose tokens will never be ended, because their loop was closed.
+        """Give up requests whose permits will never be ended, because their loop was closed.
 
         Args:
             count: How many.
             now: The time.
         """
-        self._lost.unvouched += [now] * count
+        self._unanswered.unvouched += [now] * count
         # It may have been one of them.
         self._probe = None
 
@@ -252,9 +252,9 @@ class Windows:
     def _admits(self, now: float, sparing: bool) -> bool:
         self._advance(now)
         spare, reserve = (self._spare, self.reserve) if sparing else (0, 0)
-        settled, lost = self._settled, self._lost
+        settled, lost = self._log, self._unanswered
         out = self.unsettled + settled.total
-        if out - settled.left_hour + self._others.count + reserve >= self.per_hour and not self._may_try(now):
+        if out - settled.left_hour + self._foreign.count + reserve >= self.per_hour and not self._may_try(now):
             return False
         room = self.per_second - (out - settled.left_second)
         if now >= lost.silent_from or not self._known:
@@ -266,9 +266,9 @@ class Windows:
         return room > spare
 
     def _full_by_hearsay(self) -> bool:
-        own = self.unsettled + self._settled.total - self._settled.left_hour
+        own = self.unsettled + self._log.total - self._log.left_hour
         lowered = max(own, self.per_hour) < self._own_limit
-        return lowered and own + self._others.count >= self.per_hour
+        return lowered and own + self._foreign.count >= self.per_hour
 
     def _may_try(self, now: float) -> bool:
         return now >= self._tries_at and self._full_by_hearsay()
@@ -277,10 +277,10 @@ class Windows:
         """Return when one request may try an hour that is full by hearsay, infinity when it is not."""
         if not self._full_by_hearsay():
             return math.inf
-        return self._tries_at if self._tries_at > now else self._settled.leaves_second()
+        return self._tries_at if self._tries_at > now else self._log.leaves_second()
 
     def _remaining(self, sparing: bool) -> float:
-        used = self.unsettled + self._settled.total - self._settled.left_hour + self._others.count
+        used = self.unsettled + self._log.total - self._log.left_hour + self._foreign.count
         return self.per_hour - used - (self.reserve if sparing else 0)
 
     def _limit_second(self, per_second: float) -> None:
@@ -294,19 +294,19 @@ class Windows:
         self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
 
     def _advance(self, now: float) -> None:
-        if self._lost.unvouched or self._lost.vouched:
-            for at in self._lost.settle(now):
+        if self._unanswered.unvouched or self._unanswered.vouched:
+            for at in self._unanswered.settle(now):
                 self.unsettled -= 1
-                self._settled.add(at)
+                self._log.add(at)
                 if self._tries_at == math.inf:
                     self._tries_at = at + self._tries_every
-        self._settled.age(now)
-        if self._others.count:
-            self._others.age(now)
+        self._log.age(now)
+        if self._foreign.count:
+            self._foreign.age(now)
 
     def _hour_returns(self, count: int, now: float) -> float:
-        """Return when the hour will have given `count` tokens back, infinity when that takes an answer first."""
-        settled, others = self._settled, self._others
+        """Return when the hour will have given `count` permits back, infinity when that takes an answer first."""
+        settled, others = self._log, self._foreign
         when = settled.leaves_hour(count)
         if others.count:
             when = min(when, max(settled.leaves_hour(count - 1), others.oldest_leaves))
@@ -315,22 +315,22 @@ class Windows:
 
     # Other users of the key
 
-    def _observe(self, token: Token, now: float, quota: Quota) -> None:
+    def _observe(self, permit: Permit, now: float, quota: Quota) -> None:
         self._tries_every = quota.reset + SECOND
         self._tries_at = now + self._tries_every
-        limit, settled = min(self._own_limit, quota.limit), self._settled
+        limit, settled = min(self._own_limit, quota.limit), self._log
         if limit != self.per_hour:
             self._limit_hour(limit)
         counted = quota.limit - quota.remaining
         # Less all that are ours and may be among those; less all that certainly are, and this one.
-        at_least = counted - self.unsettled - (settled.total - token.left)
-        if at_least <= 0 and not self._others.count:
+        at_least = counted - self.unsettled - (settled.total - permit.left)
+        if at_least <= 0 and not self._foreign.count:
             return
         certain = settled.before(now - _SERVER_HOUR + _BLUR)
-        at_most = counted - max(0, token.settled - certain) - 1
+        at_most = counted - max(0, permit.settled - certain) - 1
         leaves = now + quota.reset + SECOND
         known = leaves + _BLUR < settled.leaves_hour() - HOUR + _SERVER_HOUR
-        self._others.correct(now, at_least, max(at_least, at_most), leaves if known else math.inf)
+        self._foreign.correct(now, at_least, max(at_least, at_most), leaves if known else math.inf)
 
 
 def _share(reserve: int | None, per_hour: int | None) -> float:

@@ -14,19 +14,19 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.ratelimit.permits import Quota, Token
+from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
-from cmsapi.ratelimit.windows import Windows
 
 ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT = "answered", "arrived, no answer", "never arrived", "unsent"
 
 
-def taken(windows: Windows, now: float) -> Token:
-    """Take a token that is free."""
-    token = Token()
-    assert windows.take(token, now)
-    return token
+def taken(windows: SlidingWindows, now: float) -> Permit:
+    """Take a permit that is free."""
+    permit = Permit()
+    assert windows.take(permit, now)
+    return permit
 
 
 @attrs.frozen(kw_only=True)
@@ -81,7 +81,7 @@ class Server:
 class World:
     """Drive the windows with requests that meet their fates, in time of its own."""
 
-    def __init__(self, windows: Windows, per_hour: int) -> None:
+    def __init__(self, windows: SlidingWindows, per_hour: int) -> None:
         self.windows, self.server = windows, Server(per_hour)
         self.now = 0.0
         self.most_foreign = 0
@@ -103,7 +103,7 @@ class World:
         while self._events:
             self.run_until(self._events[0][0])
 
-    def acquire(self) -> Token:
+    def acquire(self) -> Permit:
         asked = self.now
         while (when := self.windows.next_time(self.now)) > self.now:
             soonest = min(when, self._events[0][0] if self._events else math.inf)
@@ -117,25 +117,25 @@ class World:
         self.run_until(self.now + fate.pause)
         for _ in range(fate.foreign):
             self.server.foreign.append(self.now)
-        token = self.acquire()
+        permit = self.acquire()
         windows = self.windows
 
         def depart() -> None:
-            token.departing()
+            permit.departing()
             if fate.end == NEVER_ARRIVED:
-                self.at(self.now + fate.up + fate.down, lambda: windows.lost(token, self.now))
+                self.at(self.now + fate.up + fate.down, lambda: windows.lost(permit, self.now))
             else:
                 self.at(self.now + fate.up, arrive)
 
         def arrive() -> None:
             quota = self.server.arrive(self.now)
             if fate.end == LOST_LATER:
-                self.at(self.now + fate.down, lambda: windows.lost(token, self.now))
+                self.at(self.now + fate.down, lambda: windows.lost(permit, self.now))
             else:
-                self.at(self.now + fate.down, lambda: windows.answered(token, self.now, quota))
+                self.at(self.now + fate.down, lambda: windows.answered(permit, self.now, quota))
 
         if fate.end == UNSENT:
-            self.at(self.now + fate.connecting, lambda: windows.unsent(token))
+            self.at(self.now + fate.connecting, lambda: windows.unsent(permit))
         else:
             self.at(self.now + fate.connecting, depart)
 
@@ -158,7 +158,7 @@ def fates(*ends: str, foreign: int = 0) -> st.SearchStrategy[list[Fate]]:
 
 def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, **options: Any) -> World:
     """Send all the requests of a run through small windows, and check the server's limits."""
-    world = World(Windows(per_second, per_hour, **options), per_hour)
+    world = World(SlidingWindows(per_second, per_hour, **options), per_hour)
     for fate in run:
         world.send(fate)
     world.finish()
@@ -199,7 +199,7 @@ def test_others_are_believed_only_as_far_as_proven(run: list[Fate]) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 2)), max_size=40))
 def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> None:
     """One after the other, answered at once: nobody waits while both windows have room at the server."""
-    windows = Windows(5, 1000, first_alone=False)
+    windows = SlidingWindows(5, 1000, first_alone=False)
     answered: list[float] = []
     now = 0.0
     for burst, gap in calls:
@@ -215,8 +215,8 @@ def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> No
 # Single rules
 
 
-def spent(windows: Windows, count: int, now: float = 0.0, quota: Quota | None = None) -> None:
-    """Take and settle tokens at one moment."""
+def spent(windows: SlidingWindows, count: int, now: float = 0.0, quota: Quota | None = None) -> None:
+    """Take and settle permits at one moment."""
     for _ in range(count):
         windows.answered(taken(windows, now), now, quota)
 
@@ -227,7 +227,7 @@ def test_memory() -> None:
     def taken_by_full_ones() -> int:
         gc.collect()
         tracemalloc.start()
-        windows = Windows(20, 1000)
+        windows = SlidingWindows(20, 1000)
         for moment in range(2000):
             spent(windows, 1, 4.0 * moment)
         held = [taken(windows, 9000.0) for _ in range(20)]
@@ -242,7 +242,7 @@ def test_memory() -> None:
 
 def test_reset_frees_the_oldest_only() -> None:
     """`Reset` is when one request leaves, not when all are back, and no epoch."""
-    windows = Windows(None, 1000)
+    windows = SlidingWindows(None, 1000)
     first = taken(windows, 0.0)
     windows.answered(first, 0.1, Quota(1000, 0, 10))
     assert (windows.foreign, windows.remaining) == (999, 0)
@@ -257,7 +257,7 @@ def test_reset_frees_the_oldest_only() -> None:
 
 def test_the_header_limits_the_hour_and_the_setting_too() -> None:
     """The lower of header and setting holds; a header that rises again gives back no more than the setting."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     spent(windows, 1, 0.0, Quota(100, 99, 3600))
     assert (windows.per_hour, windows.remaining) == (100, 99)
     spent(windows, 1, 1.0, Quota(5000, 4998, 3600))
@@ -266,7 +266,7 @@ def test_the_header_limits_the_hour_and_the_setting_too() -> None:
 
 def test_others_age_out() -> None:
     """What others used is forgotten an hour after it was last seen, at the latest."""
-    windows = Windows(20, 10, first_alone=False)
+    windows = SlidingWindows(20, 10, first_alone=False)
     spent(windows, 1, 0.0, Quota(10, 2, 1800))
     assert windows.foreign == 7
     windows.next_time(1801.1)
@@ -277,7 +277,7 @@ def test_others_age_out() -> None:
 
 def test_headers_correct_the_estimate_downwards() -> None:
     """When others' requests have left, the next answer says so."""
-    windows = Windows(20, 100, first_alone=False)
+    windows = SlidingWindows(20, 100, first_alone=False)
     spent(windows, 1, 0.0, Quota(100, 50, 10))
     assert windows.foreign == 49
     spent(windows, 1, 100.0, Quota(100, 98, 3500))
@@ -286,7 +286,7 @@ def test_headers_correct_the_estimate_downwards() -> None:
 
 def test_a_slow_answer_invents_nobody() -> None:
     """An answer tells what was counted when its request arrived; what has left since was ours all the same."""
-    windows = Windows(20, 12, first_alone=False)
+    windows = SlidingWindows(20, 12, first_alone=False)
     spent(windows, 11, 0.1)
     slow = taken(windows, 3599.0)
     slow.departing()
@@ -297,7 +297,7 @@ def test_a_slow_answer_invents_nobody() -> None:
 
 def test_tightening_keeps_what_was_used() -> None:
     """Stricter limits hold at once, looser ones change nothing, and earlier requests count."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     spent(windows, 3)
     windows.tighten(5, 4)
     windows.tighten(50, None)
@@ -310,7 +310,7 @@ def test_tightening_keeps_what_was_used() -> None:
 @pytest.mark.parametrize(("per_second", "per_hour"), [(None, None), (7, None), (None, 7)])
 def test_unlimited_windows_can_be_tightened(per_second: int | None, per_hour: int | None) -> None:
     """Windows that needed no memory get one, and the limits hold with all they remember, and are given back in full."""
-    windows = Windows(per_second, per_hour, first_alone=False)
+    windows = SlidingWindows(per_second, per_hour, first_alone=False)
     spent(windows, 5, 0.0)
     windows.tighten(3, 20)
     assert windows.next_time(0.5) == 1.0
@@ -332,7 +332,7 @@ def test_unlimited_windows_can_be_tightened(per_second: int | None, per_hour: in
 
 def test_more_was_sent_without_limits_than_the_limit_remembers() -> None:
     """What a ring of the new size cannot hold is what the new limit need not know."""
-    windows = Windows(None, None)
+    windows = SlidingWindows(None, None)
     for moment in range(50):
         spent(windows, 1, float(moment))
     windows.tighten(None, 10)
@@ -342,8 +342,8 @@ def test_more_was_sent_without_limits_than_the_limit_remembers() -> None:
 
 
 def test_unlimited_windows_hold_nothing_back() -> None:
-    """Without limits there is always a token, also for a second first request."""
-    windows = Windows(None, None)
+    """Without limits there is always a permit, also for a second first request."""
+    windows = SlidingWindows(None, None)
     for _ in range(100):
         assert windows.next_time(0.0) == 0.0
         taken(windows, 0.0)
@@ -354,8 +354,8 @@ def test_unlimited_windows_hold_nothing_back() -> None:
 
 
 def test_a_slow_answer_costs_one_token() -> None:
-    """A request that is open holds its token however long the answer takes, and nobody else waits for it."""
-    windows = Windows(2, 1000, first_alone=False)
+    """A request that is open holds its permit however long the answer takes, and nobody else waits for it."""
+    windows = SlidingWindows(2, 1000, first_alone=False)
     slow = taken(windows, 0.0)
     for moment in range(1, 50):
         assert windows.next_time(float(moment)) == moment
@@ -367,7 +367,7 @@ def test_a_slow_answer_costs_one_token() -> None:
 
 def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
     """An answer to a request that left earlier says nothing; one to a later request does, and the cap follows."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     early, given_up = taken(windows, 0.0), taken(windows, 0.0)
     windows.lost(given_up, 1.0)
     windows.answered(early, 1.5)
@@ -384,7 +384,7 @@ def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
 
 def test_without_an_answer_what_was_given_up_settles_all_the_same() -> None:
     """When nothing else is ever sent, a request that was given up settles after two minutes."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     windows.lost(taken(windows, 0.0), 30.0)
     windows.next_time(30.0 + LOST_FOR_GOOD - 0.1)
     assert windows.unsettled == 1
@@ -394,9 +394,9 @@ def test_without_an_answer_what_was_given_up_settles_all_the_same() -> None:
 
 def test_a_full_hour_that_was_given_up_comes_back() -> None:
     """When all of the hour was given up, it comes back an hour after the time at which it can no longer arrive."""
-    windows = Windows(None, 3, first_alone=False)
-    for token in [taken(windows, 0.0) for _ in range(3)]:
-        windows.lost(token, 30.0)
+    windows = SlidingWindows(None, 3, first_alone=False)
+    for permit in [taken(windows, 0.0) for _ in range(3)]:
+        windows.lost(permit, 30.0)
     now = 30.0
     while (when := windows.next_time(now)) > now:
         now = when
@@ -405,36 +405,36 @@ def test_a_full_hour_that_was_given_up_comes_back() -> None:
 
 def test_silence_keeps_the_last_tokens_for_probes() -> None:
     """When nothing is answered for half a second, the last three of the twenty go one at a time, until an answer."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     held = [taken(windows, 0.0) for _ in range(17)]
     for moment in (1.0, 11.0):
         probe = taken(windows, moment)
-        assert not windows.take(Token(), moment + 9.0)
+        assert not windows.take(Permit(), moment + 9.0)
         windows.lost(probe, moment + 9.5)
     windows.answered(taken(windows, 21.0), 21.3)
-    assert [windows.take(Token(), 22.3) for _ in range(2)] == [True, False]
+    assert [windows.take(Permit(), 22.3) for _ in range(2)] == [True, False]
     # The two that were given up have settled and come back; the network lives, so nobody has to go alone.
     windows.answered(held[0], 24.4)
-    assert [windows.take(Token(), 24.4) for _ in range(3)] == [True, True, False]
+    assert [windows.take(Permit(), 24.4) for _ in range(3)] == [True, True, False]
 
 
 def test_a_lull_is_no_silence() -> None:
     """After an idle time all of the second is there at once, however slow the answers were before."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     spent(windows, 20)
     held = [taken(windows, 100.0) for _ in range(20)]
-    for number, token in enumerate(held):
-        windows.answered(token, 105.0 + number)
-    assert [windows.take(Token(), 200.0) for _ in range(21)] == [True] * 20 + [False]
+    for number, permit in enumerate(held):
+        windows.answered(permit, 105.0 + number)
+    assert [windows.take(Permit(), 200.0) for _ in range(21)] == [True] * 20 + [False]
 
 
 def test_silence_lets_one_probe_out() -> None:
     """When something was given up and nothing is answered, one request at a time goes, until an answer."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     held = [taken(windows, 0.0) for _ in range(20)]
     assert windows.next_time(9.0) == math.inf
-    for token in held:
-        windows.lost(token, 10.0)
+    for permit in held:
+        windows.lost(permit, 10.0)
     assert windows.next_time(10.0) == 10.0 + IN_FLIGHT_CAP + 1.0
     probe = taken(windows, 13.0)
     assert windows.next_time(13.0) == 10.0 + LOST_FOR_GOOD
@@ -451,11 +451,11 @@ def test_silence_lets_one_probe_out() -> None:
 
 def test_a_dead_service_is_asked_forever() -> None:
     """Hours without any answer: one probe after the other, no burst, and never an end to it."""
-    windows = Windows(20, 1000, first_alone=False)
+    windows = SlidingWindows(20, 1000, first_alone=False)
     now = 0.0
     sent: list[float] = []
-    for token in [taken(windows, 0.0) for _ in range(20)]:
-        windows.lost(token, 10.0)
+    for permit in [taken(windows, 0.0) for _ in range(20)]:
+        windows.lost(permit, 10.0)
     while len(sent) < 1500:
         if (when := windows.next_time(now)) > now:
             assert when < math.inf
@@ -471,7 +471,7 @@ def test_a_dead_service_is_asked_forever() -> None:
 
 def test_giving_up_at_once_does_not_make_probes_of_all() -> None:
     """Callers that give up before any answer can come do not exceed the second, however many they are."""
-    windows = Windows(5, 1000, first_alone=False)
+    windows = SlidingWindows(5, 1000, first_alone=False)
     sent: list[float] = []
     now = 0.0
     while now < 20.0:
@@ -484,22 +484,22 @@ def test_giving_up_at_once_does_not_make_probes_of_all() -> None:
 
 
 def test_ending_twice_changes_nothing() -> None:
-    """Whatever ended a token first, it is not ended again."""
-    windows = Windows(20, 1000, first_alone=False)
-    for first in (windows.answered, windows.lost, lambda token, now: windows.unsent(token)):
-        token = taken(windows, 0.0)
-        token.departing()
-        first(token, 0.1)
-        before = (token.stage, windows.unsettled, windows.remaining)
-        token.departing()
-        windows.answered(token, 0.2)
-        windows.lost(token, 0.2)
-        windows.unsent(token)
-        assert (token.stage, windows.unsettled, windows.remaining) == before
+    """Whatever ended a permit first, it is not ended again."""
+    windows = SlidingWindows(20, 1000, first_alone=False)
+    for first in (windows.answered, windows.lost, lambda permit, now: windows.unsent(permit)):
+        permit = taken(windows, 0.0)
+        permit.departing()
+        first(permit, 0.1)
+        before = (permit.stage, windows.unsettled, windows.remaining)
+        permit.departing()
+        windows.answered(permit, 0.2)
+        windows.lost(permit, 0.2)
+        windows.unsent(permit)
+        assert (permit.stage, windows.unsettled, windows.remaining) == before
     assert (windows.unsettled, windows.remaining) == (1, 998)
 
 
-def filled(windows: Windows, *settled: float) -> Windows:
+def filled(windows: SlidingWindows, *settled: float) -> SlidingWindows:
     """Let requests be answered at some moments."""
     for at in settled:
         windows.answered(taken(windows, at), at)
@@ -508,7 +508,7 @@ def filled(windows: Windows, *settled: float) -> Windows:
 
 def test_the_wait_of_who_comes_when_all_is_free() -> None:
     """Whoever finds room waits for nothing; of a crowd each second serves as many as it admits."""
-    windows = Windows(10, 1000, first_alone=False)
+    windows = SlidingWindows(10, 1000, first_alone=False)
     assert [windows.expected_wait(ahead, 0.0) for ahead in (0, 9, 10, 19, 20)] == [0.0, 0.0, 1.0, 1.0, 2.0]
     # The last lane leaves a tenth of the second to the others.
     assert [windows.expected_wait(ahead, 0.0, sparing=True) for ahead in (0, 8, 9, 18, 19)] == [0.0, 0.0, 1.0, 1.0, 2.0]
@@ -516,18 +516,18 @@ def test_the_wait_of_who_comes_when_all_is_free() -> None:
 
 def test_the_wait_of_who_comes_after_others() -> None:
     """What is in the second, in flight or settled, is ahead of whoever asks; what has left it is not."""
-    windows = filled(Windows(10, 1000, first_alone=False), *[0.0] * 4)
+    windows = filled(SlidingWindows(10, 1000, first_alone=False), *[0.0] * 4)
     held = [taken(windows, 0.0) for _ in range(2)]
     assert [windows.expected_wait(ahead, 0.0) for ahead in (3, 4)] == [0.0, 1.0]
-    for token in held:
-        windows.unsent(token)
+    for permit in held:
+        windows.unsent(permit)
     assert [windows.expected_wait(ahead, 0.0) for ahead in (5, 6)] == [0.0, 1.0]
     assert [windows.expected_wait(ahead, 1.0) for ahead in (9, 10)] == [0.0, 1.0]
 
 
 def test_the_wait_for_the_hour() -> None:
     """When the hour is used up, as many wait until it gives back as it lacks; unknown returns count as an hour."""
-    windows = filled(Windows(10, 5, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
+    windows = filled(SlidingWindows(10, 5, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
     assert windows.expected_wait(0, 30.0) == 0.0
     assert windows.expected_wait(1, 30.0) == 0.0
     assert windows.expected_wait(2, 30.0) == HOUR - 30.0
@@ -544,23 +544,23 @@ def test_the_wait_for_the_hour() -> None:
 
 def test_the_wait_while_only_an_answer_can_tell() -> None:
     """A second that is full of requests without an answer is expected to be over in a second."""
-    windows = Windows(2, 1000, first_alone=False)
+    windows = SlidingWindows(2, 1000, first_alone=False)
     for _ in range(2):
         taken(windows, 0.0)
     assert windows.next_time(0.0) == math.inf
     assert windows.expected_wait(0, 0.0) == 1.0
-    unlimited = Windows(None, 1, first_alone=False)
+    unlimited = SlidingWindows(None, 1, first_alone=False)
     taken(unlimited, 0.0)
     assert unlimited.expected_wait(0, 0.0) == HOUR
 
 
 def test_windows_are_idle_when_nothing_is_left_of_them() -> None:
     """Neither what is out nor what still counts for the hour may be forgotten."""
-    windows = Windows(10, 1000, first_alone=False)
+    windows = SlidingWindows(10, 1000, first_alone=False)
     assert windows.idle(0.0)
-    token = taken(windows, 0.0)
+    permit = taken(windows, 0.0)
     assert not windows.idle(0.0)
-    windows.answered(token, 0.0)
+    windows.answered(permit, 0.0)
     assert not windows.idle(HOUR - 1.0)
     assert windows.idle(HOUR)
     late = taken(windows, 2 * HOUR)
@@ -570,47 +570,47 @@ def test_windows_are_idle_when_nothing_is_left_of_them() -> None:
 
 
 def test_each_end_of_a_token_is_noted_once() -> None:
-    """A token tells how it ended, and ending it again changes nothing."""
-    windows = Windows(10, 1000, first_alone=False)
-    ends: dict[str, Callable[[Token], None]] = {
-        "answered": lambda token: windows.answered(token, 0.0),
-        "lost": lambda token: windows.lost(token, 0.0),
+    """A permit tells how it ended, and ending it again changes nothing."""
+    windows = SlidingWindows(10, 1000, first_alone=False)
+    ends: dict[str, Callable[[Permit], None]] = {
+        "answered": lambda permit: windows.answered(permit, 0.0),
+        "lost": lambda permit: windows.lost(permit, 0.0),
         "unsent": windows.unsent,
     }
     for stage, end in ends.items():
-        token = taken(windows, 0.0)
-        assert token.stage == "taken"
-        end(token)
+        permit = taken(windows, 0.0)
+        assert permit.stage == "taken"
+        end(permit)
         before = (windows.unsettled, windows.in_flight, windows.remaining)
         for other in ends.values():
-            other(token)
+            other(permit)
         assert (windows.unsettled, windows.in_flight, windows.remaining) == before
-        assert token.stage == stage
-        token.departing()
-        assert token.stage == stage
-    token = taken(windows, 0.0)
-    token.departing()
-    assert token.stage == "departed"
+        assert permit.stage == stage
+        permit.departing()
+        assert permit.stage == stage
+    permit = taken(windows, 0.0)
+    permit.departing()
+    assert permit.stage == "departed"
 
 
 @pytest.mark.parametrize(("second", "hour"), [(5, None), (None, 7), (5, 7)])
 def test_limits_that_come_later_count_what_was_before(second: int | None, hour: int | None) -> None:
     """Windows without a limit remember what they need when they get one."""
-    windows = Windows(None, None, first_alone=False)
+    windows = SlidingWindows(None, None, first_alone=False)
     windows.tighten(second, hour)
     assert (windows.per_second, windows.per_hour) == (second or math.inf, hour or math.inf)
     filled(windows, *[0.0] * min(second or 9, hour or 9))
-    assert not windows.take(Token(), 0.5)
-    assert windows.take(Token(), 1.5) is (hour is None or second is not None)
+    assert not windows.take(Permit(), 0.5)
+    assert windows.take(Permit(), 1.5) is (hour is None or second is not None)
     windows.tighten(100, 100)
     assert (windows.per_second, windows.per_hour) == (second or 100, hour or 100)
 
 
 def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
     """One more than ours is somebody else's; as many as ours, settled or under way, is nobody's."""
-    windows = filled(Windows(10, 100, first_alone=False), 0.0, 1.0)
-    token, under_way = taken(windows, 2.0), taken(windows, 2.0)
-    windows.answered(token, 2.0, Quota(100, 96, 3600.0))
+    windows = filled(SlidingWindows(10, 100, first_alone=False), 0.0, 1.0)
+    permit, under_way = taken(windows, 2.0), taken(windows, 2.0)
+    windows.answered(permit, 2.0, Quota(100, 96, 3600.0))
     assert windows.foreign == 0
     windows.answered(under_way, 3.0, Quota(100, 95, 3600.0))
     assert windows.foreign == 1
@@ -619,30 +619,30 @@ def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
 
 def test_who_takes_sparingly_leaves_both_reserves() -> None:
     """A tenth of the second and the reserve of the hour are there for the others, and only for them."""
-    windows = Windows(10, 1000, first_alone=False)
-    taken_sparingly = [windows.take(Token(), 0.0, sparing=True) for _ in range(10)]
+    windows = SlidingWindows(10, 1000, first_alone=False)
+    taken_sparingly = [windows.take(Permit(), 0.0, sparing=True) for _ in range(10)]
     assert taken_sparingly == [True] * 9 + [False]
     assert windows.next_time(0.0) == 0.0
     assert windows.next_time(0.0, sparing=True) == math.inf
-    assert windows.take(Token(), 0.0)
-    hour = Windows(10, 5, reserve=2, first_alone=False)
+    assert windows.take(Permit(), 0.0)
+    hour = SlidingWindows(10, 5, reserve=2, first_alone=False)
     filled(hour, 0.0, 10.0, 20.0)
-    assert not hour.take(Token(), 30.0, sparing=True)
+    assert not hour.take(Permit(), 30.0, sparing=True)
     assert (hour.next_time(30.0), hour.next_time(30.0, sparing=True)) == (30.0, HOUR)
-    assert hour.take(Token(), 30.0)
+    assert hour.take(Permit(), 30.0)
 
 
 @pytest.mark.parametrize(("second", "hour"), [(10, 1000), (None, 1000), (10, None)])
 def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> None:
     """Until the first answer nobody else goes, where there is any limit; its headers may tell of others."""
-    windows = Windows(second, hour)
+    windows = SlidingWindows(second, hour)
     first = taken(windows, 0.0)
-    assert not windows.take(Token(), 0.5)
+    assert not windows.take(Permit(), 0.5)
     windows.answered(first, 1.0)
-    assert windows.take(Token(), 1.0)
-    free = Windows(None, None)
-    assert free.take(Token(), 0.0)
-    assert free.take(Token(), 0.0)
+    assert windows.take(Permit(), 1.0)
+    free = SlidingWindows(None, None)
+    assert free.take(Permit(), 0.0)
+    assert free.take(Permit(), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -650,19 +650,19 @@ def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> N
 )
 def test_a_reserve_is_less_than_all(hour: int | None, reserve: int | None, left: int) -> None:
     """One request of the hour remains for who takes sparingly; without a limit nothing is reserved."""
-    assert Windows(10, hour, reserve=reserve).reserve == left
+    assert SlidingWindows(10, hour, reserve=reserve).reserve == left
 
 
 def test_a_second_that_is_larger_than_the_hour_is_remembered() -> None:
     """Whichever limit is larger says how much has to be remembered."""
-    windows = filled(Windows(5, None, first_alone=False), *[0.0] * 5)
-    assert not windows.take(Token(), 0.5)
-    assert windows.take(Token(), 1.0)
+    windows = filled(SlidingWindows(5, None, first_alone=False), *[0.0] * 5)
+    assert not windows.take(Permit(), 0.5)
+    assert windows.take(Permit(), 1.0)
 
 
 def test_what_is_free_and_what_comes_back() -> None:
     """Who takes sparingly finds what is left but for the reserve; each answer of an hour ago gives one back."""
-    windows = filled(Windows(10, 10, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
+    windows = filled(SlidingWindows(10, 10, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
     assert windows.free(30.0) == 5
     assert windows.first_return(30.0) == windows.reset_in(30.0) == HOUR - 30.0
     assert [windows.returning(30.0, HOUR - later) for later in (31.0, 30.0, 20.0, 10.0)] == [0, 1, 2, 3]
@@ -672,18 +672,18 @@ def test_what_is_free_and_what_comes_back() -> None:
 
 def test_what_no_answer_has_ended_comes_back_at_no_known_time() -> None:
     """A request under way is used, and nothing returns before its answer; nor does anything without a limit."""
-    windows = Windows(10, 10, reserve=2, first_alone=False)
+    windows = SlidingWindows(10, 10, reserve=2, first_alone=False)
     assert windows.reset_in(0.0) == 0.0
     taken(windows, 0.0)
     assert (windows.free(0.0), windows.first_return(0.0), windows.returning(0.0, 2 * HOUR)) == (7, math.inf, 0)
-    unlimited = filled(Windows(10, None, first_alone=False), 0.0)
+    unlimited = filled(SlidingWindows(10, None, first_alone=False), 0.0)
     assert (unlimited.free(1.0), unlimited.first_return(1.0)) == (math.inf, math.inf)
     assert (unlimited.returning(1.0, 2 * HOUR), unlimited.reset_in(1.0)) == (0, 0.0)
 
 
 def test_what_others_use_comes_back_too() -> None:
     """The oldest when the headers say, and the rest an hour after they were seen."""
-    windows = Windows(20, 10, first_alone=False)
+    windows = SlidingWindows(20, 10, first_alone=False)
     spent(windows, 1, 0.0, Quota(10, 2, 1800))
     assert windows.foreign == 7
     assert [windows.returning(1.0, within) for within in (1700.0, 1801.0, HOUR)] == [0, 1, 8]
@@ -691,7 +691,7 @@ def test_what_others_use_comes_back_too() -> None:
 
 def test_a_larger_reserve_is_kept_from_then_on() -> None:
     """Of two reserves the larger one counts, as a share of what the hour admits."""
-    windows = Windows(10, 100, reserve=5, first_alone=False)
+    windows = SlidingWindows(10, 100, reserve=5, first_alone=False)
     windows.tighten(None, 100, 20)
     assert (windows.reserve, windows.free(0.0)) == (20, 80)
     windows.tighten(None, 100, 10)
