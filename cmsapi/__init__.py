@@ -160,7 +160,7 @@ if TYPE_CHECKING:
         ReviewHook as ReviewHook,
         Wish as Wish,
     )
-    from cmsapi.observability import (
+    from cmsapi.observability.events import (
         CallFinished as CallFinished,
         CallStarted as CallStarted,
         Event as Event,
@@ -174,6 +174,8 @@ if TYPE_CHECKING:
         RequestStarted as RequestStarted,
         RetryScheduled as RetryScheduled,
         Throttled as Throttled,
+    )
+    from cmsapi.observability.hooks import (
         log_event as log_event,
     )
     from cmsapi.observability.statistics import (
@@ -254,7 +256,7 @@ _HOMES = {
         "UnknownJobStateError",
         "ValidationError",
     ),
-    "cmsapi.observability": (
+    "cmsapi.observability.events": (
         "CallFinished",
         "CallStarted",
         "Event",
@@ -268,8 +270,8 @@ _HOMES = {
         "RequestStarted",
         "RetryScheduled",
         "Throttled",
-        "log_event",
     ),
+    "cmsapi.observability.hooks": ("log_event",),
     "cmsapi.observability.statistics": ("Statistics",),
     "cmsapi.jobs": (
         "AsCompleted",

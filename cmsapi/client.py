@@ -14,7 +14,7 @@ from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.errors import ArgumentError, ConfigError
-from cmsapi.observability import Hook
+from cmsapi.observability.events import Hook
 from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
 from cmsapi.runtime.runtime import Runtime, Settings
@@ -184,7 +184,7 @@ class Client:
             rng=runtime.rng,
             active_calls=runtime.active_calls,
             base_url=runtime.account.base_url,
-            tally=runtime.tally,
+            counters=runtime.counters,
         )
         builder = RequestBuilder(runtime.account, __version__)
         self._caller = OperationCaller(settings.operations, builder, pipeline, runtime.converter, runtime.ensure_open)
@@ -307,7 +307,7 @@ class Client:
     @property
     def statistics(self) -> Statistics:
         """What this client has done so far; sends nothing."""
-        return self._runtime.tally.snapshot(self._runtime.converter.drift.deviations())
+        return self._runtime.counters.snapshot(self._runtime.converter.drift.deviations())
 
     def with_options(
         self,

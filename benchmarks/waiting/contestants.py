@@ -21,6 +21,7 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
@@ -152,7 +153,7 @@ class _Subject:
     """Find a job running as soon as it is looked at."""
 
     schedule: Schedule
-    hooks = cmsapi.observability.Hooks()
+    hooks = Hooks()
     watch: ScheduledPoll | None = None
 
     def look(self) -> None:

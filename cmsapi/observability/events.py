@@ -1,11 +1,13 @@
-"""Events as frozen data, and the one-method protocol of those who want to hear of them.
+"""Events of a client, as frozen data, and the protocol of hooks that receive them.
 
-No event holds a key, a body or a query; paths are templates, but for those given to `client.request`. `CallStarted`,
-`RequestStarted`, `CallFinished`, `JobWatched` and `JobReleased` are told only where a user gave a client hooks.
+No event holds a key, a body or a query. Paths are templates, except those that a program gives to `client.request`. A
+client without hooks of its user does not make `CallStarted`, `RequestStarted`, `CallFinished`, `JobWatched` and
+`JobReleased`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -13,9 +15,9 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class CallStarted:
-    """Tell that a call begins: a request with its waits and repeats.
+    """Report the start of a call: one request with its waits and retries.
 
-    All events of a call come in one task, up to its `CallFinished`.
+    All events of a call, up to its `CallFinished`, come in one task.
 
     Args:
         operation: Name in the operations table.
@@ -32,12 +34,12 @@ class CallStarted:
 
 @attrs.frozen(kw_only=True)
 class RequestStarted:
-    """Tell that an attempt has its quota and leaves.
+    """Report that an attempt has its permit and is being sent.
 
     Args:
         operation: Name in the operations table.
         attempt: Number of the attempt, from 1.
-        waited: Seconds spent waiting for quota.
+        waited: Seconds spent waiting for the permit.
     """
 
     operation: str
@@ -47,18 +49,18 @@ class RequestStarted:
 
 @attrs.frozen(kw_only=True)
 class RequestFinished:
-    """Tell that one attempt is over.
+    """Report the end of an attempt.
 
     Args:
         operation: Name in the operations table.
         method: HTTP method.
         path: Path template.
         attempt: Number of the attempt, from 1.
-        status: HTTP status, or None when there was no answer.
-        error: Name of the error when there was no answer.
-        waited: Seconds spent waiting for quota.
-        duration: Seconds from then to the whole answer.
-        remaining: Requests that the hour still admits, or None where there is no limit.
+        status: HTTP status, or None without an answer.
+        error: Name of the error, if there was no answer.
+        waited: Seconds spent waiting for the permit.
+        duration: Seconds from the permit to the complete answer.
+        remaining: Requests that the hour still allows, or None without a limit.
     """
 
     operation: str
@@ -74,16 +76,16 @@ class RequestFinished:
 
 @attrs.frozen(kw_only=True)
 class CallFinished:
-    """Tell that a call is over, however it ended.
+    """Report the end of a call, with or without an error.
 
     Args:
         operation: Name in the operations table.
         method: HTTP method.
         path: Path template.
-        attempts: Requests spent.
-        status: HTTP status of the last attempt, or None when it got no answer.
-        error: Name of what was raised, or None.
-        duration: Seconds from its start, waits included.
+        attempts: Number of requests.
+        status: HTTP status of the last attempt, or None without an answer.
+        error: Name of the error that the call raised, or None.
+        duration: Seconds since the start of the call, waits included.
     """
 
     operation: str
@@ -97,13 +99,13 @@ class CallFinished:
 
 @attrs.frozen(kw_only=True)
 class RetryScheduled:
-    """Tell that a request will be repeated.
+    """Report that a failed request will be retried.
 
     Args:
         operation: Name in the operations table.
         attempt: Number of the attempt that failed.
-        delay: Seconds until the next one may start.
-        reason: What happened.
+        delay: Seconds until the next attempt may start.
+        reason: Why the attempt failed.
     """
 
     operation: str
@@ -114,11 +116,11 @@ class RetryScheduled:
 
 @attrs.frozen(kw_only=True)
 class QuotaWait:
-    """Tell, once per shortage, that calls wait for the request limit.
+    """Report, once per shortage, that calls wait for the request limit.
 
     Args:
-        operation: Name of the operation that met the shortage first.
-        expected: Seconds it is expected to wait.
+        operation: Name of the operation whose call waits first.
+        expected: Expected wait of this call in seconds.
     """
 
     operation: str
@@ -127,12 +129,12 @@ class QuotaWait:
 
 @attrs.frozen(kw_only=True)
 class Throttled:
-    """Tell that jobs of a kind are looked at less often than the service advises: the hour has too few requests.
+    """Report that jobs of a kind are polled less often than the service advises: the hour has too few requests.
 
     Args:
         kind: Kind of job.
-        jobs: How many of them run.
-        interval: Seconds from a launch to the first look now.
+        jobs: Number of running jobs of this kind.
+        interval: Seconds from a launch to its first poll, from now on.
     """
 
     kind: str
@@ -142,11 +144,11 @@ class Throttled:
 
 @attrs.frozen(kw_only=True)
 class RateLimitPaused:
-    """Tell that the service refused a request for its rate (429) and that everybody rests.
+    """Report that the service refused a request with 429, and that all calls pause.
 
     Args:
-        operation: Name of the operation that was refused.
-        seconds: How long.
+        operation: Name of the refused operation.
+        seconds: Length of the pause.
     """
 
     operation: str
@@ -155,16 +157,16 @@ class RateLimitPaused:
 
 @attrs.frozen(kw_only=True)
 class JobWatched:
-    """Tell that somebody waits for a job, and that it is looked at from now on.
+    """Report that a job has its first waiter, and is polled from now on.
 
-    The looks run in a copy of the waiter's context (`contextvars`), and hooks on this event run in it, too: what they
-    set there shows in the looks.
+    The polls run in a copy of the waiter's context (`contextvars`), and so do hooks on this event: the polls see the
+    variables that a hook sets.
 
     Args:
         kind: Kind of job.
-        target: Identifier of what it works on.
+        target: Identifier of the resource that the job works on.
         id: Identifier of the job.
-        elapsed: Seconds since its launch, or since it was first known.
+        elapsed: Seconds since the launch, or since the client first knew of the job.
     """
 
     kind: str
@@ -175,15 +177,15 @@ class JobWatched:
 
 @attrs.frozen(kw_only=True)
 class JobObserved:
-    """Tell what a look at a job showed.
+    """Report what a poll showed of a job.
 
     Args:
         kind: Kind of job.
-        target: Identifier of what it works on.
-        phase: Phase after the look.
-        state: The service's own word, or None.
-        polls: Looks so far.
-        error: Name of the error when the look failed; that never fails the job.
+        target: Identifier of the resource that the job works on.
+        phase: Phase after the poll.
+        state: The service's own word for it, or None.
+        polls: Number of polls so far.
+        error: Name of the error if the poll failed; a failed poll never fails the job.
     """
 
     kind: str
@@ -196,24 +198,24 @@ class JobObserved:
 
 @attrs.frozen(kw_only=True)
 class JobReleased:
-    """Tell that a job is over, or that nobody waits for it any more.
+    """Report that a job has finished, or has lost its last waiter.
 
     Args:
         kind: Kind of job.
-        target: Identifier of what it works on.
+        target: Identifier of the resource that the job works on.
         id: Identifier of the job.
-        phase: Where it stands.
-        over: Whether it is over.
-        polls: Looks so far.
-        elapsed: Seconds since its launch, or since it was first known.
-        error: Name of the error that it ended with, or None.
+        phase: Phase of the job.
+        finished: Whether the job has finished.
+        polls: Number of polls so far.
+        elapsed: Seconds since the launch, or since the client first knew of the job.
+        error: Name of the error that the job ended with, or None.
     """
 
     kind: str
     target: str
     id: str
     phase: str
-    over: bool
+    finished: bool
     polls: int
     elapsed: float
     error: str | None
@@ -234,9 +236,25 @@ Event: TypeAlias = (
 )
 
 
+#: The names of events for filters and dashboards; they do not change.
+EVENT_NAMES: Mapping[type, str] = {
+    CallStarted: "cmsapi.call.started",
+    RequestStarted: "cmsapi.request.started",
+    RequestFinished: "cmsapi.request.finished",
+    RetryScheduled: "cmsapi.retry.scheduled",
+    CallFinished: "cmsapi.call.finished",
+    QuotaWait: "cmsapi.quota.wait",
+    RateLimitPaused: "cmsapi.rate_limit.paused",
+    Throttled: "cmsapi.jobs.throttled",
+    JobWatched: "cmsapi.job.watched",
+    JobObserved: "cmsapi.job.observed",
+    JobReleased: "cmsapi.job.released",
+}
+
+
 class Hook(Protocol):
-    """Hear of events, on the event loop: be quick and do not block."""
+    """Receive events on the event loop. A hook must return quickly and must not block."""
 
     def __call__(self, event: Event, /) -> None:
-        """Take note of an event."""
+        """Receive an event."""
         ...

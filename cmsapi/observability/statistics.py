@@ -1,4 +1,4 @@
-"""What a client has done so far, in numbers."""
+"""Count what a client has done."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Statistics:
     """Show what a client has done since it was made.
 
     Args:
-        requests: Attempts that were made, polls included.
-        answered: Those that got an answer of any status.
-        retries: Repeats among them.
-        rate_limited: 429 answers.
-        polls: Looks at jobs.
-        poll_failures: Looks that failed.
-        drift: Where answers differed from what the specification shows.
+        requests: Attempts, polls included.
+        answered: Attempts that got an answer of any status.
+        retries: Attempts that were retries.
+        rate_limited: Answers with status 429.
+        polls: Polls of jobs.
+        poll_failures: Failed polls.
+        drift: Differences between answers and the specification.
     """
 
     requests: int
@@ -32,43 +32,42 @@ class Statistics:
     drift: tuple[Deviation, ...]
 
     def _repr_html_(self) -> str:
-        counts = [(name, getattr(self, name)) for name in _COUNTS]
-        return markup.facts("Statistics", counts) + (markup.listing("drift", self.drift) if self.drift else "")
+        counts = attrs.asdict(self, recurse=False)
+        del counts["drift"]
+        drift = markup.listing("drift", self.drift) if self.drift else ""
+        return markup.facts("Statistics", counts.items()) + drift
 
 
-_COUNTS = ("requests", "answered", "retries", "rate_limited", "polls", "poll_failures")
+@attrs.define
+class Counters:
+    """Count events, as the first hook of every client.
 
+    `count_request` counts attempts, because their events are made only if a user gave the client hooks.
+    """
 
-class Tally:
-    """Count events, as the first hook of every client; attempts apart, for which nobody else may want an event."""
-
-    def __init__(self) -> None:
-        self._requests = self._answered = self._retries = self._rate_limited = self._polls = self._poll_failures = 0
+    requests: int = 0
+    answered: int = 0
+    retries: int = 0
+    rate_limited: int = 0
+    polls: int = 0
+    poll_failures: int = 0
 
     def __call__(self, event: Event) -> None:
         """Count an event."""
         match event:
             case RetryScheduled():
-                self._retries += 1
+                self.retries += 1
             case RateLimitPaused():
-                self._rate_limited += 1
+                self.rate_limited += 1
             case JobObserved():
-                self._polls += 1
-                self._poll_failures += event.error is not None
+                self.polls += 1
+                self.poll_failures += event.error is not None
 
     def count_request(self, *, answered: bool) -> None:
         """Count an attempt."""
-        self._requests += 1
-        self._answered += answered
+        self.requests += 1
+        self.answered += answered
 
     def snapshot(self, drift: tuple[Deviation, ...]) -> Statistics:
-        """Show the counts as they stand."""
-        return Statistics(
-            requests=self._requests,
-            answered=self._answered,
-            retries=self._retries,
-            rate_limited=self._rate_limited,
-            polls=self._polls,
-            poll_failures=self._poll_failures,
-            drift=drift,
-        )
+        """Return the current counts."""
+        return Statistics(**attrs.asdict(self), drift=drift)

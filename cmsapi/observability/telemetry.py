@@ -1,8 +1,8 @@
 """OpenTelemetry spans and metrics of what a client does (extra `otel`).
 
-A hook like any other: it turns events into one span a call, with its repeats and waits as events of the span, and one
-span a job, under which its looks are. Begins are told by the clock of the machine, lengths by that of the event loop.
-Neither holds a key, a query or a body, because events hold none; identifiers are in spans of jobs only.
+The hook makes one span per call, with its retries and waits as events of the span, and one span per job, with its polls
+as child spans. The start of a span is a time of the machine's clock, its length an interval of the event loop's clock.
+No span or metric holds a key, a query or a body, because events hold none. Only spans of jobs hold identifiers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import attrs
 
 from cmsapi._version import __version__
 from cmsapi.extras import needs
-from cmsapi.observability import (
+from cmsapi.observability.events import (
     EVENT_NAMES,
     CallFinished,
     CallStarted,
@@ -35,7 +35,7 @@ from cmsapi.observability import (
 with needs("otel"):
     from opentelemetry import context, metrics, trace
 
-# Advised by the conventions for `http.client.request.duration`.
+# The semantic conventions advise these for `http.client.request.duration`.
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 _JOB_BUCKETS = (5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 1200, 3600)
 
@@ -43,16 +43,16 @@ _Attributes = dict[str, str | int | float | bool]
 
 
 @attrs.define
-class _Open:
-    """Hold a span that has not ended, and when it began: in nanoseconds of the machine, in seconds of the loop.
+class _OpenSpan:
+    """Hold an open span and its start.
 
     Args:
         span: The span.
-        labels: What its metrics are told apart by.
-        at: When it began, in nanoseconds since the epoch.
-        loop_time: The same, in seconds of the loop.
-        token: Makes the span before it the current one again.
-        waiting: Whether the call waits for its next attempt to leave.
+        labels: Attributes of its metrics.
+        at: Start in nanoseconds since the epoch.
+        loop_time: Start in seconds of the event loop.
+        token: Restores the previous current span.
+        waiting: Whether the call waits for the request limit or for its next attempt.
     """
 
     span: trace.Span
@@ -71,11 +71,11 @@ class _Open:
 
 
 class OpenTelemetry:
-    """Make spans and metrics of events; a hook for `Client(hooks=[OpenTelemetry()])`, also for several clients.
+    """Make spans and metrics of events; a hook for `Client(hooks=[OpenTelemetry()])`. Several clients may share it.
 
     Args:
-        tracer_provider: Where spans go; the global one if left out.
-        meter_provider: Where metrics go; the global one if left out.
+        tracer_provider: Receives the spans; the default is the global provider.
+        meter_provider: Receives the metrics; the default is the global provider.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class OpenTelemetry:
         self._tracer = trace.get_tracer("cmsapi", __version__, tracer_provider)
         self._meters = _Meters(metrics.get_meter("cmsapi", __version__, meter_provider))
         # A task makes one call at a time.
-        self._calls: dict[asyncio.Task[Any] | None, _Open] = {}
-        self._jobs: dict[tuple[str, str], _Open] = {}
+        self._calls: dict[asyncio.Task[Any] | None, _OpenSpan] = {}
+        self._jobs: dict[tuple[str, str], _OpenSpan] = {}
 
     def __call__(self, event: Event, /) -> None:
-        """Take note of an event."""
+        """Record an event."""
         match event:
             case CallStarted():
                 self._begin_call(event)
@@ -104,15 +104,15 @@ class OpenTelemetry:
 
     def _begin_call(self, event: CallStarted) -> None:
         server = _server(event.base_url)
-        begun: _Attributes = {"http.request.method": event.method, **server, "cmsapi.operation": event.operation}
-        # A path of `client.request` is no template: it would make a name for each resource.
+        attributes: _Attributes = {"http.request.method": event.method, **server, "cmsapi.operation": event.operation}
+        # Paths of `client.request` are not templates: they would give each resource its own span name.
         name = event.method if event.operation == "request" else f"{event.method} {event.path}"
-        call = self._open(name, trace.SpanKind.CLIENT, begun, server)
+        call = self._open(name, trace.SpanKind.CLIENT, attributes, server)
         call.token = context.attach(trace.set_span_in_context(call.span))
         self._calls[asyncio.current_task()] = call
         self._meters.waiting.add(1, server)
 
-    def _on_call(self, event: Event, call: _Open) -> None:
+    def _on_call(self, event: Event, call: _OpenSpan) -> None:
         match event:
             case RequestStarted():
                 self._wait(call, False)
@@ -121,8 +121,8 @@ class OpenTelemetry:
             case RetryScheduled():
                 self._wait(call, True)
                 self._meters.retries.add(1, {**call.labels, "cmsapi.operation": event.operation})
-                told: _Attributes = {"cmsapi.retry.delay": event.delay, "cmsapi.retry.reason": event.reason}
-                call.add(event, {"http.request.resend_count": event.attempt, **told})
+                retry: _Attributes = {"cmsapi.retry.delay": event.delay, "cmsapi.retry.reason": event.reason}
+                call.add(event, {"http.request.resend_count": event.attempt, **retry})
             case QuotaWait():
                 call.add(event, {"cmsapi.wait.expected": event.expected})
             case RateLimitPaused():
@@ -130,7 +130,7 @@ class OpenTelemetry:
             case CallFinished():
                 self._end_call(event, call)
 
-    def _end_call(self, event: CallFinished, call: _Open) -> None:
+    def _end_call(self, event: CallFinished, call: _OpenSpan) -> None:
         del self._calls[asyncio.current_task()]
         self._wait(call, False)
         if event.status is not None:
@@ -142,19 +142,19 @@ class OpenTelemetry:
         context.detach(call.token)
         call.span.end(call.after(event.duration))
 
-    def _wait(self, call: _Open, waiting: bool) -> None:
+    def _wait(self, call: _OpenSpan, waiting: bool) -> None:
         if waiting is not call.waiting:
             call.waiting = waiting
             self._meters.waiting.add(1 if waiting else -1, call.labels)
 
     def _begin_job(self, event: JobWatched) -> None:
         kind: _Attributes = {"cmsapi.job.kind": event.kind}
-        begun: _Attributes = {**kind, "cmsapi.job.id": event.id, "cmsapi.job.target": event.target}
-        job = self._open(f"job {event.kind}", trace.SpanKind.INTERNAL, begun, kind, ago=event.elapsed)
-        # This context is the job's own: what is attached stays for its looks, and for nothing else.
+        attributes: _Attributes = {**kind, "cmsapi.job.id": event.id, "cmsapi.job.target": event.target}
+        job = self._open(f"job {event.kind}", trace.SpanKind.INTERNAL, attributes, kind, ago=event.elapsed)
+        # The hook runs in the job's own context, so only its polls see the attached span.
         context.attach(trace.set_span_in_context(job.span))
-        if (twin := self._jobs.pop((event.kind, event.target), None)) is not None:
-            self._end_job(twin, twin.after(0))
+        if (previous := self._jobs.pop((event.kind, event.target), None)) is not None:
+            self._end_job(previous, previous.after(0))
         self._jobs[event.kind, event.target] = job
         self._meters.jobs.add(1, kind)
 
@@ -171,56 +171,56 @@ class OpenTelemetry:
             job.add(event, seen)
             return
         del self._jobs[event.kind, event.target]
-        job.span.set_attributes({**seen, "cmsapi.job.over": event.over})
+        job.span.set_attributes({**seen, "cmsapi.job.finished": event.finished})
         if event.error is not None:
             _fail(job.span, event.error)
-        if event.over:
+        if event.finished:
             self._meters.job_duration.record(event.elapsed, {**job.labels, "cmsapi.job.phase": event.phase})
         self._end_job(job, job.after(event.elapsed))
 
-    def _end_job(self, job: _Open, at: int) -> None:
+    def _end_job(self, job: _OpenSpan, at: int) -> None:
         self._meters.jobs.add(-1, job.labels)
         job.span.end(at)
 
     def _open(
         self, name: str, kind: trace.SpanKind, attributes: _Attributes, labels: _Attributes, *, ago: float = 0.0
-    ) -> _Open:
+    ) -> _OpenSpan:
         at = time.time_ns() - int(ago * 1e9)
         span = self._tracer.start_span(name, kind=kind, attributes=attributes, start_time=at)
-        return _Open(span, labels, at, asyncio.get_running_loop().time() - ago)
+        return _OpenSpan(span, labels, at, asyncio.get_running_loop().time() - ago)
 
 
 class _Meters:
-    """Hold the instruments.
+    """Hold the metric instruments.
 
     Args:
-        meter: Makes them.
+        meter: Creates the instruments.
     """
 
     def __init__(self, meter: metrics.Meter) -> None:
         self._duration = meter.create_histogram(
             "http.client.request.duration",
             "s",
-            "Time from the moment a request may leave to its whole answer.",
+            "Time from the permit of a request to its complete answer.",
             explicit_bucket_boundaries_advisory=_REQUEST_BUCKETS,
         )
         self._remaining = meter.create_gauge(
-            "cmsapi.rate_limit.remaining", "{request}", "Requests that the hour admitted after the last answer."
+            "cmsapi.rate_limit.remaining", "{request}", "Requests that the hour allowed after the last answer."
         )
         self.waiting = meter.create_up_down_counter(
             "cmsapi.calls.waiting", "{call}", "Calls that wait for the request limit or for their next attempt."
         )
-        self.retries = meter.create_counter("cmsapi.retries", "{request}", "Repeats that were scheduled.")
-        self.jobs = meter.create_up_down_counter("cmsapi.jobs.watched", "{job}", "Jobs that somebody waits for.")
+        self.retries = meter.create_counter("cmsapi.retries", "{request}", "Scheduled retries.")
+        self.jobs = meter.create_up_down_counter("cmsapi.jobs.watched", "{job}", "Jobs with waiters.")
         self.job_duration = meter.create_histogram(
             "cmsapi.job.duration",
             "s",
-            "Time from a launch to the look that showed its end.",
+            "Time from a launch to the poll that showed the end of the job.",
             explicit_bucket_boundaries_advisory=_JOB_BUCKETS,
         )
 
     def measure(self, event: RequestFinished, server: Mapping[str, str | int | float | bool]) -> None:
-        """Take note of an attempt."""
+        """Record an attempt."""
         labels = {**server, "http.request.method": event.method}
         if event.status is not None:
             labels["http.response.status_code"] = event.status

@@ -21,8 +21,9 @@ from cmsapi.api.operations import OPERATIONS, OperationTable
 from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError
-from cmsapi.observability import Hook, Hooks, warn_of_waits
-from cmsapi.observability.statistics import Tally
+from cmsapi.observability.events import Hook
+from cmsapi.observability.hooks import Hooks, warn_of_waits
+from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.shared_state import Place, place_of
 from cmsapi.transport.active_calls import ActiveCalls
@@ -122,8 +123,8 @@ class Runtime:
         self.first_user: tuple[User, float] | None = None
         self.digest: str = account.digest
         self.transport = transport
-        self.tally: Tally = Tally()
-        self.hooks: Hooks = Hooks(hooks, own=(self.tally, warn_of_waits))
+        self.counters: Counters = Counters()
+        self.hooks: Hooks = Hooks(hooks, own=(self.counters, warn_of_waits))
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
         self.wall: Callable[[], float] = time.time

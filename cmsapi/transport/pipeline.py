@@ -26,17 +26,17 @@ from cmsapi.errors import (
     RateLimitWaitError,
     TransportError,
 )
-from cmsapi.observability import (
+from cmsapi.observability.events import (
     CallFinished,
     CallStarted,
-    Hooks,
     QuotaWait,
     RateLimitPaused,
     RequestFinished,
     RequestStarted,
     RetryScheduled,
 )
-from cmsapi.observability.statistics import Tally
+from cmsapi.observability.hooks import Hooks
+from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport import protocol
@@ -98,7 +98,7 @@ class Pipeline:
         rng: Source of jitter.
         active_calls: Where calls are noted while they run.
         base_url: Address of the service, for hooks.
-        tally: Counts the attempts.
+        counters: Counts the attempts.
     """
 
     transport: Transport | SendAwareTransport
@@ -111,7 +111,7 @@ class Pipeline:
     rng: random.Random = attrs.field(factory=random.Random)
     active_calls: ActiveCalls = attrs.field(factory=ActiveCalls)
     base_url: str = ""
-    tally: Tally = attrs.field(factory=Tally)
+    counters: Counters = attrs.field(factory=Counters)
     _tells: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -379,7 +379,7 @@ class _Call:
         self, status: int | None, error: str | None, limiter: RateLimiter, *, waited: float, duration: float
     ) -> None:
         self.status = status
-        self.pipeline.tally.count_request(answered=status is not None)
+        self.pipeline.counters.count_request(answered=status is not None)
         if not self.pipeline.hooks.listening:
             return
         self.pipeline.hooks(

@@ -14,7 +14,7 @@ from hypothesis import example, given, strategies as st
 
 import cmsapi
 from cmsapi import errors
-from cmsapi.observability import log_event
+from cmsapi.observability.hooks import log_event
 from cmsapi.sandbox import Sandbox
 from tests.support.script import HANG, LOST, ME, Script, TellingScript, answer, refusal
 
@@ -257,7 +257,7 @@ async def test_a_hook_that_raises_breaks_nothing(caplog: pytest.LogCaptureFixtur
         "RequestFinished",
         "CallFinished",
     ]
-    assert caplog.records[0].message == "hook failed on CallStarted"
+    assert caplog.records[0].message == "A hook failed on CallStarted."
 
 
 async def test_events_tell_what_happened_without_secrets() -> None:
@@ -301,7 +301,7 @@ async def test_log_event_logs_by_importance(caplog: pytest.LogCaptureFixture) ->
         "cmsapi.rate_limit.paused": "INFO",
         "cmsapi.retry.scheduled": "INFO",
         "cmsapi.quota.wait": "INFO",
-        "calls wait for the request limit, the first of them about 3602 s": "WARNING",
+        "Calls wait for the request limit, the first one about 3602 s.": "WARNING",
     }
 
 
@@ -311,7 +311,7 @@ async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCapt
     async with client_of(service) as client:
         await client.me()
     assert [record.getMessage().partition(": ")[2] for record in caplog.records if record.levelname == "WARNING"] == [
-        "all calls rest for 3000 s"
+        "all calls wait for 3000 s."
     ]
 
 

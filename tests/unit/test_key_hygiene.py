@@ -17,7 +17,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.observability import log_event
+from cmsapi.observability.hooks import log_event
 from cmsapi.sandbox import Fault, FaultProxy, Fixed, Limits, Sandbox
 from tests.support.raw import DROP, SILENCE, RawServer, Say, http
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cmsapi.jobs.job import Job
-from cmsapi.observability import JobObserved, JobReleased, JobWatched
+from cmsapi.observability.events import JobObserved, JobReleased, JobWatched
 
 
 def watched(job: Job[Any]) -> JobWatched:
@@ -32,7 +32,7 @@ def released(job: Job[Any]) -> JobReleased:
         target=job.target,
         id=job.id,
         phase=job._phase.value,
-        over=job.done,
+        finished=job.done,
         polls=job._polls,
         elapsed=job._elapsed(),
         error=type(job._error).__name__ if job._error is not None else None,

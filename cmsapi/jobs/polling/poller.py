@@ -44,7 +44,7 @@ from cmsapi.jobs.scheduling.queue import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tasks import outcome_of
-from cmsapi.observability import Hooks
+from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.transport.caller import LARGEST_PAGE
 from cmsapi.transport.pipeline import CallOptions

@@ -19,7 +19,7 @@ import attrs
 from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.observability import Hooks
+from cmsapi.observability.hooks import Hooks
 
 #: Jobs that are treated alike: a kind, under one policy.
 LoadKey: TypeAlias = tuple[JobKind, PollPolicy]

@@ -31,7 +31,7 @@ from cmsapi.jobs.scheduling.load import PollLoad, ServiceTraits
 from cmsapi.jobs.scheduling.plan import GROUPS, Pace, plan
 from cmsapi.jobs.scheduling.queue import Listing, LoadKey, PollQueue, ScheduledPoll, Subject
 from cmsapi.jobs.scheduling.statistics import Tally
-from cmsapi.observability import Throttled
+from cmsapi.observability.events import Throttled
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
 # A plan is good for a second. Without news it is made again when requests may have come back.

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 import cmsapi
-from cmsapi.observability import EVENT_NAMES
+from cmsapi.observability.events import EVENT_NAMES
 from cmsapi.sandbox import Fault, Limits, Sandbox
 
 pytestmark = pytest.mark.looptime

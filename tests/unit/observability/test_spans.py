@@ -131,7 +131,7 @@ async def test_no_span_is_left_open(otel: Exported) -> None:
         with pytest.raises(cmsapi.JobWaitTimeoutError):
             await job.wait(timeout=60)
         (first,) = otel.named("job prompt_analysis")
-        assert (first.attributes or {})["cmsapi.job.over"] is False
+        assert (first.attributes or {})["cmsapi.job.finished"] is False
         waiting = asyncio.create_task(job.wait())
         call = asyncio.create_task(client.me())
         await asyncio.sleep(1)

@@ -11,7 +11,7 @@ import pytest
 from cmsapi import PollPolicy
 from cmsapi.jobs.kinds.registry import JobKind
 from cmsapi.jobs.scheduling.scheduler import Scheduler
-from cmsapi.observability import Hooks
+from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
