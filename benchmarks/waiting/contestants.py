@@ -18,7 +18,7 @@ import attrs
 import cmsapi
 from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.observability.hooks import Hooks

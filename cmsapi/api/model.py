@@ -74,5 +74,9 @@ class Model:
     _absent: frozenset[str] | None = attrs.field(default=None, alias="_absent", eq=False, repr=False)
     _spelled: tuple[Any, ...] = attrs.field(default=(), alias="_spelled", eq=False, repr=False)
 
+    def lacks(self, name: str) -> bool:
+        """Tell whether the document that was read had no such key, by its wire name."""
+        return name in (self._absent or ())
+
     def _repr_html_(self) -> str:
         return markup.record(self)

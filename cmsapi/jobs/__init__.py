@@ -9,7 +9,7 @@ from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.view import OpenLaunch
 from cmsapi.jobs.kinds.ideas import ContentIdeas
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewHook, Wish
 from cmsapi.jobs.launching.recovery import Resumed
 from cmsapi.jobs.namespace import Jobs

@@ -16,8 +16,8 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.record import UNKNOWN
-from cmsapi.jobs.kinds.registry import JobKind, kind_of
-from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.polling.failures import VANISHED_AFTER
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
@@ -43,7 +43,7 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
     return LaunchUnknownError(
         f"The {kind} for {target} may have been launched and charged, and there is no usable "
         f"answer; it is not repeated, because that could be paid twice.{charged} "
-        f"{_HOW_TO_FIND_OUT.get(kind, _LOOK_THERE)}",
+        f"{(find_kind(kind) or Kind).where_to_look}",
         kind=str(kind),
         target=target,
         evidence=evidence,
@@ -59,7 +59,7 @@ def sent_times(entry: Entry) -> int:
 def without_result(entry: Entry) -> JobError | None:
     """Tell how an item of a batch ended in another run; None when it has a result."""
     if entry.status == Phase.SUCCEEDED:
-        if kind_of(entry.kind) is not None:
+        if find_kind(entry.kind) is not None:
             return None
         return JobError(
             f"The {entry.kind} of {entry.target} has ended, but this version of cmsapi does not know such jobs and "
@@ -75,15 +75,6 @@ def without_result(entry: Entry) -> JobError | None:
     )
 
 
-_LOOK_THERE = "Look in the application whether it runs, and at client.credit_usages whether it was charged."
-_HOW_TO_FIND_OUT: Mapping[str, str] = {
-    JobKind.KEYWORD_ANALYSIS: "client.keywords.get shows whether it runs; client.jobs.watch waits for it.",
-    JobKind.PROMPT_ANALYSIS: "client.prompts.get shows whether it runs; client.jobs.watch waits for it.",
-    JobKind.IDEA_SEARCH: "client.credit_usages.list('content_idea_search') shows whether it was charged.",
-    JobKind.GENERATION: "client.contents.generation shows whether there is one; client.jobs.watch waits for it.",
-}
-
-
 def failed(job: Job[Any]) -> JobError:
     """Tell that the service says so."""
     return JobFailedError(
@@ -93,11 +84,11 @@ def failed(job: Job[Any]) -> JobError:
     )
 
 
-def superseded(job: Job[Any], review: GenerationReview) -> JobError:
-    """Tell that a newer generation is there."""
+def superseded(job: Job[Any], newer_id: str | None) -> JobError:
+    """Tell that a newer job has taken its place."""
     return JobSupersededError(
-        f"Content {job.target} has a newer generation ({review.generation.id}) than {job.id}. "
-        f"client.jobs.watch('generation', {job.target!r}) follows the newer one.",
+        f"{job.target} has a newer {job.kind.value} ({newer_id}) than {job.id}. "
+        f"client.jobs.watch({job.kind.value!r}, {job.target!r}) follows the newer one.",
         job=job,
     )
 

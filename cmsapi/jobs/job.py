@@ -22,7 +22,9 @@ from cmsapi.display import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.events import Finished, JobEvent
 from cmsapi.jobs.journal.record import Record
-from cmsapi.jobs.kinds.registry import JobHistory, JobKind
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.settings import PollSettings
 from cmsapi.jobs.scheduling.queue import ScheduledPoll
@@ -288,7 +290,7 @@ class Job(Generic[R]):
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
         """
-        if self._kind is not JobKind.GENERATION:
+        if not kind_of(self._kind).has_review:
             raise ArgumentError(f"A {self._kind.value} has no review; only a generation has.", parameter="job")
         return cast("GenerationReview", await self.wait())
 

@@ -13,10 +13,11 @@ from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, gather
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.balances import TYPES, balance_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.ideas import ContentIdeas
-from cmsapi.jobs.kinds.registry import STRATEGIES, JobHistory, JobKind, kind_of
+from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.registry import find_kind, registered_kinds
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import Recovery, Resumed
@@ -203,8 +204,8 @@ class Jobs:
         """
         self._poller.ensure_open()
         known = _kind(kind)
-        STRATEGIES[known].check(id)
-        return Job(self._poller, known, id, JobHistory(began=self._poller.time(), watched=True))
+        known.check(id)
+        return Job(self._poller, known.name, id, JobHistory(began=self._poller.time(), watched=True))
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
@@ -227,8 +228,8 @@ class Jobs:
         if poller.scheduler.duration_store is not None:
             await poller.scheduler.duration_store.known()
         user = await poller.poll_settings.read_user()
-        balance = balance_of(user, TYPES[known]) if known in TYPES else None
-        return poller.scheduler.poll_load.forecast(known, poller.policy, count, balance)
+        balance = None if known.balance is None else known.balance.of(user)
+        return poller.scheduler.poll_load.forecast(known.name, poller.policy, count, balance)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.
@@ -249,11 +250,11 @@ class Jobs:
         """
         self._poller.ensure_open()
         tallies = self._poller.scheduler.tallies
-        return summary(tallies.values() if kind is None else [tallies[_kind(kind)]])
+        return summary(tallies.values() if kind is None else [tallies[_kind(kind).name]])
 
 
-def _kind(word: str) -> JobKind:
-    if isinstance(word, str) and (known := kind_of(word)) is not None:
+def _kind(word: str) -> Kind:
+    if isinstance(word, str) and (known := find_kind(word)) is not None:
         return known
-    words = ", ".join(repr(kind.value) for kind in STRATEGIES)
+    words = ", ".join(repr(kind.name.value) for kind in registered_kinds())
     raise ArgumentError(f"kind is one of {words}, not {excerpt(word)}.", parameter="kind")

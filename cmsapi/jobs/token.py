@@ -17,7 +17,8 @@ import attrs
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, DecodeError
-from cmsapi.jobs.kinds.registry import STRATEGIES, JobKind, kind_of
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import find_kind
 
 PREFIX = "cmsjob1"
 # Of two identifiers of the greatest length, in four bytes a character.
@@ -92,10 +93,10 @@ def _read(payload: str) -> Token:
                 "watched": bool(watched),
                 "at": str(base_url),
             }:
-                if (known := kind_of(kind)) is not None:
-                    STRATEGIES[known].check(target)
+                if (known := find_kind(kind)) is not None:
+                    known.check(target)
                     return Token(
-                        kind=known,
+                        kind=known.name,
                         target=target,
                         job_id=job,
                         launched_at=_moment(launched) if launched else None,

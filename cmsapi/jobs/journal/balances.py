@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import attrs
 
 from cmsapi.api.models import User
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.state.journal import Entry, Fact
 
 # How a balance is called in the usages that draw on it, and in the user's organisation.

@@ -12,7 +12,8 @@ import attrs
 
 from cmsapi.display import markup
 from cmsapi.jobs.journal.record import INTENT, SENDING
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.token import Token
 
 if TYPE_CHECKING:
@@ -58,19 +59,19 @@ async def read_journal(poller: Poller) -> list[OpenLaunch]:
 
 
 def _told(entry: Entry, base_url: str) -> OpenLaunch:
-    kind = JobKind(entry.kind)
+    kind = kind_of(entry.kind)
     token = None
     if entry.status not in (INTENT, SENDING):
         token = Token(
-            kind=kind,
-            target=entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target,
+            kind=kind.name,
+            target=kind.job_target(entry.target, entry.job_id),
             job_id=entry.job_id,
             launched_at=None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC),
             watched=False,
             base_url=base_url,
         ).spell()
     return OpenLaunch(
-        kind=kind,
+        kind=kind.name,
         target=entry.target,
         state=entry.status,
         asked_at=datetime.fromtimestamp(entry.asked_at, UTC),

@@ -37,7 +37,7 @@ ReviewHook: TypeAlias = Callable[["GenerationReview"], Wish | Awaitable[Wish]]
 # A decision whose outcome stays unknown is read back and repeated this often.
 TRIES = 3
 
-_DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED)
+DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED)
 
 
 class GenerationReview:
@@ -161,7 +161,7 @@ class GenerationReview:
     def _settled(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus, doubt: Exception | None) -> bool:
         """Tell whether the generation is where it was to go, and note who brought it there."""
         status = self.generation.status
-        if status in _DECIDED and self.decision in (None, "leave"):
+        if status in DECIDED and self.decision in (None, "leave"):
             self._note(wish if status == goal and doubt is not None else "elsewhere")
         return status == goal
 

@@ -18,7 +18,7 @@ import attrs
 
 from cmsapi.api.models import AnalysisStatus, CreditUsage, Generation, GenerationStatus, Keyword, Prompt
 from cmsapi.jobs.journal.balances import is_before
-from cmsapi.jobs.kinds.registry import CLOCK_BLUR
+from cmsapi.jobs.kinds.evidence import CLOCK_BLUR
 from cmsapi.jobs.launching.charges import Charges
 from cmsapi.state.journal import Entry
 

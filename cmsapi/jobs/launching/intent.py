@@ -20,7 +20,7 @@ from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.journal.record import REVIEW, SENDING, Record
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.launching.evidence import Verdict, name_of, nothing_to_go_by
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt

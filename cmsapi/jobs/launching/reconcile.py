@@ -19,7 +19,7 @@ from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs.journal.balances import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, SENDING, UNKNOWN
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.launching import evidence
 from cmsapi.jobs.launching.charges import CLOCKS, Charges, age, between, counts
 from cmsapi.jobs.launching.departure import Departure

@@ -13,7 +13,7 @@ from cmsapi.api.models import GenerationStatus
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.errors import unknown_launch
 from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, SENDING, Record
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.evidence import Finding, Verdict
 from cmsapi.jobs.launching.reconcile import Reconciler

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.polling.registry import Key
 
 

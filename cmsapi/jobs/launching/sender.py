@@ -28,7 +28,9 @@ from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, SENDING, Record
-from cmsapi.jobs.kinds.registry import JobHistory, JobKind, by_own_clock
+from cmsapi.jobs.kinds.evidence import by_own_clock
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.launching.evidence import Verdict, nothing_to_go_by
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
@@ -216,7 +218,7 @@ class Sender:
             job_id=job_id,
             fresh=True,
             settings=launch.body,
-            search=launched if isinstance(launched, ContentIdeaSearch) else None,
+            document=launched if isinstance(launched, ContentIdeaSearch) else None,
         )
         target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
         job: Job[Any] = Job(self.poller, launch.kind, target, history)

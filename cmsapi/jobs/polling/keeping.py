@@ -10,7 +10,9 @@ import attrs
 from cmsapi.jobs.job import Job, Keeper
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import Record
-from cmsapi.jobs.kinds.registry import JobHistory, JobKind, by_own_clock
+from cmsapi.jobs.kinds.evidence import by_own_clock
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
@@ -46,11 +48,11 @@ class Kept:
     def take_over(self, record: Record) -> Job[Any]:
         """Return the job that an entry of the journal stands for, and keep it; sends nothing."""
         entry = record.entry
-        kind = JobKind(entry.kind)
+        kind = kind_of(entry.kind)
         served_at = entry.served_at
         launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
-        target = entry.job_id if kind is JobKind.IDEA_SEARCH and entry.job_id is not None else entry.target
-        kept = self._registry.job((kind, target))
+        target = kind.job_target(entry.target, entry.job_id)
+        kept = self._registry.job((kind.name, target))
         if kept is not None and not kept.done and not entry.over and kept.id == (entry.job_id or target):
             kept._record, record.job = record, kept
             self._keeper.join(kept)
@@ -58,7 +60,7 @@ class Kept:
         history = JobHistory(
             began=self._keeper.time(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over
         )
-        job: Job[Any] = Job(self._keeper, kind, target, history)
+        job: Job[Any] = Job(self._keeper, kind.name, target, history)
         if not entry.over:
             job._record, record.job = record, job
             self.launched(job)

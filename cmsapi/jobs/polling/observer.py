@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import Content, ContentIdeaSearch, GenerationStatus, Keyword, KnowledgeDocument, Prompt, User
+from cmsapi.api.models import User
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import Shown
+from cmsapi.jobs.kinds.registry import kinds_shown_by
 from cmsapi.jobs.scheduling.queue import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
-
-_KINDS: Mapping[type[Model], JobKind] = {
-    Keyword: JobKind.KEYWORD_ANALYSIS,
-    Prompt: JobKind.PROMPT_ANALYSIS,
-    ContentIdeaSearch: JobKind.IDEA_SEARCH,
-    KnowledgeDocument: JobKind.KNOWLEDGE_DOCUMENT,
-    Content: JobKind.GENERATION,
-}
 
 
 class ResponseObserver:
@@ -41,12 +34,10 @@ class ResponseObserver:
         """
         if isinstance(document, User):
             self._marks.saw(document, sent_at)
-        kind = _KINDS.get(type(document))
-        if kind is None or (isinstance(document, Content) and not _may_be_over(document)):
-            return
-        target = getattr(document, "id", None)
-        for watch in self._find_scheduler().watching(kind, str(target)):
-            watch.subject.show(document, sent_at)
+        for kind in kinds_shown_by(type(document)):
+            target = str(getattr(document, "id", None))
+            for watch in self._find_scheduler().watching(kind.name, target):
+                watch.subject.show(document, sent_at)
 
     def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
         """Take note of a page of a list.
@@ -57,16 +48,13 @@ class ResponseObserver:
             number: Number of the page, None when it is not one of the largest pages.
             sent_at: Loop time at which it was asked for.
         """
-        if not documents or type(documents[0]) not in _KINDS:
+        if not documents or not (kinds := kinds_shown_by(type(documents[0]))):
             return
-        keywords = [item for item in documents if isinstance(item, Keyword)]
-        if keywords and number is not None and (page_id := path.get("pageId")) is not None:
-            shown = "analysisStatus" not in (keywords[0]._absent or ())
-            self._find_scheduler().listed(Listing(page_id, number), [item.id for item in keywords], show_states=shown)
+        for kind in kinds:
+            parent = path.get(kind.list_parameter) if kind.list_operation is not None else None
+            if parent is not None and number is not None:
+                targets = [str(getattr(document, "id", None)) for document in documents]
+                states = kind.shown(documents[0]) is not Shown.NOTHING
+                self._find_scheduler().listed(Listing(kind.name, parent, number), targets, show_states=states)
         for document in documents:
             self.read(document, sent_at)
-
-
-def _may_be_over(content: Content) -> bool:
-    generation = content.last_generation
-    return generation is not None and generation.status != GenerationStatus.QUEUED

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import Content, Credits, Keyword, KnowledgeDocument, Prompt
+from cmsapi.api.models import Credits
 from cmsapi.config import PollPolicy
 from cmsapi.errors import (
     APIError,
@@ -32,7 +32,9 @@ from cmsapi.jobs.job import Job, Outlook
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.journal.record import Record
-from cmsapi.jobs.kinds.registry import STALE_LOOKS, STRATEGIES, JobHistory, Observation
+from cmsapi.jobs.kinds.kind import Shown
+from cmsapi.jobs.kinds.observation import JobHistory, Observation
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events as telling
 from cmsapi.jobs.polling.failures import Failures, Sequel
@@ -57,6 +59,8 @@ T = TypeVar("T")
 CLAIM_EVERY = 5
 # So many failed looks in a row are worth a line in the log.
 WORRYING_LOOKS = 10
+# An undecided state has to be seen so often before it can end a job.
+STALE_POLLS = 3
 
 
 class Poller:
@@ -338,23 +342,25 @@ class Poller:
                 self.scheduler.saw_running(job._watch, certain=observation.decided)
         self._note(job, observation)
         self._conclude(job, observation, result)
-        page_id = result.page_id if isinstance(result, Keyword) else None
-        if job._watch is not None and page_id is not None and self.scheduler.explores(job._watch, page_id):
-            self.read_page(Listing(page_id, 1))
+        kind = kind_of(job.kind)
+        parent = kind.list_of(result) if isinstance(result, kind.model) else None
+        if job._watch is not None and parent is not None and self.scheduler.explores(job._watch, parent):
+            self.read_page(Listing(kind.name, parent, 1))
 
     def show(self, job: Job[Any], document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
         watch, deaf = job._watch, job._closed or job._look is not None or job in self._deciding
         if watch is None or deaf or sent_at < job._history.began:
             return
-        if isinstance(document, Content):
-            self.scheduler.hasten(watch, "its content shows that it may be over")
+        kind = kind_of(job.kind)
+        shown = kind.shown(document)
+        if shown is Shown.HINT:
+            self.scheduler.hasten(watch, "another request shows that it may be over")
+        if shown in (Shown.HINT, Shown.NOTHING):
             return
-        if isinstance(document, Keyword | Prompt) and "analysisStatus" in (document._absent or ()):
-            return
-        observation = STRATEGIES[job.kind].judge(document, job._history, self.time())
+        observation = kind.observe(document, job._history, self.time())
         over = observation.decided and observation.phase is not Phase.RUNNING
-        if observation.decided and (not over or _is_result(document)):
+        if observation.decided and (not over or shown is Shown.RESULT):
             self._on_response(job, observation, document)
         elif over:
             self.scheduler.hasten(watch, "another request shows that it is over")
@@ -369,10 +375,11 @@ class Poller:
 
     async def _read_page(self, listing: Listing) -> None:
         options = CallOptions(priority=Priority.POLL, max_attempts=1)
-        path = {"pageId": listing.page_id}
+        kind = kind_of(listing.kind)
+        path = {kind.list_parameter: listing.parent}
         try:
             page = await self._caller.page(
-                Keyword, "list_keywords", path, number=listing.number, limit=LARGEST_PAGE, options=options
+                kind.model, kind.list_operation or "", path, number=listing.number, limit=LARGEST_PAGE, options=options
             )
         except BaseException as error:
             self.scheduler.page_failed(listing)
@@ -384,7 +391,7 @@ class Poller:
         # What it shows was shown to the jobs when it was decoded.
         self.scheduler.page_read(listing)
         if page.has_more and self.scheduler.lost:
-            self.read_page(Listing(listing.page_id, listing.number + 1))
+            self.read_page(attrs.evolve(listing, number=listing.number + 1))
 
     def _note(self, job: Job[Any], observation: Observation) -> None:
         now, history = self.time(), job._history
@@ -405,7 +412,7 @@ class Poller:
             self.scheduler.failed(job._watch, refused=isinstance(error, APIError) and error.status < 500)
         self.hooks(telling.observed(job, error))
         job._tell(lambda: PollFailed(job.status, error))
-        sequel = failures.weigh(error, STRATEGIES[job.kind].operation, self.time(), patience)
+        sequel = failures.weigh(error, kind_of(job.kind).operation, self.time(), patience)
         if failures.looks == WORRYING_LOOKS:
             logger.warning("the last %d looks at %r failed, and the looks go on: %s", WORRYING_LOOKS, job, error)
         if not isinstance(error, CMSError):
@@ -440,7 +447,7 @@ class Poller:
             case Phase.FAILED:
                 self._close(job, error=failed(job))
             case Phase.SUPERSEDED:
-                self._close(job, error=superseded(job, result))
+                self._close(job, error=superseded(job, observation.newer_id))
             case Phase.REVIEW if job._on_review is not None:
                 self._deciding.add(job)
                 if job._watch is not None:
@@ -486,7 +493,7 @@ class Poller:
     def _doubt(self, job: Job[Any], observation: Observation) -> None:
         unlisted_word = observation.phase is Phase.UNKNOWN and observation.state is not None
         patience = doubt_limit(job._poll_settings.policy, unlisted_word=unlisted_word)
-        if job._history.undecided_looks >= STALE_LOOKS and self.time() - job._history.began >= patience:
+        if job._history.undecided_polls >= STALE_POLLS and self.time() - job._history.began >= patience:
             job._since, job._phase = self.time(), Phase.UNKNOWN
             self._close(job, error=undecidable(job))
 
@@ -526,10 +533,3 @@ class _Subject:
 
     def read_page(self, listing: Listing) -> None:
         self.poller.read_page(listing)
-
-
-def _is_result(document: Model) -> bool:
-    """Tell whether a document is all that its job works for; items of lists may show less."""
-    if isinstance(document, Keyword | Prompt):
-        return "lastAnalyzedAt" not in (document._absent or ())
-    return isinstance(document, KnowledgeDocument)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.launching.departure import Departure
 
 Key: TypeAlias = tuple[JobKind, str]

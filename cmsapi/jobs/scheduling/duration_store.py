@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cmsapi.errors import StateError
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of, registered_kinds
 from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen
 from cmsapi.state.store import State
 
@@ -25,6 +26,14 @@ _LARGEST_MEMORY = 400
 _TRIES = 8
 
 
+class DurationModels(dict[JobKind, DurationModel]):
+    """Hold what is learned of the durations of jobs, kind by kind; an entry is made when it is asked for."""
+
+    def __missing__(self, kind: JobKind) -> DurationModel:
+        self[kind] = model = DurationModel(kind_of(kind).initial_duration)
+        return model
+
+
 class DurationStore:
     """Keep the durations of one service.
 
@@ -34,7 +43,7 @@ class DurationStore:
         durations: What is learned, by kind.
     """
 
-    def __init__(self, find_state: Callable[[], State], scope: str, durations: Mapping[JobKind, DurationModel]) -> None:
+    def __init__(self, find_state: Callable[[], State], scope: str, durations: DurationModels) -> None:
         self._find_state = find_state
         self._scope = scope
         self._durations = durations
@@ -63,7 +72,10 @@ class DurationStore:
         async with self._reading:
             if not self._known:
                 state = self._find_state()
-                found = {kind: _read(await state.get_document(self._scope, _name(kind))) for kind in self._durations}
+                found = {
+                    kind.name: _read(await state.get_document(self._scope, _name(kind.name)))
+                    for kind in registered_kinds()
+                }
                 self._known = True
                 for kind, seen in found.items():
                     self._durations[kind].learn(seen)
@@ -76,7 +88,7 @@ class DurationStore:
 
     async def write(self) -> None:
         """Add what was seen since the last time; when the state cannot be reached, that is tried again later."""
-        for kind, durations in self._durations.items():
+        for kind, durations in tuple(self._durations.items()):
             if not (seen := durations.unwritten.copy()):
                 continue
             try:

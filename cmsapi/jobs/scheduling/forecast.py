@@ -7,8 +7,8 @@ import math
 import attrs
 
 from cmsapi.display import markup
-from cmsapi.jobs.journal.balances import TYPES
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.durations import step_before
 from cmsapi.jobs.scheduling.plan import Load, Pace, Supply
 
@@ -85,7 +85,7 @@ def forecast(
     return Forecast(
         kind=kind,
         count=count,
-        credits=count if kind in TYPES else 0,
+        credits=count if kind_of(kind).balance is not None else 0,
         balance=balance,
         requests=requests,
         polls_per_job=pace.life - 1.0 - load.result,

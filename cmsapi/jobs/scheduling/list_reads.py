@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from cmsapi.jobs.kinds.registry import JobKind
-from cmsapi.jobs.scheduling.durations import Curve
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.scheduling.durations import Curve, DurationModel
 from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
 
 # A look at a page is worth so many seconds for which ends are unseen, summed over its jobs. It makes about one request
@@ -79,51 +79,51 @@ class Pages:
     """Remember which keyword stands where, and which jobs are looked at together."""
 
     def __init__(self) -> None:
-        #: Whether the items of lists show the state of the analysis; None until one was seen.
-        self.show_states: bool | None = None
-        self._places: OrderedDict[str, Listing] = OrderedDict()
+        #: Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
+        self.show_states: dict[JobKind, bool] = {}
+        self._places: OrderedDict[tuple[JobKind, str], Listing] = OrderedDict()
         self._pages: dict[Listing, Page] = {}
         self._of: dict[ScheduledPoll, Page] = {}
-        self._met: set[str] = set()
+        self._met: set[tuple[JobKind, str]] = set()
         self._found = _EXPECTED
 
-    def listed(self, listing: Listing, keyword_ids: Sequence[str], *, show_states: bool) -> bool:
+    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> bool:
         """Learn from a list that was read, and tell whether that was news."""
-        news = show_states and (
-            not self.show_states or any(self._places.get(keyword_id) != listing for keyword_id in keyword_ids)
-        )
-        for keyword_id in keyword_ids:
-            self._places[keyword_id] = listing
-            self._places.move_to_end(keyword_id)
+        kind = listing.kind
+        keys = [(kind, target) for target in targets]
+        news = show_states and (not self.show_states.get(kind) or any(self._places.get(key) != listing for key in keys))
+        for key in keys:
+            self._places[key] = listing
+            self._places.move_to_end(key)
         while len(self._places) > _LARGEST_MEMORY:
             self._places.popitem(last=False)
-        self.show_states = show_states
+        self.show_states[kind] = show_states
         return news
 
     @property
     def worth_finding(self) -> bool:
         """Whether lists show the states, and enough jobs each to be looked for."""
-        return bool(self.show_states) and self._found / (1.0 + len(self._met)) >= _WORTHWHILE
+        return any(self.show_states.values()) and self._found / (1.0 + len(self._met)) >= _WORTHWHILE
 
     def found(self, jobs: int) -> None:
         """Note how many jobs a list has shown that nobody had known to be there."""
         self._found += jobs
 
-    def knows(self, keyword_id: str) -> bool:
-        """Tell whether it is known where a keyword stands."""
-        return keyword_id in self._places
+    def knows(self, watch: ScheduledPoll) -> bool:
+        """Tell whether it is known which list shows a job."""
+        return (watch.kind, watch.target) in self._places
 
-    def met(self, page_id: str) -> bool:
-        """Tell whether a web page is new, so that its list may be worth reading."""
-        if self.show_states is False or page_id in self._met:
+    def met(self, kind: JobKind, parent: str) -> bool:
+        """Tell whether a list is new, so that it may be worth reading."""
+        if self.show_states.get(kind) is False or (kind, parent) in self._met:
             return False
-        self._met.add(page_id)
+        self._met.add((kind, parent))
         return True
 
     def join(self, watch: ScheduledPoll) -> Page | None:
         """Add a job to the page that shows it, if there is one."""
-        listing = self._places.get(watch.target)
-        if watch.kind is not JobKind.KEYWORD_ANALYSIS or listing is None or not self.show_states:
+        listing = self._places.get((watch.kind, watch.target))
+        if listing is None or not self.show_states.get(watch.kind):
             return None
         page = self._pages.get(listing)
         if page is None:
@@ -142,8 +142,8 @@ class Pages:
         return page
 
     def forget(self, watch: ScheduledPoll) -> None:
-        """Forget where a keyword stands, because it was not seen there."""
-        self._places.pop(watch.target, None)
+        """Forget which list shows a job, because it was not seen there."""
+        self._places.pop((watch.kind, watch.target), None)
 
     def of(self, watch: ScheduledPoll) -> Page | None:
         """Return the page that a job is looked at with, or None when it is looked at alone."""
@@ -158,10 +158,11 @@ class Pages:
         """Return the jobs that a request shows."""
         return self._pages.get(listing)
 
-    def expected_reads(self, curve: Curve) -> float:
+    def expected_reads(self, durations: Mapping[JobKind, DurationModel]) -> float:
         """Estimate how many requests the jobs on pages still take."""
         reads = 0.0
         for page in self.shared():
+            curve = durations[page.listing.kind].curve()
             span = max(curve.quantile(0.95, watch.known) for watch in page.watches)
             # Ends that come evenly over the span, seen at the intervals that are best for that.
             reads += math.sqrt(len(page.watches) * span / (2.0 * WORTH)) + 1.0

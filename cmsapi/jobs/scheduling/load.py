@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
@@ -19,16 +20,16 @@ from cmsapi.jobs.scheduling.plan import Load, Supply, plan
 from cmsapi.jobs.scheduling.queue import LoadKey, PollQueue, ScheduledPoll
 from cmsapi.ratelimit.limiter import RateLimiter
 
-# Searches that are read early take so many requests for a look at the status now and then.
+# Jobs whose results are read early take so many requests for a poll of the status now and then.
 _READ_LATE = 0.1
 
 
 @attrs.define
 class ServiceTraits:
-    """Hold what was seen of the service where the specification is silent; None is not known.
+    """Hold what was seen of how the service treats jobs of a kind where the specification is silent; None is not known.
 
     Args:
-        refuses_early_reads: Whether it refuses to show the ideas of a search that is not over.
+        refuses_early_reads: Whether it refuses to show the result of a job that is not over.
         trying: Whether that is being found out.
     """
 
@@ -52,7 +53,7 @@ class PollLoad:
 
     find_limiter: Callable[[], RateLimiter]
     durations: Mapping[JobKind, DurationModel]
-    traits: ServiceTraits
+    traits: Mapping[JobKind, ServiceTraits]
     poll_queue: PollQueue
     pages: Pages
     looking: Collection[ScheduledPoll]
@@ -121,6 +122,4 @@ class PollLoad:
 
     def _result(self, kind: JobKind) -> float:
         """Return how many requests reading a result takes besides the look that finds its job over."""
-        if kind is not JobKind.IDEA_SEARCH:
-            return 0.0
-        return _READ_LATE if self.traits.refuses_early_reads else 1.0
+        return _READ_LATE if self.traits[kind].refuses_early_reads else kind_of(kind).result_requests

@@ -18,7 +18,7 @@ import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.observability.hooks import Hooks
 
 #: Jobs that are treated alike: a kind, under one policy.
@@ -51,14 +51,16 @@ class Subject(Protocol):
 
 @attrs.frozen
 class Listing:
-    """Name one page of a list of keywords.
+    """Name one page of a list whose items show the states of jobs.
 
     Args:
-        page_id: The web page whose keywords are listed.
+        kind: The kind of the jobs.
+        parent: What the list belongs to, such as the web page whose keywords are listed.
         number: Number of the page of the list, from 1.
     """
 
-    page_id: str
+    kind: JobKind
+    parent: str
     number: int
 
 

@@ -16,16 +16,17 @@ import asyncio
 import itertools
 import math
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.registry import STRATEGIES, JobKind
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.admission import Admission
-from cmsapi.jobs.scheduling.duration_store import DurationStore
-from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
+from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
+from cmsapi.jobs.scheduling.durations import step_after, step_before
 from cmsapi.jobs.scheduling.list_reads import Page, Pages
 from cmsapi.jobs.scheduling.load import PollLoad, ServiceTraits
 from cmsapi.jobs.scheduling.plan import GROUPS, Pace, plan
@@ -60,11 +61,9 @@ class Scheduler:
     def __init__(self, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> None:
         self._find_limiter = find_limiter
         self._rng = rng
-        self.traits: ServiceTraits = ServiceTraits()
-        self.tallies: dict[JobKind, Tally] = {kind: Tally() for kind in STRATEGIES}
-        self.durations: dict[JobKind, DurationModel] = {
-            kind: DurationModel(strategy.median) for kind, strategy in STRATEGIES.items()
-        }
+        self.traits: defaultdict[JobKind, ServiceTraits] = defaultdict(ServiceTraits)
+        self.tallies: defaultdict[JobKind, Tally] = defaultdict(Tally)
+        self.durations: DurationModels = DurationModels()
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
         self.pages: Pages = Pages()
@@ -212,12 +211,10 @@ class Scheduler:
 
     # Pages of lists
 
-    def listed(self, listing: Listing, keyword_ids: Sequence[str], *, show_states: bool) -> None:
-        """Learn from a list of keywords that was read, whoever asked for it."""
-        if self.pages.listed(listing, keyword_ids, show_states=show_states) and self._watches:
-            shown = [
-                watch for keyword_id in keyword_ids for watch in self.watching(JobKind.KEYWORD_ANALYSIS, keyword_id)
-            ]
+    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> None:
+        """Learn from a list that was read, for whatever reason."""
+        if self.pages.listed(listing, targets, show_states=show_states) and self._watches:
+            shown = [watch for target in targets for watch in self.watching(listing.kind, target)]
             self.pages.found(sum(self.pages.of(watch) is None for watch in shown))
             for watch in shown:
                 if watch not in self._looking and watch.due is None:
@@ -252,22 +249,27 @@ class Scheduler:
         """Whether it would help to know where the keywords of analyses stand."""
         return len(list(itertools.islice(self._lost(), 2))) > 1
 
-    def explores(self, watch: ScheduledPoll, page_id: str) -> bool:
-        """Tell whether to read the list of a web page, to learn which jobs can be looked at together."""
-        hidden = self.pages.show_states is False
-        return not hidden and self.stretches(watch) and self.lost and self.pages.met(page_id)
+    def explores(self, watch: ScheduledPoll, parent: str) -> bool:
+        """Tell whether to read a list that shows a job, to learn which jobs can be polled together."""
+        hidden = self.pages.show_states.get(watch.kind) is False
+        return not hidden and self.stretches(watch) and self.lost and self.pages.met(watch.kind, parent)
 
     def _lost(self) -> Iterator[ScheduledPoll]:
-        pages = self.pages
         return (
-            watch for watch in self._watches if watch.kind is JobKind.KEYWORD_ANALYSIS and not pages.knows(watch.target)
+            watch
+            for watch in self._watches
+            if kind_of(watch.kind).list_operation is not None and not self.pages.knows(watch)
         )
 
     def _explore(self, now: float) -> None:
         """Look at a few jobs to learn on which web pages they are, when lists are worth finding."""
         if not self.pages.worth_finding:
             return
-        lost = [watch for watch in self._lost() if watch not in self._looking and self.stretches(watch)]
+        lost = [
+            watch
+            for watch in self._lost()
+            if self.pages.show_states.get(watch.kind) and watch not in self._looking and self.stretches(watch)
+        ]
         # One look shows the page of a job, if any does.
         new = [watch for watch in lost if not watch.explored and not watch.failures]
         for watch in self._rng.sample(new, min(len(new) // 2, _EXPLORED_AT_ONCE)):
@@ -327,14 +329,15 @@ class Scheduler:
         return pace is not None and pace.stretched
 
     def reads_early(self, watch: ScheduledPoll) -> bool:
-        """Tell whether reading the result of a search is to be its look."""
-        return bool(self.traits.refuses_early_reads) and self.stretches(watch)
+        """Tell whether reading the result of a job is to be its poll."""
+        return bool(self.traits[watch.kind].refuses_early_reads) and self.stretches(watch)
 
     def tries_early(self, watch: ScheduledPoll) -> bool:
         """Tell whether a request to learn if the service refuses early reads would pay."""
-        if self.traits.refuses_early_reads is not None or self.traits.trying or not self.stretches(watch):
+        traits = self.traits[watch.kind]
+        if traits.refuses_early_reads is not None or traits.trying or not self.stretches(watch):
             return False
-        return sum(other.kind is watch.kind for other in self._watches) >= _MANY
+        return sum(other.kind == watch.kind for other in self._watches) >= _MANY
 
     # Planning
 
@@ -342,8 +345,7 @@ class Scheduler:
         self._planned_at, self._changed = now, False
         loads = self.poll_load.loads()
         supply = self.poll_load.supply()
-        analyses = self.durations[JobKind.KEYWORD_ANALYSIS]
-        if reads := self.pages.expected_reads(analyses.curve()):
+        if reads := self.pages.expected_reads(self.durations):
             supply = attrs.evolve(supply, free=supply.free - reads)
         made = plan(list(loads.values()), supply)
         before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
@@ -415,13 +417,14 @@ class Scheduler:
     def _time_page(self, page: Page, now: float) -> None:
         # Clients with different policies may wait for jobs on one page: the least patient one decides.
         policies = {watch.policy for watch in page.watches}
-        paces = {policy: self._paces.get((JobKind.KEYWORD_ANALYSIS, policy)) for policy in policies}
+        kind = page.listing.kind
+        paces = {policy: self._paces.get((kind, policy)) for policy in policies}
         shortest = min(policy.min_interval for policy in policies)
         longest = min(
             _LONGEST_UNSEEN if pace is not None and pace.stretched else policy.max_interval
             for policy, pace in paces.items()
         )
-        page.time(now, self.durations[JobKind.KEYWORD_ANALYSIS].curve(), shortest, longest)
+        page.time(now, self.durations[kind].curve(), shortest, longest)
 
     def _retime(self, listing: Listing) -> None:
         self._changed = True

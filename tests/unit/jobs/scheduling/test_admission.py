@@ -10,7 +10,7 @@ import cmsapi
 from cmsapi.api.models import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Job
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.sandbox import Fault, Limits, Lognormal, Sandbox
 from tests.support.jobs import box, client_of

@@ -11,7 +11,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.scheduling.queue import LoadKey, PollQueue, ScheduledPoll
 
 KIND = JobKind.IDEA_SEARCH

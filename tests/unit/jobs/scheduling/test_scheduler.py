@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cmsapi import PollPolicy
-from cmsapi.jobs.kinds.registry import JobKind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter

@@ -1,0 +1,135 @@
+"""The generation of an article with AI (specification 2.5, 3 and 4.4).
+
+A content has one current generation. It may be another one than the job's, because somebody launched a newer one: that
+is *superseded*, not progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cmsapi.api.models import Content, Generation, GenerationStatus
+from cmsapi.errors import NotFoundError
+from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, unexplained, unknown, unproven
+from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown
+from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
+from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
+from cmsapi.jobs.status import Phase
+from cmsapi.state.journal import Entry, Fact
+from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.pipeline import CallOptions
+
+_PHASES: Mapping[Any, Phase] = {
+    GenerationStatus.QUEUED: Phase.RUNNING,
+    GenerationStatus.REVIEW: Phase.REVIEW,
+    # Decided elsewhere: a decision made here ends the job before its next poll.
+    GenerationStatus.APPLIED: Phase.SUCCEEDED,
+    GenerationStatus.DISCARDED: Phase.SUCCEEDED,
+    GenerationStatus.FAILED: Phase.FAILED,
+}
+_OVER = (*DECIDED, GenerationStatus.FAILED)
+
+
+class ArticleGeneration(Kind):
+    """Describe the generation of an article; the content is the target, and the job has an identifier of its own."""
+
+    name = JobKind.GENERATION
+    operation, parameter, model = "get_generation", "contentId", Generation
+    initial_duration = 120.0
+    # Its `lastGeneration` may be of another type, so that it only makes a poll due.
+    shown_by = Content
+    has_review = True
+    launch_operation = "generate_content"
+    answer = Generation
+    balance, charge_evidence = Balance("ai_writing", "ai_writing"), ChargeEvidence.OPTIONAL
+    where_to_look = "client.contents.generation shows whether there is one; client.jobs.watch waits for it."
+
+    def interpret(self, document: Generation, history: JobHistory, now: float) -> Observation:
+        """Say what the status means, if the generation is still the job's."""
+        if history.job_id is None:
+            history.job_id = document.id
+        elif document.id != history.job_id:
+            state = None if document.status is None else str(document.status)
+            return Observation(Phase.SUPERSEDED, state, newer_id=document.id)
+        return of_word(document.status, _PHASES)
+
+    def shown(self, document: Content) -> Shown:
+        """Say whether a content shows that its generation may be over."""
+        generation = document.last_generation
+        over = generation is not None and generation.status != GenerationStatus.QUEUED
+        return Shown.HINT if over else Shown.NOTHING
+
+    async def read_result(
+        self, caller: OperationCaller, target: str, document: Generation, options: CallOptions
+    ) -> GenerationReview:
+        """Make the review of the generation; no request."""
+        return GenerationReview(caller, target, document)
+
+    async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
+        """Read the current generation, and return its review if it is the job's and waits for a decision."""
+        current = await _current(caller, target)
+        if current is None or (current.id, current.status) != (job_id, GenerationStatus.REVIEW):
+            return None
+        return GenerationReview(caller, target, current)
+
+    async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
+        """Read which generation there is, so that another one is known to be newer."""
+        current = await _current(caller, target)
+        return {"baseline": None if current is None else current.id}
+
+    async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Generation | None:
+        """Read the current generation."""
+        return await _current(caller, entry.target)
+
+    def judge(
+        self, entry: Entry, document: Generation | None, charges: Charges | None, others: Others = NO_OTHERS
+    ) -> Finding:
+        """Say what the current generation of a content tells, and the usages if they can be read.
+
+        A service may show a generation that has failed no more. So usages that do not bear it out leave it unknown.
+        """
+        if document is None:
+            return _judge_no_generation("the content has no generation", entry, charges, others)
+        if "baseline" not in entry.facts:
+            if document.status in _OVER or document.status == GenerationStatus.REVIEW:
+                return unknown(f"the content has generation {document.id}, and it was not read which one it had before")
+            why = f"generation {document.id} runs, and it was not read which one there was before"
+            return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=False)
+        if document.id == entry.facts["baseline"]:
+            return _judge_no_generation(f"the content still has generation {document.id}", entry, charges, others)
+        if charges is None:
+            # No other user is seen.
+            shared, unseen = False, True
+        else:
+            shared = charges.since is None or len(charges.by_us()) < len(charges.since)
+            unseen = bool(charges.by_us()) or not charges.since
+        return Finding(
+            verdict=Verdict.LAUNCHED,
+            why=f"the content has a new generation, {document.id}",
+            job_id=document.id,
+            ours=unseen and not shared,
+        )
+
+    async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
+        """Read whether the generation is decided, has failed, or was replaced."""
+        current = await _current(caller, entry.target)
+        return current is None or current.id != entry.job_id or current.status in _OVER
+
+
+async def _current(caller: OperationCaller, content_id: str) -> Generation | None:
+    """Read the current generation of a content, None when it has none."""
+    try:
+        return await caller.call(Generation, "get_generation", {"contentId": content_id})
+    except NotFoundError:
+        return None
+
+
+def _judge_no_generation(why: str, entry: Entry, charges: Charges | None, others: Others) -> Finding:
+    if charges is not None and charges.balance is not None and isinstance(entry.facts.get("balance"), int):
+        if charges.since is None:
+            return unproven(charges)
+        ours = charges.by_us()
+        if len(ours) > len(others.sure) + len(others.perhaps):
+            return unexplained(ours[0])
+    return Finding(verdict=Verdict.ABSENT, why=why)

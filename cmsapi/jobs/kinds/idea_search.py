@@ -1,0 +1,140 @@
+"""The search of content ideas (specification 2.6, 3 and 4.6).
+
+A search has an identifier, and the answer to its launch is all that tells it: no request lists searches by name. Two
+searches for one keyword are separate requests and are never merged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cmsapi.api.models import ContentIdea, ContentIdeaSearch, CreditUsage, SearchStatus
+from cmsapi.jobs.kinds.evidence import (
+    Charges,
+    Finding,
+    Others,
+    absent,
+    from_before,
+    may_be,
+    unexplained,
+    unknown,
+    unproven,
+    written,
+)
+from cmsapi.jobs.kinds.ideas import ContentIdeas
+from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind
+from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
+from cmsapi.jobs.status import Phase
+from cmsapi.state.journal import Entry, Fact
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.transport.pipeline import CallOptions
+
+_PHASES: Mapping[Any, Phase] = {
+    SearchStatus.PENDING: Phase.RUNNING,
+    SearchStatus.SUCCESS: Phase.SUCCEEDED,
+    SearchStatus.FAILED: Phase.FAILED,
+}
+
+# A keyword that is longer than this is a text, and the journal keeps no texts.
+_LONGEST_NAME = 500
+_DIGEST = re.compile("[0-9a-f]{32}")
+
+
+class IdeaSearch(Kind):
+    """Describe the search of content ideas; the keyword is the launch's target, the search's identifier the job's."""
+
+    name = JobKind.IDEA_SEARCH
+    operation, parameter, model = "get_content_idea_search", "contentIdeaSearchId", ContentIdeaSearch
+    result_requests, reads_results_early = 1.0, True
+    launch_operation, joins = "start_content_idea_search", False
+    answer = ContentIdeaSearch
+    balance = Balance("content_idea_search", "content_ideas_searches")
+    charge_evidence = ChargeEvidence.REQUIRED
+    where_to_look = "client.credit_usages.list('content_idea_search') shows whether it was charged."
+
+    def interpret(self, document: ContentIdeaSearch, history: JobHistory, now: float) -> Observation:
+        """Say what the status means."""
+        return of_word(document.status, _PHASES)
+
+    async def read_result(
+        self, caller: OperationCaller, target: str, document: ContentIdeaSearch, options: CallOptions
+    ) -> ContentIdeas:
+        """Read the ideas; a request or more."""
+        path = {"contentIdeaSearchId": target}
+        ideas = caller.paginate(ContentIdea, "list_content_ideas", path, limit=LARGEST_PAGE, options=options)
+        return ContentIdeas(document, tuple([idea async for idea in ideas]))
+
+    def job_target(self, target: str, job_id: str | None) -> str:
+        """Return the identifier of the search."""
+        return target if job_id is None else job_id
+
+    def entry_target(self, target: str) -> str:
+        """Return the keyword, or a digest of one that is a whole text."""
+        return name_of(target)
+
+    def launch_facts(self, path: Mapping[str, str]) -> Mapping[str, Fact]:
+        """Keep the workspace."""
+        return {"workspace": path["workspaceId"]}
+
+    def judge(self, entry: Entry, document: None, charges: Charges | None, others: Others) -> Finding:
+        """Say what the usages tell of a search.
+
+        Each search is charged when it is launched (specification 4.6). So there is one charge for each other search
+        that was taken for certain, however its keyword is written there, and one that is left over may be that of this
+        one.
+        """
+        if charges is None or charges.since is None:
+            return unproven(charges)
+        for usage in charges.before_by_us():
+            if _may_be_charge_of(usage, entry):
+                return from_before(usage)
+        left = charges.by_us()
+        unseen = [other for other in others.sure if not _take(left, other)]
+        for other in others.perhaps:
+            if not any(_may_be_named(other, each) for each in (entry, *unseen)):
+                _take(left, other)
+        if len(left) < len(unseen):
+            return unknown(
+                f"the service shows no charge yet for {len(unseen) - len(left)} searches that it has taken since"
+            )
+        alike = [usage for usage in left if _may_be_charge_of(usage, entry)]
+        others_alike = sum(any(_may_be_charge_of(usage, other) for usage in alike) for other in unseen)
+        if len(alike) <= others_alike and sum(abs(usage.amount) for usage in left) <= len(unseen):
+            return absent(charges)
+        own = next((usage for usage in left if _is_charge_of(usage, entry)), None)
+        if own is not None:
+            return unknown(f"its credit was charged (usage {own.id}), and no request lists searches by name")
+        return unexplained(left[0])
+
+
+def name_of(keyword: str) -> str:
+    """Name a keyword in the journal: by itself, or by a digest when it is a whole text."""
+    if len(keyword) <= _LONGEST_NAME:
+        return keyword
+    return hashlib.blake2b(keyword.encode(), digest_size=16).hexdigest()
+
+
+def _may_be_named(other: Entry, search: Entry) -> bool:
+    """Tell whether the keyword of one search may be how a service writes that of another one."""
+    digests = _DIGEST.fullmatch(other.target) and _DIGEST.fullmatch(search.target)
+    return digests is not None or may_be(other.target, search.target)
+
+
+def _take(usages: list[CreditUsage], search: Entry) -> bool:
+    """Take the charge that names a search off a list, and tell whether there was one."""
+    found = next((usage for usage in usages if _is_charge_of(usage, search) and abs(usage.amount) == 1), None)
+    if found is not None:
+        usages.remove(found)
+    return found is not None
+
+
+def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
+    workspace = getattr(usage.workspace, "id", None)
+    return name_of(written(usage)) == search.target and workspace == search.facts.get("workspace")
+
+
+def _may_be_charge_of(usage: CreditUsage, search: Entry) -> bool:
+    return _DIGEST.fullmatch(search.target) is not None or may_be(written(usage), search.target)

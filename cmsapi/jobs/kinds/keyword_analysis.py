@@ -1,0 +1,115 @@
+"""The analysis of a keyword (specification 3 and 4.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from cmsapi.api.models import AnalysisStatus, CreditUsage, Keyword
+from cmsapi.jobs.kinds.analysis import (
+    ANALYSIS_CREDITS,
+    FINISHED,
+    RUNNING,
+    interpret_analysis,
+    judge_analysis,
+    shown_analysis,
+)
+from cmsapi.jobs.kinds.evidence import (
+    Charges,
+    Finding,
+    Others,
+    Verdict,
+    absent,
+    from_before,
+    is_before,
+    may_be,
+    unexplained,
+    unknown,
+    unproven,
+    written,
+)
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind, Kind, Shown
+from cmsapi.jobs.kinds.observation import JobHistory, Observation
+from cmsapi.state.journal import Entry
+from cmsapi.transport.caller import OperationCaller
+
+
+class KeywordAnalysis(Kind):
+    """Describe the analysis of a keyword; the keyword is the target, and the result."""
+
+    name = JobKind.KEYWORD_ANALYSIS
+    operation, parameter, model = "get_keyword", "keywordId", Keyword
+    list_operation, list_parameter = "list_keywords", "pageId"
+    launch_operation = "analyze_keyword"
+    balance, charge_evidence = ANALYSIS_CREDITS, ChargeEvidence.REQUIRED
+    where_to_look = "client.keywords.get shows whether it runs; client.jobs.watch waits for it."
+
+    def interpret(self, document: Keyword, history: JobHistory, now: float) -> Observation:
+        """Say what the keyword's status means."""
+        return interpret_analysis(document, history, now)
+
+    def shown(self, document: Keyword) -> Shown:
+        """Say what a keyword shows; items of lists may show less."""
+        return shown_analysis(document)
+
+    def list_of(self, document: Keyword) -> str | None:
+        """Return the web page whose list has the keyword."""
+        return document.page_id
+
+    async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Keyword:
+        """Read the keyword."""
+        return await caller.call(Keyword, self.operation, {self.parameter: entry.target})
+
+    def judge_shown(self, entry: Entry, document: Keyword, now: datetime | None) -> Finding | None:
+        """Say what the keyword itself tells."""
+        return judge_analysis(entry, document, now)
+
+    def judge(self, entry: Entry, document: Keyword, charges: Charges | None, others: Others) -> Finding:
+        """Say what the usages tell of an analysis that the keyword does not show.
+
+        Of other analyses it is not known which keyword they were charged for, nor whether and when each was charged. So
+        they explain a charge only if its keyword cannot be this one in any spelling.
+        """
+        if charges is None or charges.since is None:
+            return unproven(charges)
+        ours = charges.by_us()
+        alike = [usage for usage in ours if may_be(written(usage), document.keyword)]
+        if alike:
+            return _judge_alike(alike, entry, document, others)
+        if len(ours) > len(others.sure) + len(others.perhaps):
+            return unexplained(ours[0])
+        for usage in charges.before_by_us():
+            if may_be(written(usage), document.keyword):
+                return from_before(usage)
+        if document.analysis_status is not None and document.analysis_status not in (*RUNNING, *FINISHED):
+            return unknown(
+                f"the keyword shows the word {document.analysis_status!s}, which may mean that its analysis runs"
+            )
+        return absent(charges)
+
+
+def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, others: Others) -> Finding:
+    """Say what charges tell whose keyword may be this one."""
+    if keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
+        # An analysis of its own would show a later time, a running word, or that it failed.
+        why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
+        return unknown(why)
+    again = [other for other in (*others.sure, *others.perhaps) if other.target == entry.target]
+    if not all(is_before(other, entry.facts.get("mark")) for other in again):
+        return unknown(f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too")
+    if len(alike) > 1:
+        return unknown(f"{len(alike)} analyses of such a keyword were charged, and nothing tells them apart")
+    if not _is_about(alike[0], keyword):
+        return unknown(f"an analysis of a keyword that may be this one was charged (usage {alike[0].id})")
+    why = f"the credit of its analysis was charged (usage {alike[0].id})"
+    return Finding(verdict=Verdict.LAUNCHED, why=why, running=True)
+
+
+def _is_about(usage: CreditUsage, keyword: Keyword) -> bool:
+    said = usage.keyword
+    if said is None:
+        return False
+    codes = ((said.country_code, keyword.country_code), (said.language_code, keyword.language_code))
+    # Codes mean the same in either case.
+    same_codes = all(known is None or (word or "").casefold() == known.casefold() for word, known in codes)
+    return said.keyword == keyword.keyword and same_codes

@@ -1,0 +1,218 @@
+"""What a kind of job is: everything in which one kind differs from another, in one class per kind.
+
+The other modules know jobs, launches and polls, and ask the kind for the rest. A kind has no state of its own: what one
+job or one launch needs later stands in its `JobHistory` or in its entry of the journal.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+import attrs
+
+from cmsapi.api.model import Model
+from cmsapi.api.models import User
+from cmsapi.api.open_enum import OpenEnum
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, unknown
+from cmsapi.jobs.kinds.observation import JobHistory, Observation
+from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.state.journal import Entry, Fact
+from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.pipeline import CallOptions
+from cmsapi.transport.protocol import expand
+
+
+class JobKind(OpenEnum):
+    """List the kinds of asynchronous work (specification 3); other words are kinds that another version knows."""
+
+    KEYWORD_ANALYSIS = "keyword_analysis"
+    PROMPT_ANALYSIS = "prompt_analysis"
+    IDEA_SEARCH = "idea_search"
+    GENERATION = "generation"
+    KNOWLEDGE_DOCUMENT = "knowledge_document"
+
+
+@attrs.frozen
+class Balance:
+    """Name a balance of credits.
+
+    Args:
+        type: How the usages that draw on it call it.
+        field: How the credits of an organisation call it.
+    """
+
+    type: str
+    field: str
+
+    def of(self, user: User) -> int | None:
+        """Return the balance of a user's organisation, or None where the service does not show it."""
+        balance = getattr(getattr(user.organization, "credits", None), self.field, None)
+        return balance if isinstance(balance, int) else None
+
+
+class Shown(enum.Enum):
+    """Say what a document that was read for another reason shows of a job."""
+
+    NOTHING = "nothing"
+    HINT = "the job may be over"
+    STATE = "its state"
+    RESULT = "its state, and its whole result"
+
+
+class ChargeEvidence(enum.Enum):
+    """Say what the charges since a launch are worth as evidence of it."""
+
+    NONE = "they tell nothing"
+    OPTIONAL = "they support other evidence"
+    REQUIRED = "nothing is found out without them"
+
+
+class Kind(abc.ABC):
+    """Describe one kind of job. A subclass sets and overrides what differs from the defaults; one level, no more."""
+
+    #: Its word, in tokens, in the journal and in `job.kind`.
+    name: ClassVar[JobKind]
+
+    # Polling
+
+    #: The operation that a poll calls, its path parameter, which takes the job's target, and what it answers with.
+    operation: ClassVar[str]
+    parameter: ClassVar[str]
+    model: ClassVar[type[Model]]
+    #: Seconds that such a job is expected to take before one was seen.
+    initial_duration: ClassVar[float] = 60.0
+    #: The documents that show something of such a job, by its target, whatever they were read for; None is `model`.
+    shown_by: ClassVar[type[Model] | None] = None
+    #: The list whose items show the states of many such jobs, and its path parameter; None when no list does.
+    list_operation: ClassVar[str | None] = None
+    list_parameter: ClassVar[str] = ""
+
+    # Result
+
+    #: Requests that reading the result takes besides the poll that finds the job over.
+    result_requests: ClassVar[float] = 0.0
+    #: Whether a service that refuses to show the result of a running job lets reading the result stand for a poll.
+    reads_results_early: ClassVar[bool] = False
+    #: Whether its result waits for a decision.
+    has_review: ClassVar[bool] = False
+
+    # Launch
+
+    #: The operation that launches it; None for work that another request starts.
+    launch_operation: ClassVar[str | None] = None
+    #: Whether launches for the same target with the same settings are the same work.
+    joins: ClassVar[bool] = True
+    #: What the answer to a launch names the job with. None when the target does, so that no answer has to be read.
+    answer: ClassVar[type[Model] | None] = None
+    #: The balance that a launch draws on, one credit each; None when it costs nothing.
+    balance: ClassVar[Balance | None] = None
+    #: What charges are worth as evidence of a launch.
+    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.NONE
+    #: Where a person can look whether a launch happened when no evidence tells.
+    where_to_look: ClassVar[str] = (
+        "Look in the application whether it runs, and at client.credit_usages whether it was charged."
+    )
+
+    def check(self, target: str) -> None:
+        """Refuse what cannot be an identifier: polling it would fail for ever.
+
+        Raises:
+            ArgumentError: It cannot.
+        """
+        expand("{id}", {"id": target})
+
+    # What a poll means
+
+    @abc.abstractmethod
+    def interpret(self, document: Any, history: JobHistory, now: float) -> Observation:
+        """Say what a document of the job means; without a request, a clock or chance.
+
+        Args:
+            document: The answer to a poll.
+            history: What is remembered of the job.
+            now: The loop's time.
+        """
+
+    def observe(self, document: Model, history: JobHistory, now: float) -> Observation:
+        """Say what a document of the job means, and remember it."""
+        observation = self.interpret(document, history, now)
+        history.add(observation)
+        return observation
+
+    def shown(self, document: Any) -> Shown:
+        """Say what a document that was read for another reason shows of its job; items of lists may show less."""
+        return Shown.STATE
+
+    def list_of(self, document: Any) -> str | None:
+        """Return what names the list on which a document stands, or None."""
+        return None
+
+    # Its result
+
+    async def read_result(self, caller: OperationCaller, target: str, document: Any, options: CallOptions) -> Any:
+        """Return what the waiters of a job get.
+
+        Args:
+            caller: Calls the operations.
+            target: The job's target.
+            document: The newest document of the job.
+            options: What further requests ask of the pipeline.
+        """
+        return document
+
+    async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
+        """Read whether the result of a job still waits for its decision, and return it if so."""
+        return None
+
+    # Its names
+
+    def job_target(self, target: str, job_id: str | None) -> str:
+        """Return the target of the job that a launch for a target has started."""
+        return target
+
+    def entry_target(self, target: str) -> str:
+        """Return how the journal calls the target of a launch."""
+        return target
+
+    # Evidence of its launch
+
+    def launch_facts(self, path: Mapping[str, str]) -> Mapping[str, Fact]:
+        """Return what the journal keeps of a launch besides its target, from its path parameters."""
+        return {}
+
+    async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
+        """Read what is so before a launch, as facts for its entry."""
+        return {}
+
+    async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Any:
+        """Read the document that may show a launch whose answer is lost."""
+        return None
+
+    def judge_shown(self, entry: Entry, document: Any, now: datetime | None) -> Finding | None:
+        """Say what that document tells by itself, or None when that is nothing.
+
+        Args:
+            entry: The launch.
+            document: The document.
+            now: The service's time, or None when it is not known.
+        """
+        return None
+
+    def judge(self, entry: Entry, document: Any, charges: Charges | None, others: Others) -> Finding:
+        """Say what the document and the charges tell; the first rule that applies decides, and nothing is sent.
+
+        Args:
+            entry: The launch.
+            document: The document.
+            charges: What was charged since, None when that is no evidence or cannot be read.
+            others: The other launches that draw on the same balance.
+        """
+        return unknown(f"no evidence tells of the launch of a {self.name}")
+
+    async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
+        """Tell whether a launch of long ago is over, so that its entry may be deleted."""
+        return True
