@@ -19,9 +19,10 @@ from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
 from cmsapi.runtime.runtime import Runtime, Settings
 from cmsapi.state.opening import check_url
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, SessionTransport, Transport
-from cmsapi.transport.pipeline import CallOptions, Pipeline
+from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.protocol import RequestBuilder, check_path
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
+from cmsapi.transport.call import CallOptions, Exchange
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.clock import ServerClock
-from cmsapi.transport.pipeline import CallOptions, Exchange, Pipeline
+from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.protocol import RequestBuilder
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import cmsapi
 from benchmarks.overhead.contestants import BARE, CONTESTANTS, ID, Call, Open, client_of
 from cmsapi.api.models import Content
-from cmsapi.transport.pipeline import CallOptions
+from cmsapi.transport.call import CallOptions
 
 _PARAMETERS = {"contentId": ID}
 
@@ -46,17 +46,6 @@ def _turn(client: cmsapi.Client) -> Call:
     return call
 
 
-def _carried(client: cmsapi.Client) -> Call:
-    caller = client._caller
-    request = caller.builder.build("GET", f"/v1/contents/{ID}")
-
-    async def call() -> object:
-        permit = await caller.pipeline.find_limiter().acquire()
-        return await caller.pipeline.carry(request, permit)
-
-    return call
-
-
 def _sent(client: cmsapi.Client) -> Call:
     caller = client._caller
     request, operation, options = (
@@ -84,8 +73,7 @@ LAYERS: dict[str, Open] = {
     BARE: CONTESTANTS[BARE],
     "its transport: own headers, bounded body, told when bytes leave": _layer(_transport),
     "and a turn of the limiter": _layer(_turn),
-    "and the request's time, limit headers, the service's clock": _layer(_carried),
-    "and the loop of attempts, JSON, hooks, the deadline": _layer(_sent),
+    "and the loop of attempts: times, limit headers, the service's clock, JSON": _layer(_sent),
     "and the operation's row, path, request": _layer(_built),
     "and the model": _layer(_read),
     "and jobs that look for free: the whole call": _layer(lambda client: lambda: client.contents.get(ID)),

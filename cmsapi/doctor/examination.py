@@ -18,8 +18,8 @@ from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
 from cmsapi.ratelimit.limiter import RateLimit
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
-from cmsapi.transport.pipeline import CallOptions
 
 T = TypeVar("T")
 

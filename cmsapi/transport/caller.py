@@ -15,7 +15,8 @@ from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.api.wire.envelope import Pagination
 from cmsapi.errors import DecodeError
-from cmsapi.transport.pipeline import CallOptions, Exchange, Pipeline
+from cmsapi.transport.call import CallOptions, Exchange
+from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.protocol import RequestBuilder, expand
 
 M = TypeVar("M", bound=Model)

@@ -1,15 +1,16 @@
-"""The one loop through which every request goes: quota, send, read, decide, repeat.
+"""The one loop through which every request goes: wait for a turn, send, read, decide, repeat.
 
-One deadline spans all of it. Each attempt pays a token, and each token is ended in exactly one way, whatever happens.
+One deadline spans all of it. Each attempt pays a permit, and each permit is ended in exactly one way, whatever happens.
+The stage of the permit is what is known of the attempt: whether its bytes may have left, and whether it was answered.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Callable
+from functools import partial
+from typing import cast
 
 import anyio
 import attrs
@@ -18,9 +19,7 @@ from cmsapi.api.operations import Operation, Replay
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
-    ClientClosedError,
-    CMSError,
-    DeadlineError,
+    LeaseLostError,
     NotSentError,
     OutcomeUnknownError,
     RateLimitWaitError,
@@ -37,50 +36,15 @@ from cmsapi.observability.events import (
 )
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.statistics import Counters
-from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport import protocol
 from cmsapi.transport.active_calls import ActiveCalls
+from cmsapi.transport.call import Call, CallOptions, Exchange, describe
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
-from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of, told_attempts
-
-
-@attrs.define(kw_only=True)
-class Exchange:
-    """Hold a successful answer and what it took.
-
-    Args:
-        status: HTTP status.
-        document: The JSON document, None for an empty body.
-        attempts: Requests spent.
-        in_doubt: Whether an earlier attempt may have taken effect.
-        sent_at: Loop time at which the last attempt was let go.
-    """
-
-    status: int
-    document: Any
-    attempts: int
-    in_doubt: bool
-    sent_at: float
-
-
-@attrs.frozen(kw_only=True)
-class CallOptions:
-    """Say what a call asks of the pipeline beyond its request.
-
-    Args:
-        priority: Lane in which it waits for quota.
-        repeat: True to repeat in doubt whatever the replay class says, because the caller can bear it.
-        max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
-        sent: Names in the body, to recognise the one that a validation message names.
-    """
-
-    priority: Priority = Priority.INTERACTIVE
-    repeat: bool = False
-    max_attempts: int | None = None
-    sent: tuple[str, ...] = ()
+from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
 
 
 @attrs.define
@@ -89,12 +53,12 @@ class Pipeline:
 
     Args:
         transport: What carries them.
-        find_limiter: Finds whose turn it is; the limiter belongs to the running loop.
+        find_limiter: Finds the limiter of the running loop.
         clock: The service's clock, learned from its answers.
         retry: How often and how patiently to repeat.
         timeouts: How long to wait.
         max_wait: Longest wait for quota in seconds.
-        hooks: Who wants to hear of it.
+        hooks: What is told of each call and attempt.
         rng: Source of jitter.
         active_calls: Where calls are noted while they run.
         base_url: Address of the service, for hooks.
@@ -127,11 +91,15 @@ class Pipeline:
             DeadlineError: The deadline is over.
             ClientClosedError: The client was closed meanwhile.
         """
-        call = _Call(self, operation, request, options)
-        return await (self._told(call) if self.hooks.listening else self._in_time(call))
+        deadline = self.timeouts.deadline
+        ends_at = None if deadline is None else asyncio.get_running_loop().time() + deadline
+        call = Call(operation, request, options, ends_at)
+        if self.hooks.listening:
+            return await self._observed(call)
+        return await self._in_time(call)
 
-    async def _told(self, call: _Call) -> Exchange:
-        """Carry out a call, and tell that it begins and ends."""
+    async def _observed(self, call: Call) -> Exchange:
+        """Carry out a call, and tell the hooks that it begins and ends."""
         time, row, error = asyncio.get_running_loop().time, call.operation, None
         began = time()
         self.hooks(CallStarted(operation=row.name, method=row.method, path=row.path, base_url=self.base_url))
@@ -146,47 +114,108 @@ class Pipeline:
                     operation=row.name,
                     method=row.method,
                     path=row.path,
-                    attempts=call.attempt,
+                    attempts=call.attempts,
                     status=call.status,
                     error=error,
                     duration=time() - began,
                 )
             )
 
-    async def _in_time(self, call: _Call) -> Exchange:
-        scope = self.active_calls.within(self.timeouts.deadline)
-        call.ends_at = scope.ends_at
+    async def _in_time(self, call: Call) -> Exchange:
+        """Carry out a call until its deadline, or until the client is closed."""
+        scope = asyncio.timeout_at(call.ends_at)
         try:
-            with scope:
+            async with scope:
                 self.active_calls.enter(scope)
-                return await call.run()
+                try:
+                    return await self._run(call)
+                finally:
+                    self.active_calls.leave(scope)
         except TimeoutError as error:
-            if not scope.expired:
+            if not scope.expired():
                 raise
-            raise call.cut_short() from without_frames(error)
-        finally:
-            self.active_calls.leave(scope)
+            final = call.interrupted(self.timeouts.deadline, closing=self.active_calls.closing)
+            raise final from without_frames(error)
 
-    async def carry(self, request: Request, permit: Permit) -> Response:
-        """Take a permit through one request, and end it.
+    async def _run(self, call: Call) -> Exchange:
+        """Make attempts until one succeeds, or none is to follow."""
+        failure: APIError | TransportError | None = None
+        while True:
+            try:
+                return self._read(call, await self._attempt(call))
+            except RateLimitWaitError as refused:
+                if failure is None:
+                    raise
+                # What happened says more than that another try would have to wait.
+                final = call.final_error(failure, outcome_of(failure))
+                final.add_note(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
+                raise final from final.__cause__
+            except (APIError, TransportError) as error:
+                if call.is_settled_by(error):
+                    return call.exchange(200, None)
+                failure = error
+            await anyio.sleep(self._delay_after(failure, call))
 
-        Raises:
-            TransportError: There was no whole answer.
-        """
-        scope = self.active_calls.within(self.timeouts.request)
-        sent_at = asyncio.get_running_loop().time()
+    async def _attempt(self, call: Call) -> Response:
+        """Wait for a permit, send the request once, and tell the hooks."""
+        limiter = self.find_limiter()
+        asked = limiter.time()
+        if call.operation.unlimited:
+            permit = Permit()
+        else:
+            announce = partial(self._announce, call)
+            permit = await limiter.acquire(call.options.priority, max_wait=self.max_wait, announce=announce)
+        call.sent_at = limiter.time()
+        call.attempts += 1
+        waited = call.sent_at - asked
+        if self.hooks.listening:
+            self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=waited))
         try:
-            with scope:
-                response = _checked(await self._through_transport(request, permit))
-        except NotSentError:
+            response = await self._carry(call, permit)
+        except BaseException as error:
+            # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
+            call.in_doubt = call.in_doubt or permit.stage == "lost"
+            self._tell_end(call, limiter, waited, error=type(error).__name__)
+            raise
+        self._tell_end(call, limiter, waited, status=response.status)
+        return response
+
+    def _tell_end(
+        self, call: Call, limiter: RateLimiter, waited: float, *, status: int | None = None, error: str | None = None
+    ) -> None:
+        """Count an attempt that is over, and tell the hooks."""
+        call.status = status
+        self.counters.count_request(answered=status is not None)
+        if self.hooks.listening:
+            self.hooks(
+                RequestFinished(
+                    operation=call.operation.name,
+                    method=call.operation.method,
+                    path=call.operation.path,
+                    attempt=call.attempts,
+                    status=status,
+                    error=error,
+                    waited=waited,
+                    duration=limiter.time() - call.sent_at,
+                    remaining=limiter.remaining,
+                )
+            )
+
+    async def _carry(self, call: Call, permit: Permit) -> Response:
+        """Take a permit through one request, and end it."""
+        scope = asyncio.timeout(self.timeouts.request)
+        try:
+            async with scope:
+                response = await self._through_transport(call, permit)
+        except (NotSentError, LeaseLostError):
             permit.unsent()
+            await call.not_executed()
             raise
         except BaseException as error:
             # Cancelled or failed: the request counts as sent unless it is certain that it was not.
-            unsent = self._tells and permit.stage == "taken"
-            permit.unsent() if unsent else permit.lost()
-            if isinstance(error, TimeoutError) and scope.expired:
-                raise self._timed_out(unsent) from without_frames(error)
+            permit.unsent() if permit.stage == "taken" else permit.lost()
+            if isinstance(error, TimeoutError) and scope.expired():
+                raise self._timed_out(permit) from without_frames(error)
             if isinstance(error, asyncio.CancelledError):
                 # A timeout around the call raises it on, or from it, and its frames hold the request.
                 without_frames(error)
@@ -195,221 +224,86 @@ class Pipeline:
                     f"The request was sent, but no whole answer came back ({type(error).__name__})."
                 ) from error
             raise
+        headers = response.headers
         if response.status == 429:
             # Before the permit ends, because that lets the next ones go.
-            permit.refused(protocol.read_retry_after(response.headers) or 0.0)
-        permit.answered(protocol.read_quota(response.headers))
-        self.clock.learn(response.headers, sent_at)
+            permit.refused(protocol.read_retry_after(headers) or 0.0)
+        permit.answered(protocol.read_quota(headers))
+        self.clock.learn(headers, call.sent_at)
+        if response.status == 429:
+            await call.not_executed()
         return response
 
-    def _through_transport(self, request: Request, permit: Permit) -> Awaitable[Response]:
+    async def _through_transport(self, call: Call, permit: Permit) -> Response:
+        before, departing = call.options.before_attempt, permit.departing
+        if before is not None:
+            departing = _until(await before(permit), departing)
         if self._tells:
-            return cast("SendAwareTransport", self.transport).send_aware(request, permit.departing)
-        return cast("Transport", self.transport).send(request)
+            response = await cast("SendAwareTransport", self.transport).send_aware(call.request, departing)
+        else:
+            # The transport does not tell when bytes leave: from here on they may.
+            departing()
+            response = await cast("Transport", self.transport).send(call.request)
+        if not isinstance(response, Response):
+            raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
+        return response
 
-    def _timed_out(self, unsent: bool) -> TransportError:
+    def _timed_out(self, permit: Permit) -> TransportError:
         seconds = self.timeouts.request
-        if unsent:
+        if permit.stage == "unsent":
             return NotSentError(f"No connection within {seconds:g} s. Nothing was sent, changed or charged.")
         return OutcomeUnknownError(f"The request was sent, but no answer came within {seconds:g} s.")
 
-
-class _Call:
-    """Carry one call through its attempts."""
-
-    def __init__(self, pipeline: Pipeline, operation: Operation, request: Request, options: CallOptions) -> None:
-        self.pipeline = pipeline
-        self.operation = operation
-        self.request = request
-        self.options = options
-        self.attempt = 0
-        self.status: int | None = None
-        self.in_doubt = False
-        self.ends_at = math.inf
-        self.sent_at = 0.0
-        # What each attempt before the last said, and how long the call waited then.
-        self.ends: list[tuple[str, float]] = []
-
-    async def run(self) -> Exchange:
-        policy, options = self.pipeline.retry, self.options
-        replay = Replay.IDEMPOTENT if options.repeat else self.operation.replay
-        most = min(policy.max_attempts, options.max_attempts or policy.max_attempts)
-        error: APIError | TransportError | None = None
-        outcome = Outcome.REFUSED
-        while True:
-            try:
-                return await self.once()
-            except RateLimitWaitError as refused:
-                if error is None:
-                    raise
-                # What happened says more than that another try would have to wait.
-                final = self.final(error, outcome, replay)
-                final.add_note(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
-                raise final from final.__cause__
-            except (APIError, TransportError) as caught:
-                error, outcome = caught, _outcome(caught)
-                if self.settles_deletion(error):
-                    return self.exchange(200, None)
-            if isinstance(error, APIError):
-                error.in_doubt = self.in_doubt and self.operation.replay is not Replay.SAFE
-            self.in_doubt = self.in_doubt or outcome.in_doubt
-            repeat = may_repeat(outcome, replay)
-            retry_after = error.retry_after if isinstance(error, APIError) else None
-            delay = backoff(policy, self.attempt, retry_after, self.pipeline.rng)
-            if outcome is Outcome.NOT_EXECUTED and not self.operation.unlimited:
-                self.rest(delay)
-            if not repeat or self.attempt >= most or self.beyond_patience(delay, retry_after):
-                raise self.final(error, outcome, replay)
-            self.ends.append((_word(error), delay))
-            self.pipeline.hooks(
-                RetryScheduled(operation=self.operation.name, attempt=self.attempt, delay=delay, reason=_word(error))
-            )
-            await anyio.sleep(delay)
-
-    async def once(self) -> Exchange:
-        pipeline = self.pipeline
-        limiter = pipeline.find_limiter()
-        time = limiter.time
-        asked = time()
-        if self.operation.unlimited:
-            permit = Permit()
-        else:
-            priority, max_wait = self.options.priority, pipeline.max_wait
-            permit = await limiter.acquire(priority, max_wait=max_wait, announce=self.announce_wait)
-        began = self.sent_at = time()
-        self.attempt += 1
-        if pipeline.hooks.listening:
-            pipeline.hooks(RequestStarted(operation=self.operation.name, attempt=self.attempt, waited=began - asked))
-        try:
-            response = await pipeline.carry(self.request, permit)
-        except BaseException as error:
-            # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
-            self.in_doubt = self.in_doubt or permit.stage == "lost"
-            self.tell(None, type(error).__name__, limiter, waited=began - asked, duration=time() - began)
-            raise
-        self.tell(response.status, None, limiter, waited=began - asked, duration=time() - began)
+    def _read(self, call: Call, response: Response) -> Exchange:
+        """Read an answer; one that is not a 2xx is an error."""
+        operation = call.operation
         if not 200 <= response.status < 300:
-            told = protocol.without_key(response, self.request)
-            raise protocol.error_from(told, self.operation, attempts=self.attempt, sent=self.options.sent)
+            safe = protocol.without_key(response, call.request)
+            raise protocol.error_from(safe, operation, attempts=call.attempts, sent=call.options.sent)
         # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
-        document = None
-        if self.operation.method != "DELETE":
-            document = protocol.read_document(response, self.operation.name, self.request)
-        return self.exchange(response.status, document)
+        if operation.method == "DELETE":
+            return call.exchange(response.status, None)
+        return call.exchange(response.status, protocol.read_document(response, operation.name, call.request))
 
-    def settles_deletion(self, error: CMSError) -> bool:
-        # A 404 after a deletion whose answer was lost says that it happened.
-        return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
+    def _delay_after(self, error: APIError | TransportError, call: Call) -> float:
+        """Return seconds to wait before the next attempt, or raise what the caller gets if none is to follow."""
+        name, outcome, retry_after = call.operation.name, outcome_of(error), None
+        if isinstance(error, APIError):
+            error.in_doubt = call.in_doubt and call.operation.replay is not Replay.SAFE
+            retry_after = error.retry_after
+        call.in_doubt = call.in_doubt or outcome.in_doubt
+        delay = backoff(self.retry, call.attempts, retry_after, self.rng)
+        if outcome is Outcome.NOT_EXECUTED and not call.operation.unlimited:
+            self.find_limiter().pause(delay)
+            self.hooks(RateLimitPaused(operation=name, seconds=delay))
+        most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
+        last = call.attempts >= most or self._beyond_patience(call, delay, retry_after)
+        if last or not may_repeat(outcome, call.replay):
+            raise call.final_error(error, outcome)
+        reason = describe(error)
+        call.ends.append((reason, delay))
+        self.hooks(RetryScheduled(operation=name, attempt=call.attempts, delay=delay, reason=reason))
+        return delay
 
-    def rest(self, seconds: float) -> None:
-        self.pipeline.find_limiter().pause(seconds)
-        self.pipeline.hooks(RateLimitPaused(operation=self.operation.name, seconds=seconds))
-
-    def beyond_patience(self, delay: float, retry_after: float | None) -> bool:
+    def _beyond_patience(self, call: Call, delay: float, retry_after: float | None) -> bool:
         """Tell whether the next attempt lies beyond the caller's patience."""
-        max_wait = self.pipeline.max_wait
-        if max_wait is not None and retry_after is not None and retry_after > max_wait:
+        if self.max_wait is not None and retry_after is not None and retry_after > self.max_wait:
             return True
-        return asyncio.get_running_loop().time() + delay >= self.ends_at
+        return call.ends_at is not None and asyncio.get_running_loop().time() + delay >= call.ends_at
 
-    def final(self, error: APIError | TransportError, outcome: Outcome, replay: Replay) -> CMSError:
-        """Turn the last failure into what the caller gets."""
-        error.attempts = self.attempt
-        if isinstance(error, TransportError):
-            error.operation = self.operation.name
-        final: CMSError = error
-        if outcome.in_doubt and replay in (Replay.CREATES, Replay.COSTS_CREDIT):
-            final = OutcomeUnknownError(
-                f"{self.operation.name} may have happened ({_word(error)}), and it is not repeated because "
-                f"{'a repeat could be paid twice' if replay is Replay.COSTS_CREDIT else 'it could happen twice'}. "
-                "Look whether it did before you repeat it.",
-                operation=self.operation.name,
-                attempts=self.attempt,
+    def _announce(self, call: Call, expected: float) -> None:
+        self.hooks(QuotaWait(operation=call.operation.name, expected=expected))
+
+
+def _until(when: float, departing: Callable[[], None]) -> Callable[[], None]:
+    """Let no byte leave after a loop time."""
+
+    def depart() -> None:
+        if asyncio.get_running_loop().time() > when:
+            raise LeaseLostError(
+                "This process stood still between writing a launch down and sending it, for so long that another one "
+                "may have sent it instead. Nothing was sent here; launch again to join it."
             )
-            final.__cause__ = error
-        elif outcome is Outcome.NOT_SENT and self.in_doubt and replay is Replay.IDEMPOTENT:
-            # "Nothing was sent" holds for the last attempt only.
-            final = OutcomeUnknownError(
-                f"{self.operation.name} may have happened: an attempt was sent and got no clear answer, and the next "
-                "could not be sent. Look whether it did before you repeat it.",
-                operation=self.operation.name,
-                attempts=self.attempt,
-            )
-            final.__cause__ = error
-        for line in told_attempts(self.ends, _word(error)):
-            final.add_note(line)
-        return final
+        departing()
 
-    def exchange(self, status: int, document: Any) -> Exchange:
-        return Exchange(
-            status=status, document=document, attempts=self.attempt, in_doubt=self.in_doubt, sent_at=self.sent_at
-        )
-
-    def announce_wait(self, expected: float) -> None:
-        self.pipeline.hooks(QuotaWait(operation=self.operation.name, expected=expected))
-
-    def cut_short(self) -> CMSError:
-        """Say that the deadline or the closing of the client ended the call, and what became of it."""
-        name, closing = self.operation.name, self.pipeline.active_calls.closing
-        fate = (
-            "A request was sent and got no clear answer, so it may have taken effect."
-            if self.in_doubt
-            else "Nothing of it was executed."
-        )
-        error: CMSError
-        if not closing:
-            error = DeadlineError(
-                f"{name} was not done within its deadline of {self.pipeline.timeouts.deadline:g} s "
-                f"({self.attempt} requests were made, waits for quota included). {fate}",
-                operation=name,
-                attempts=self.attempt,
-                sent=self.in_doubt,
-            )
-        elif self.in_doubt and self.operation.replay in (Replay.CREATES, Replay.COSTS_CREDIT):
-            error = OutcomeUnknownError(
-                f"The client was closed during {name}. {fate}", operation=name, attempts=self.attempt
-            )
-        else:
-            error = ClientClosedError(f"The client was closed during {name}. {fate}")
-        for line in told_attempts(self.ends, ""):
-            error.add_note(line)
-        return error
-
-    def tell(
-        self, status: int | None, error: str | None, limiter: RateLimiter, *, waited: float, duration: float
-    ) -> None:
-        self.status = status
-        self.pipeline.counters.count_request(answered=status is not None)
-        if not self.pipeline.hooks.listening:
-            return
-        self.pipeline.hooks(
-            RequestFinished(
-                operation=self.operation.name,
-                method=self.operation.method,
-                path=self.operation.path,
-                attempt=self.attempt,
-                status=status,
-                error=error,
-                waited=waited,
-                duration=duration,
-                remaining=limiter.remaining,
-            )
-        )
-
-
-def _checked(response: object) -> Response:
-    if not isinstance(response, Response):
-        raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
-    return response
-
-
-def _outcome(error: APIError | TransportError) -> Outcome:
-    if isinstance(error, APIError):
-        return outcome_of(error.status)
-    return Outcome.NOT_SENT if isinstance(error, NotSentError) else Outcome.UNKNOWN
-
-
-def _word(error: CMSError) -> str:
-    if isinstance(error, APIError):
-        return f"{error.status} {error.code or ''}".strip()
-    return f"{type(error).__name__}: {error.args[0]}"
+    return depart

@@ -23,6 +23,7 @@ from operator import itemgetter
 
 from cmsapi.api.operations import Replay
 from cmsapi.config import RetryPolicy
+from cmsapi.errors import APIError, NotSentError, TransportError
 
 
 class Outcome(enum.Enum):
@@ -40,7 +41,14 @@ class Outcome(enum.Enum):
         return self in (Outcome.FAILED, Outcome.UNKNOWN)
 
 
-def outcome_of(status: int) -> Outcome:
+def outcome_of(error: APIError | TransportError) -> Outcome:
+    """Classify a failure."""
+    if isinstance(error, APIError):
+        return outcome_of_status(error.status)
+    return Outcome.NOT_SENT if isinstance(error, NotSentError) else Outcome.UNKNOWN
+
+
+def outcome_of_status(status: int) -> Outcome:
     """Classify an answer that is not a 2xx."""
     if status == 429:
         return Outcome.NOT_EXECUTED

@@ -17,8 +17,8 @@ from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry, Fact
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.pipeline import CallOptions
 
 _PHASES: Mapping[Any, Phase] = {
     GenerationStatus.QUEUED: Phase.RUNNING,

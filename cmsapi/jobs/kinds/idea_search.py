@@ -29,8 +29,8 @@ from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry, Fact
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
-from cmsapi.transport.pipeline import CallOptions
 
 _PHASES: Mapping[Any, Phase] = {
     SearchStatus.PENDING: Phase.RUNNING,

@@ -21,8 +21,8 @@ from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, unknown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.state.journal import Entry, Fact
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.pipeline import CallOptions
 from cmsapi.transport.protocol import expand
 
 

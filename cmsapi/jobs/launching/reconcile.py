@@ -26,8 +26,8 @@ from cmsapi.jobs.launching.departure import Departure
 from cmsapi.jobs.launching.evidence import Finding, Others, Verdict
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
-from cmsapi.transport.pipeline import CallOptions
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

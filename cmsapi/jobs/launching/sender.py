@@ -39,8 +39,8 @@ from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import PendingLaunch
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.call import CallOptions, Exchange
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.pipeline import CallOptions, Exchange
 from cmsapi.transport.protocol import expand
 
 logger: logging.Logger = logging.getLogger("cmsapi")

@@ -19,7 +19,7 @@ from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.transport.pipeline import CallOptions
+from cmsapi.transport.call import CallOptions
 
 # What a service may say of a result that is not there yet.
 _NOT_YET = (400, 404, 409, 422, 425)

@@ -48,8 +48,8 @@ from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tasks import outcome_of
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE
-from cmsapi.transport.pipeline import CallOptions
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

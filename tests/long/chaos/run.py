@@ -279,7 +279,7 @@ async def _held(client: cmsapi.Client, rest: float) -> list[str]:
     # No public name shows these two.
     if not scheduler_for(runtime).idle:
         found.append("the schedule of looks holds jobs")
-    if runtime.active_calls._scopes:
+    if runtime.active_calls:
         found.append("the client holds calls")
     return found
 

@@ -22,9 +22,10 @@ from cmsapi.ratelimit.shared_windows import PATIENCE, TELL_WITHIN, TRY_AGAIN, Sh
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
-from cmsapi.transport.pipeline import CallOptions, Pipeline
+from cmsapi.transport.pipeline import Pipeline
 from tests.support.script import Gateway
 
 pytestmark = pytest.mark.looptime

@@ -1,98 +1,78 @@
-"""Scopes that end in time, with one timer for all of them."""
+"""Closing a client ends its calls, and each of them says what became of it; a cancelled call stays cancelled."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from cmsapi.transport.active_calls import ActiveCalls
+import cmsapi
+from cmsapi import errors
+from tests.support.connecting import Connect
+from tests.support.script import HANG, Script, TellingScript, answer, refusal
 
 pytestmark = pytest.mark.looptime
 
 
-async def hold(active_calls: ActiveCalls, seconds: float | None, work: float) -> tuple[str, float]:
-    """Work within a scope, and return how it ended and when."""
-    loop, scope = asyncio.get_running_loop(), active_calls.within(seconds)
-    try:
-        with scope:
-            await asyncio.sleep(work)
-    except TimeoutError:
-        assert scope.expired
-        return "expired", loop.time()
-    assert not scope.expired
-    return "done", loop.time()
+@pytest.mark.parametrize(
+    ("service", "options", "when", "error"),
+    [
+        (Script(answer(), HANG), {"limits": cmsapi.RateLimits(per_hour=1)}, 1.0, errors.ClientClosedError),
+        (TellingScript(answer(), HANG, connects=5.0), {}, 1.0, errors.ClientClosedError),
+        (TellingScript(answer(), HANG, connects=5.0), {}, 6.0, errors.OutcomeUnknownError),
+        (Script(answer(), HANG), {"timeouts": cmsapi.Timeouts(deadline=9.0)}, 1.0, errors.OutcomeUnknownError),
+        (Script(answer(), refusal(429, headers={"Retry-After": "60"})), {}, 1.0, errors.ClientClosedError),
+    ],
+    ids=["waiting for quota", "connecting", "sent", "sent, with a deadline", "between attempts"],
+)
+async def test_closing_ends_a_call_wherever_it_is(
+    connect: Connect, service: Script, options: dict[str, Any], when: float, error: type[errors.CMSError]
+) -> None:
+    """The call ends at once, and its error says whether it may have taken effect."""
+    client, loop = connect(service, **options), asyncio.get_running_loop()
+    await client.me()
+    call = asyncio.create_task(client.request("POST", "/v1/things"))
+    await asyncio.sleep(when)
+    closed_at = loop.time()
+    await client.aclose()
+    assert call.done()
+    assert type(call.exception()) is error
+    assert ("may have taken effect" in str(call.exception())) == (error is errors.OutcomeUnknownError)
+    assert loop.time() == closed_at
 
 
-async def test_every_scope_ends_at_its_own_time() -> None:
-    """Scopes with all kinds of ends, begun at all kinds of times, each end when theirs has come and not before."""
-
-    async def later(begin: float, seconds: float | None, work: float) -> None:
-        loop = asyncio.get_running_loop()
-        await asyncio.sleep(begin)
-        began = loop.time()
-        how, when = await hold(active_calls, seconds, work)
-        patient = seconds is None or work < seconds
-        assert how == ("done" if patient else "expired")
-        assert when - began == pytest.approx(work if patient else seconds, abs=0.01)
-
-    active_calls = ActiveCalls()
-    plans = [
-        (0.0, 30.0, 1.0),
-        (0.5, 30.0, 99.0),
-        (1.0, 5.0, 9.0),
-        (2.0, None, 80.0),
-        (3.0, 60.0, 70.0),
-        (40.0, 1.0, 2.0),
-    ]
-    await asyncio.gather(*(later(*plan) for plan in plans))
+async def test_all_callers_are_told_before_closing_returns(connect: Connect) -> None:
+    """A hundred calls, of which some wait for quota and some for an answer, are over when `aclose` returns."""
+    client = connect(Script(answer(), HANG))
+    await client.me()
+    calls = [asyncio.create_task(client.me()) for _ in range(100)]
+    await asyncio.sleep(1.5)
+    await client.aclose()
+    assert {type(call.exception()) for call in calls} == {errors.ClientClosedError}
 
 
-async def test_an_inner_scope_leaves_the_outer_one_alone() -> None:
-    """A time-out inside is an error inside: what is around it goes on until its own end."""
-    active_calls, loop = ActiveCalls(), asyncio.get_running_loop()
-    began = loop.time()
-    outer = active_calls.within(10.0)
-
-    async def around() -> None:
-        how, when = await hold(active_calls, 3.0, 60.0)
-        assert how == "expired"
-        assert when - began == pytest.approx(3.0, abs=0.01)
-        await asyncio.sleep(60.0)
-
-    with pytest.raises(TimeoutError), outer:
-        await around()
-    assert outer.expired
-    assert loop.time() - began == pytest.approx(10.0, abs=0.01)
+@pytest.mark.parametrize("ends_at", [3.0, 9.0], ids=["request timeout", "deadline"])
+async def test_a_cancellation_in_the_moment_of_a_timeout_stays_one(connect: Connect, ends_at: float) -> None:
+    """A call that is cancelled when its time ends is cancelled, and has not timed out."""
+    request = 3.0 if ends_at == 3.0 else 30.0
+    client = connect(Script(HANG), timeouts=cmsapi.Timeouts(request=request, deadline=9.0))
+    call = asyncio.create_task(client.me())
+    # Begun after the call, so that both happen in one turn of the loop.
+    await asyncio.sleep(ends_at)
+    call.cancel()
+    ended = await asyncio.gather(call, return_exceptions=True)
+    assert isinstance(ended[0], asyncio.CancelledError | errors.DeadlineError)
+    assert client.rate_limit.in_flight <= 1
 
 
-async def test_a_cancellation_from_outside_stays_one() -> None:
-    """Who is cancelled by somebody else, also in the moment of the time-out, is cancelled and has not timed out."""
-    active_calls = ActiveCalls()
-
-    async def wait() -> None:
-        with active_calls.within(5.0):
-            await asyncio.sleep(60.0)
-
-    for patience in (1.0, 5.0):
-        task = asyncio.create_task(wait())
-        await asyncio.sleep(patience)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-
-async def test_an_error_of_its_own_is_not_hidden() -> None:
-    """What fails while its time runs out fails as itself."""
-
-    async def clumsy() -> None:
-        try:
-            await asyncio.sleep(5.0)
-        finally:
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError), ActiveCalls().within(1.0):
-        await clumsy()
+async def test_a_timeout_of_the_caller_is_the_callers(connect: Connect) -> None:
+    """`asyncio.timeout` around a call raises its own `TimeoutError`, and not an error of the call."""
+    client = connect(Script(HANG), timeouts=cmsapi.Timeouts(request=3.0, deadline=9.0))
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(2.0):
+            await client.me()
+    assert type(caught.value) is TimeoutError
     task = asyncio.current_task()
     assert task is not None
     assert not task.cancelling()

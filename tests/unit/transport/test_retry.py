@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 import cmsapi
 from cmsapi import Replay, RetryPolicy, errors
-from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
+from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of_status
 from tests.support.connecting import Connect
 from tests.support.script import HANG, LOST, UNSENT, Script, TellingScript, answer, refusal
 
@@ -55,7 +55,7 @@ def test_the_documented_table(outcome: Outcome, replay: Replay) -> None:
 @pytest.mark.parametrize(("status", "outcome"), STATUSES.items())
 def test_what_a_status_says(status: int, outcome: Outcome) -> None:
     """Only 429, 500, 502 and 503 are documented as passing; other 5xx and 408 leave the outcome open."""
-    assert outcome_of(status) is outcome
+    assert outcome_of_status(status) is outcome
 
 
 @given(
