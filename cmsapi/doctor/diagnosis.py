@@ -1,4 +1,4 @@
-"""What the doctor found, as data."""
+"""Hold the findings of the doctor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cmsapi.ratelimit.limiter import RateLimit
 
 
 class Verdict(enum.StrEnum):
-    """Say how a check went."""
+    """List the results of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -26,13 +26,13 @@ class Verdict(enum.StrEnum):
 
 @attrs.frozen
 class Check:
-    """Describe one thing that was looked at.
+    """Describe one check.
 
     Args:
-        name: What it is.
-        verdict: How it is.
-        found: What was found.
-        advice: What to do about it; empty when there is nothing to do.
+        name: What was checked.
+        verdict: The result.
+        found: The finding.
+        advice: What to do about it; empty if there is nothing to do.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Check:
 
 @attrs.frozen(kw_only=True)
 class Diagnosis:
-    """Show what the doctor found.
+    """Show the findings of the doctor.
 
     Args:
-        checks: Key, permissions, balances, operations, clock, latency, limits and drift, in this order; without a
-            connection only that.
-        user: Whose key it is, or None when that could not be read.
+        checks: Key, permissions, balances, operations, clock, latency, limits and drift, in this order; only
+            `connection` if there is none.
+        user: The user of the key, or None if the user could not be read.
         rate_limit: The limits after the examination.
-        latency: Seconds that a request took, the median of those that were made; None when none was answered.
+        latency: Median duration of a request in seconds; None if no request was answered.
         clock_offset: Seconds by which the service's clock is ahead of this machine's, exact to about one; or None.
         routes: How each operation of the table compares with the service's own description; empty without one.
-        drift: Where answers that this client has read differ from the specification, most frequent first.
-        operations: The table that was compared.
+        drift: Differences between the specification and the answers that this client has read, most frequent first.
+        operations: The table of operations that was compared.
     """
 
     checks: tuple[Check, ...]
@@ -72,32 +72,29 @@ class Diagnosis:
         return all(check.verdict is not Verdict.PROBLEM for check in self.checks)
 
     def adopt(self, *names: str) -> OperationTable:
-        """Make a table with the routes that the service describes; for `Client(operations=…)` or `with_options`.
+        """Return a table with the routes that the service describes, for `Client(operations=…)` or `with_options`.
 
-        Look at them first: a wrong route of an operation that costs may be paid for.
+        Check the routes first: a wrong route of an operation that costs credits may be charged.
 
         Args:
-            *names: Operations whose best candidate to take. Without names, all whose candidate is alike enough and
-                without a rival.
+            *names: The operations whose best candidate to adopt. Without names, adopt each candidate that is similar
+                enough and has no close rival.
 
         Raises:
             ConfigError: An operation has no candidate.
         """
-        checks = {check.name: check for check in self.routes}
         if not names:
-            chosen = {check.name: check.adopted for check in self.routes}
-            return self.operations.override(**{name: route for name, route in chosen.items() if route is not None})
-        routes = {}
+            return self.operations.override(**{check.name: check.adopted for check in self.routes if check.adopted})
+        candidates = {check.name: check.candidates[0].route for check in self.routes if check.candidates}
         for name in names:
-            if name not in checks or not checks[name].candidates:
-                raise ConfigError(f"There is no candidate for {name!r}; .routes shows what was found.")
-            routes[name] = checks[name].candidates[0].route
-        return self.operations.override(**routes)
+            if name not in candidates:
+                raise ConfigError(f"There is no candidate for {name!r}; see .routes for the candidates.")
+        return self.operations.override(**{name: candidates[name] for name in names})
 
     def _repr_html_(self) -> str:
         unlisted = [check for check in self.routes if not check.listed]
         return (
             markup.listing("checks", self.checks)
-            + (markup.listing("routes that the service does not describe", unlisted) if unlisted else "")
+            + (markup.listing("routes missing from the service's description", unlisted) if unlisted else "")
             + (markup.listing("drift", self.drift) if self.drift else "")
         )

@@ -1,6 +1,7 @@
-"""Compare the table of operations with the description that the service publishes of itself (specification 9, rule 2).
+"""Compare the table of operations with the service's OpenAPI document (specification 9, rule 2).
 
-Half of the table is assumed. Where the service describes another route, this finds it, as far as names tell.
+Half of the routes in the table are assumed. If the service describes another route for an operation, the comparison
+proposes it, by the similarity of names and paths.
 """
 
 from __future__ import annotations
@@ -19,35 +20,34 @@ from cmsapi.errors import ConfigError
 _METHODS = ("get", "post", "put", "patch", "delete")
 _PARAMETER = re.compile(r"\{([^{}/]*)\}")
 _WORD = re.compile(r"[A-Z]?[a-z]+")
-# How alike a route must be to be named at all, to be taken without asking, and how far ahead of the next one.
-_ALIKE, _SURE, _AHEAD = 0.4, 0.6, 0.1
+# The least similarity of a candidate, of an adopted route, and the least lead of an adopted route over the next one.
+_CANDIDATE, _ADOPTED, _LEAD = 0.4, 0.6, 0.1
 _MOST_CANDIDATES = 3
 
 
 @attrs.frozen
 class Candidate:
-    """Describe a route that may be the one of an operation.
+    """Describe a route that may belong to an operation.
 
     Args:
         route: Method and path, as `OPERATIONS.override` takes them.
-        likeness: How alike names, method and place are, from 0 to 1.
+        similarity: Similarity of names, method and path, from 0 to 1.
     """
 
     route: str
-    likeness: float
+    similarity: float
 
 
 @attrs.frozen
 class RouteCheck:
-    """Describe how an operation of the table compares with what the service describes.
+    """Compare an operation of the table with the service's description.
 
     Args:
         name: Name in the table.
         route: Method and path of the table.
-        provenance: How the table knows the route.
-        listed: Whether the service describes it.
-        candidates: Routes that the service describes, that no operation of the table has, and that may be meant; best
-            first.
+        provenance: The source of the route.
+        listed: Whether the service describes the route.
+        candidates: Routes of the service that no operation of the table has, and that may replace this one; best first.
     """
 
     name: str
@@ -58,18 +58,18 @@ class RouteCheck:
 
     @property
     def adopted(self) -> str | None:
-        """The route to use instead, when one is alike enough and no other comes near."""
-        if not self.candidates or self.candidates[0].likeness < _SURE:
+        """The route that replaces this one, if it is similar enough and has no close rival."""
+        if not self.candidates or self.candidates[0].similarity < _ADOPTED:
             return None
         first, *others = self.candidates
-        return first.route if not others or first.likeness - others[0].likeness >= _AHEAD else None
+        return first.route if not others or first.similarity - others[0].similarity >= _LEAD else None
 
 
 def compare(table: OperationTable, document: Any) -> tuple[RouteCheck, ...]:
     """Compare a table with an OpenAPI document.
 
     Raises:
-        ConfigError: The document describes no routes.
+        ConfigError: The document has no routes.
     """
     described = dict(_described(document))
     if not described:
@@ -90,26 +90,26 @@ def _check(
         return RouteCheck(row.name, row.route, row.provenance, listed=True)
     candidates = []
     for (method, path), words in free.items():
-        likeness = _likeness(row, method, path, words)
+        similarity = _similarity(row, method, path, words)
         route = _renamed(row, method, path)
-        if likeness >= _ALIKE and route is not None:
+        if similarity >= _CANDIDATE and route is not None:
             try:
                 table.override(**{row.name: route})
             except ConfigError:
                 continue
-            candidates.append(Candidate(route, likeness))
-    candidates.sort(key=lambda candidate: -candidate.likeness)
+            candidates.append(Candidate(route, similarity))
+    candidates.sort(key=lambda candidate: -candidate.similarity)
     return RouteCheck(
         row.name, row.route, row.provenance, listed=False, candidates=tuple(candidates[:_MOST_CANDIDATES])
     )
 
 
 def _described(document: Any) -> Iterator[tuple[tuple[str, str], set[str]]]:
-    """Give each route of a document and the words that describe it, whatever else the document is."""
+    """Yield each route of a document with its words; skip invalid parts of the document."""
     paths = document.get("paths") if isinstance(document, dict) else None
     if not isinstance(paths, dict):
         return
-    # Some documents keep the version in the address of the server.
+    # Some documents have the version in the address of the server.
     prefix = "" if any(str(path).startswith("/v1/") for path in paths) else "/v1"
     for path, item in paths.items():
         for method in _METHODS:
@@ -129,19 +129,19 @@ def _words(text: str) -> set[str]:
     return {word.removesuffix("s") for word in words} - {"v", "get", "list"}
 
 
-def _likeness(row: Operation, method: str, path: str, words: set[str]) -> float:
+def _similarity(row: Operation, method: str, path: str, words: set[str]) -> float:
     own = _words(f"{row.path} {row.name}")
     shared = len(own & words) / max(1, len(own | words))
     spelled = SequenceMatcher(None, _shape("", row.path)[1], _shape("", path)[1]).ratio()
     reads = method == "GET"
-    # What reads never stands in for what changes, nor the other way round.
+    # A route that reads never replaces one that changes, and DELETE replaces only DELETE.
     if reads != (row.method == "GET") or (method == "DELETE") != (row.method == "DELETE"):
         return 0.0
     return round(0.45 * shared + 0.45 * spelled + 0.1 * (method == row.method), 3)
 
 
 def _renamed(row: Operation, method: str, path: str) -> str | None:
-    """Write a route with the parameter names that the table uses, or None when they are not as many."""
+    """Return a route with the parameter names of the table, or None if it has another number of parameters."""
     names, found = _PARAMETER.findall(row.path), _PARAMETER.findall(path)
     if len(names) != len(found):
         return None

@@ -58,7 +58,7 @@ def _print_diagnosis(diagnosis: cmsapi.Diagnosis) -> None:
     for route in unlisted:
         print(f"  {route.name}  {route.route}  ({route.provenance.name.lower()})")
         for candidate in route.candidates:
-            print(f"      perhaps {printable(candidate.route)}  ({candidate.likeness:.0%} similar)")
+            print(f"      perhaps {printable(candidate.route)}  ({candidate.similarity:.0%} similar)")
     if diagnosis.drift:
         print("\ndifferences from the specification")
     for each in diagnosis.drift:

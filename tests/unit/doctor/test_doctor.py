@@ -1,4 +1,4 @@
-"""The doctor: what it finds, and that it changes nothing."""
+"""The findings of the doctor; it changes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.looptime
 
 @attrs.define
 class OtherDescription:
-    """Carry requests to a sandbox that describes itself differently."""
+    """Send requests to a sandbox, and change its description."""
 
     box: Sandbox
     change: Callable[[dict[str, Any]], Any]
@@ -36,7 +36,7 @@ class OtherDescription:
 async def client_of(
     box: Sandbox, change: Callable[[dict[str, Any]], Any] | None = None
 ) -> AsyncIterator[cmsapi.Client]:
-    """A client of a sandbox, whose description of itself may be another one."""
+    """Make a client of a sandbox, perhaps with a changed description."""
     transport = box.transport if change is None else OtherDescription(box, change)
     async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=transport) as client:
         yield client
@@ -62,19 +62,19 @@ def verdicts(diagnosis: cmsapi.Diagnosis) -> dict[str, cmsapi.Verdict]:
 
 
 def found(diagnosis: cmsapi.Diagnosis, name: str) -> str:
-    """Return what a check has found."""
+    """Return the finding of a check."""
     (check,) = [check for check in diagnosis.checks if check.name == name]
     return check.found
 
 
 async def test_a_sound_service_is_sound(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """On the sandbox all is well, also its clock, which begins in another year; four requests, no launch."""
+    """On the sandbox all checks are OK, even the clock, which begins in another year; four requests, no launch."""
     diagnosis = await client.doctor()
 
     wrong = {name for name, verdict in verdicts(diagnosis).items() if verdict is not cmsapi.Verdict.OK}
     assert wrong == set()
     assert not any(check.advice for check in diagnosis.checks)
-    assert "a time of its own" in found(diagnosis, "clock")
+    assert "its own time" in found(diagnosis, "clock")
     assert diagnosis.ok
     assert diagnosis.user is not None
     assert all(route.listed for route in diagnosis.routes)
@@ -83,7 +83,7 @@ async def test_a_sound_service_is_sound(sandbox: Sandbox, client: cmsapi.Client)
 
 
 async def test_a_refused_key_is_a_finding(sandbox: Sandbox) -> None:
-    """With a revoked key the doctor says so instead of raising, and shows no key."""
+    """With a revoked key the doctor reports a problem instead of raising, and shows no key."""
     async with cmsapi.Client(sandbox.revoked_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
         diagnosis = await client.doctor()
 
@@ -92,8 +92,8 @@ async def test_a_refused_key_is_a_finding(sandbox: Sandbox) -> None:
     assert sandbox.revoked_key not in repr(diagnosis) + diagnosis._repr_html_()
 
 
-async def test_missing_rights_and_credits_are_told() -> None:
-    """A member's key and an empty balance are worth a look, and no problem."""
+async def test_missing_rights_and_credits_are_warnings() -> None:
+    """A member's key and an empty balance are warnings, not problems."""
     box = Sandbox(credits=Credits(ai_writing=0))
     async with cmsapi.Client(box.member_key, base_url=box.base_url, transport=box.transport) as client:
         diagnosis = await client.doctor()
@@ -103,8 +103,8 @@ async def test_missing_rights_and_credits_are_told() -> None:
     assert diagnosis.ok
 
 
-async def test_others_who_use_the_key_are_seen() -> None:
-    """Requests of another client process count as others' use of the limit."""
+async def test_foreign_usage_is_a_warning() -> None:
+    """Requests of another process count as foreign usage of the limit."""
     box = Sandbox(limits=Limits(per_hour=100))
     request = cmsapi.Request("GET", f"{box.base_url}/v1/me", {"Authorization": f"Bearer {box.api_key}"})
     for _ in range(15):
@@ -141,8 +141,8 @@ async def test_moved_routes_are_found_and_adopted(sandbox: Sandbox) -> None:
         diagnosis.adopt("get_me")
 
 
-async def test_what_is_gone_has_no_wild_candidate(sandbox: Sandbox) -> None:
-    """For a launch that the service does not describe at all nothing is adopted, least of all another launch."""
+async def test_a_missing_launch_has_no_candidate(sandbox: Sandbox) -> None:
+    """For a launch that the service does not describe, no other route is adopted."""
 
     def change(document: dict[str, Any]) -> dict[str, Any]:
         del document["paths"][cmsapi.OPERATIONS["analyze_keyword"].path]
@@ -157,8 +157,8 @@ async def test_what_is_gone_has_no_wild_candidate(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], {"paths": 7}, {"paths": {"/v1/x": 7, "//evil": {"get": {}}}}, "text"])
-async def test_a_strange_description_is_not_known(sandbox: Sandbox, document: Any) -> None:
-    """Whatever the service says of itself, the doctor goes on, and the table stays."""
+async def test_an_invalid_description_makes_routes_unknown(sandbox: Sandbox, document: Any) -> None:
+    """The doctor continues after any description of the service, and the table stays."""
     async with client_of(sandbox, lambda _: document) as client:
         diagnosis = await client.doctor()
 
@@ -167,7 +167,7 @@ async def test_a_strange_description_is_not_known(sandbox: Sandbox, document: An
 
 
 async def test_a_version_in_the_address_of_the_server_is_understood(sandbox: Sandbox) -> None:
-    """Paths without `/v1` are those below it."""
+    """Paths without `/v1` belong to version 1."""
 
     def change(document: dict[str, Any]) -> dict[str, Any]:
         document["paths"] = {path.removeprefix("/v1"): item for path, item in document["paths"].items()}
@@ -178,7 +178,7 @@ async def test_a_version_in_the_address_of_the_server_is_understood(sandbox: San
 
 
 async def test_drift_is_reported(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """A word that nobody lists, met before, is in the report with its count."""
+    """A word that the specification does not list, read before, is in the report with its count."""
     sandbox.set_status_word(sandbox.keyword_ids[0], "reticulating")
     await client.keywords.get(sandbox.keyword_ids[0])
 
@@ -188,8 +188,8 @@ async def test_drift_is_reported(sandbox: Sandbox, client: cmsapi.Client) -> Non
     assert ("Keyword.analysisStatus", "reticulating") in {(each.where, each.example) for each in diagnosis.drift}
 
 
-async def test_what_was_not_seen_is_not_judged(sandbox: Sandbox) -> None:
-    """With a refused key no answer was read, so that nothing is said of how answers look."""
+async def test_drift_is_unknown_without_answers(sandbox: Sandbox) -> None:
+    """With a refused key no answer was read, so drift is unknown."""
     async with cmsapi.Client(sandbox.revoked_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
         assert verdicts(await client.doctor())["drift"] is cmsapi.Verdict.UNKNOWN
 
@@ -203,8 +203,8 @@ async def test_what_was_not_seen_is_not_judged(sandbox: Sandbox) -> None:
         ("TLS", "does not speak TLS"),
     ],
 )
-async def test_no_connection_is_said_once(address: str, why: str) -> None:
-    """Without a connection there is one finding that says why, and nothing is claimed that was not seen."""
+async def test_a_missing_connection_is_the_only_finding(address: str, why: str) -> None:
+    """Without a connection there is one finding with the reason, and no other check."""
     async with Sandbox() as box:
         base_url = box.base_url.replace("http://", "https://") if address == "TLS" else address
         async with cmsapi.Client(box.api_key, base_url=base_url) as client:
@@ -215,8 +215,8 @@ async def test_no_connection_is_said_once(address: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(("used", "verdict"), [(85, "ok"), (96, "warning"), (995, "warning")])
-async def test_a_nearly_full_hour_is_told(used: int, verdict: str) -> None:
-    """Whoever used it, the doctor says how full the hour is, what that means and when it is over."""
+async def test_a_nearly_used_hour_is_a_warning(used: int, verdict: str) -> None:
+    """The doctor reports the use of the hour, its effect and when requests come back."""
     box = Sandbox(limits=Limits(per_hour=100 if used < 100 else 1000, per_second=1000))
     async with client_of(box) as client:
         for _ in range(used):
@@ -228,8 +228,8 @@ async def test_a_nearly_full_hour_is_told(used: int, verdict: str) -> None:
         assert re.search(r"comes back in \d+ min", found(diagnosis, "limits"))
 
 
-async def test_a_clock_that_is_far_off_is_told_in_a_unit_for_people(sandbox: Sandbox) -> None:
-    """A real service whose clock is months away is worth a look, and the advice names both clocks."""
+async def test_a_large_clock_offset_has_a_readable_unit(sandbox: Sandbox) -> None:
+    """A clock that is months off is a warning for a real service, and the advice names both clocks."""
     async with cmsapi.Client(
         sandbox.api_key, base_url="https://service.example", transport=sandbox.transport
     ) as client:
@@ -240,8 +240,8 @@ async def test_a_clock_that_is_far_off_is_told_in_a_unit_for_people(sandbox: San
     assert "One of the two clocks is wrong" in clock.advice
 
 
-async def test_a_sandbox_that_was_told_to_differ_needs_no_newer_sdk(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """What differs in a sandbox of the same process is a setting of its own."""
+async def test_drift_of_a_sandbox_advises_no_newer_sdk(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Differences in a sandbox of the same process come from its settings."""
     sandbox.set_status_word(sandbox.keyword_ids[0], "reticulating")
     await client.keywords.get(sandbox.keyword_ids[0])
     (drift,) = [check for check in (await client.doctor()).checks if check.name == "drift"]
