@@ -1,7 +1,7 @@
-"""What tests of your own code need: fixtures for pytest, answers written by hand, and a look at what was sent.
+"""Test code that uses the SDK: fixtures for pytest, handwritten answers, and assertions about requests.
 
-`cmsapi.testing.plugin` is loaded by every run of pytest in an environment that has this package, so that names are
-loaded when they are first used, here too.
+Every run of pytest loads `cmsapi.testing.plugin` if the package is installed. So this module, too, loads a name only
+when it is first used.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         storm as storm,
     )
     from cmsapi.testing.handler import (
-        Asked as Asked,
         HandlerTransport as HandlerTransport,
+        RecordedRequest as RecordedRequest,
         error_response as error_response,
         json_response as json_response,
     )
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cmsapi.testing.requests import assert_requests as assert_requests
 
 _HOME_OF = {
-    "Asked": "cmsapi.testing.handler",
+    "RecordedRequest": "cmsapi.testing.handler",
     "Fault": "cmsapi.sandbox",
     "Faults": "cmsapi.sandbox",
     "HandlerTransport": "cmsapi.testing.handler",
@@ -40,7 +40,7 @@ __all__ = [*_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home."""
+    """Import a public name on its first use."""
     try:
         home = _HOME_OF[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""A transport that asks a function for its answers: for what the sandbox does not say."""
+"""Answer requests with a function, for answers that the sandbox does not give."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cmsapi.transport.message import Request, Response
 
 
 @attrs.frozen
-class Asked:
-    """Record one request that a `HandlerTransport` has seen.
+class RecordedRequest:
+    """Record one request to a `HandlerTransport`.
 
     Args:
-        at: When, in seconds of the event loop.
+        at: Time in seconds of the event loop.
         method: HTTP method.
         path: Path as sent, without the query.
-        query: Query as sent, percent-encoded; empty when there was none.
-        status: Status of the answer, or None when the handler raised.
+        query: Query as sent, percent-encoded; empty without one.
+        status: Status of the answer, or None if the handler raised an error.
         request: The request; its representation masks the key.
     """
 
@@ -40,24 +40,24 @@ class Asked:
 
 
 class HandlerTransport:
-    """Answer requests with a function of yours, for `Client(transport=HandlerTransport(handler))`.
+    """Answer requests with your own function, for `Client(transport=HandlerTransport(handler))`.
 
     Args:
-        handler: Takes a `cmsapi.Request`, and returns a `cmsapi.Response` or a JSON document, which is answered with
-            200. It may be asynchronous. What it raises is what the network does: `cmsapi.NotSentError` when nothing
-            was sent, an `OSError` when no answer came.
+        handler: Takes a `cmsapi.Request` and returns a `cmsapi.Response`, or a JSON document to answer with 200. It may
+            be asynchronous. An error that it raises acts as an error of the network: `cmsapi.NotSentError` means that
+            nothing was sent, an `OSError` that no answer came.
     """
 
     def __init__(self, handler: Callable[[Request], Any]) -> None:
         self._handler = handler
-        #: Every request seen, in order.
-        self.ledger: list[Asked] = []
+        #: All requests, in order.
+        self.ledger: list[RecordedRequest] = []
 
     async def send(self, request: Request) -> Response:
-        """Ask the handler.
+        """Call the handler.
 
         Raises:
-            TypeError: The handler returns neither a response nor a JSON document.
+            TypeError: The handler returned neither a response nor a JSON document.
         """
         at, status = asyncio.get_running_loop().time(), None
         try:
@@ -68,7 +68,7 @@ class HandlerTransport:
             status = response.status
         finally:
             url = urlsplit(request.url)
-            self.ledger.append(Asked(at, request.method, url.path, url.query, status, request))
+            self.ledger.append(RecordedRequest(at, request.method, url.path, url.query, status, request))
         return response
 
 
@@ -76,7 +76,7 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
     """Make a response with a JSON body.
 
     Args:
-        document: What to send.
+        document: The document to send.
         status: HTTP status.
         headers: Further headers.
     """
@@ -85,14 +85,14 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
 
 
 def error_response(
-    status: int, code: str, message: str = "said the test", headers: Mapping[str, str] | None = None
+    status: int, code: str, message: str = "from the test", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Make an error response as the service writes them (specification 7).
+    """Make an error response in the form of the service (specification 7).
 
     Args:
         status: HTTP status.
-        code: What goes into `error.code`, for example `not_found`.
-        message: What goes into `error.message`.
+        code: Value of `error.code`, for example `not_found`.
+        message: Value of `error.message`.
         headers: Further headers, for example `Retry-After`.
     """
     return json_response({"error": {"code": code, "message": message}}, status, headers)
@@ -104,6 +104,6 @@ def _response(answer: object, request: Request) -> Response:
     if isinstance(answer, dict | list):
         return json_response(answer)
     raise TypeError(
-        f"The handler returned {answer!r} for {request.method} {urlsplit(request.url).path}: "
-        "return a cmsapi.Response, or a dict or list for a JSON answer."
+        f"The handler must return a cmsapi.Response, or a dict or list for a JSON answer, got {answer!r} for "
+        f"{request.method} {urlsplit(request.url).path}."
     )

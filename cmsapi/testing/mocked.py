@@ -1,4 +1,4 @@
-"""aioresponses, repaired for aiohttp 3.14 and later, whose responses want a `stream_writer` that it does not give."""
+"""Use aioresponses with aiohttp 3.14 and later, whose responses need a `stream_writer` that it does not pass."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ with needs("testing"):
     from aioresponses import aioresponses
 
 
-class _Repaired(aiohttp.ClientResponse):
-    """Be given what aioresponses does not give, where this version of aiohttp takes it."""
+class _Response(aiohttp.ClientResponse):
+    """Add the `stream_writer`, if this version of aiohttp has that parameter."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "stream_writer" in inspect.signature(aiohttp.ClientResponse).parameters:
@@ -28,13 +28,13 @@ class _Repaired(aiohttp.ClientResponse):
 
 @contextmanager
 def mocked_aiohttp() -> Iterator[aioresponses]:
-    """Answer the requests of aiohttp from a list, for tests that have such lists already.
+    """Answer the requests of aiohttp with aioresponses, for tests that already use it.
 
-    It replaces `ClientSession._request`, so that connections, proxies and the connect timeout never play a part. For
-    tests of your own the sandbox or a `HandlerTransport` shows more.
+    This replaces `ClientSession._request`, so connections, proxies and the connect timeout are not tested. New tests
+    can show more with the sandbox or a `HandlerTransport`.
 
     Yields:
-        The list: `answers.get(url, payload=…, status=…)`.
+        The answers, to add to: `answers.get(url, payload=…, status=…)`.
     """
-    with mock.patch("aioresponses.core.ClientResponse", _Repaired), aioresponses() as answers:
+    with mock.patch("aioresponses.core.ClientResponse", _Response), aioresponses() as answers:
         yield answers

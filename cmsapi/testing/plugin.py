@@ -1,8 +1,8 @@
-"""Fixtures and markers for pytest; pytest finds them by itself.
+"""Fixtures and markers for pytest, which loads this plugin automatically.
 
-Every run of pytest imports this module where the package is installed, also for projects that test something else.
-So it imports nothing of the package before a fixture is used, and works without pytest-asyncio and looptime, which only
-asynchronous tests and virtual time need.
+Every run of pytest imports this module if the package is installed, even in projects that do not use it. So the module
+imports nothing of the package before a fixture is used. It works without pytest-asyncio and looptime; only asynchronous
+tests and virtual time need them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cmsapi.sandbox import Sandbox
 
 _MARKERS = (
-    "cms_sandbox(**settings): what the test's `cms_sandbox` is made with, as for `cmsapi.sandbox.Sandbox`.",
-    "cms_client(**settings): what the test's `cms_client` is made with, as for `cmsapi.Client`.",
+    "cms_sandbox(**settings): settings of the test's `cms_sandbox`, as for `cmsapi.sandbox.Sandbox`.",
+    "cms_client(**settings): settings of the test's `cms_client`, as for `cmsapi.Client`.",
     "virtual_time: waiting takes no time in this test; needs looptime and pytest-asyncio.",
 )
 
@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers and the fixtures."""
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
-    # In its strict mode pytest-asyncio runs no asynchronous fixture but its own.
+    # In strict mode pytest-asyncio runs only asynchronous fixtures that its own decorator made.
     asyncio_plugin: Any = config.pluginmanager.get_plugin("asyncio")
     fixture = pytest.fixture if asyncio_plugin is None else asyncio_plugin.fixture
 
@@ -39,14 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let looptime know what is marked with `virtual_time`."""
+    """Mark tests with `virtual_time` for looptime."""
     mark = item.get_closest_marker("virtual_time")
     if mark is not None and item.config.pluginmanager.has_plugin("looptime_plugin"):
         item.add_marker(pytest.mark.looptime(**mark.kwargs))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let no test use up the request limits of another one, and refuse to wait for hours in real time."""
+    """Separate the request limits of tests, and fail a test with `virtual_time` that would wait in real time."""
     limits: Any = sys.modules.get("cmsapi.ratelimit.process")
     if limits is not None:
         limits.forget_closed()
@@ -58,18 +58,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def cms_sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """Give the whole service in a box, in this process; `@pytest.mark.cms_sandbox(…)` has its settings."""
+    """Provide a sandbox of the service in this process; `@pytest.mark.cms_sandbox(…)` sets its settings."""
     from cmsapi.sandbox import Sandbox
 
     return Sandbox(**_settings(request, "cms_sandbox"))
 
 
 async def _client(request: pytest.FixtureRequest, cms_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """Give a client of `cms_sandbox`, closed at the end; `@pytest.mark.cms_client(…)` has its settings."""
+    """Provide a client of `cms_sandbox`, closed after the test; `@pytest.mark.cms_client(…)` sets its settings."""
     from cmsapi.client import Client
 
     given = {"api_key": cms_sandbox.api_key, "base_url": cms_sandbox.base_url, "transport": cms_sandbox.transport}
-    # Not entered: it binds to the time of the test, which is not that of its fixtures.
+    # Without `async with` the client binds to the event loop's time in the test, not to the time in its fixtures.
     client = Client(**{**given, **_settings(request, "cms_client")})
     try:
         yield client
@@ -78,10 +78,10 @@ async def _client(request: pytest.FixtureRequest, cms_sandbox: Sandbox) -> Async
 
 
 def _settings(request: pytest.FixtureRequest, marker: str) -> dict[str, Any]:
-    """Return what the markers say; the one nearest to the test counts."""
+    """Return the settings of the markers; the nearest marker overrides the others."""
     settings: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers(marker))):
         if mark.args:
-            pytest.fail(f"@pytest.mark.{marker} takes settings by name, not {mark.args[0]!r}.", pytrace=False)
+            pytest.fail(f"@pytest.mark.{marker} takes only settings by name, got {mark.args[0]!r}.", pytrace=False)
         settings.update(mark.kwargs)
     return settings

@@ -1,4 +1,4 @@
-"""Say which requests were made, and when that is wrong, which were."""
+"""Assert how many requests were made; a failing assertion lists the requests."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-# So many of the matching requests, and so many kinds of requests, are listed.
-_LISTED = 10
+# The largest number of requests, and of kinds of requests, that a message lists.
+_MAX_LISTED = 10
 
 
-class Seen(Protocol):
-    """Be a request that was seen: an entry of a sandbox's ledger, or what a `HandlerTransport` was asked."""
+class LedgerEntry(Protocol):
+    """Describe a request in the ledger of a sandbox or of a `HandlerTransport`."""
 
     @property
     def at(self) -> float:
-        """When, in seconds."""
+        """Time in seconds."""
         ...
 
     @property
@@ -32,21 +32,21 @@ class Seen(Protocol):
 
     @property
     def status(self) -> int | None:
-        """Status of the answer, or None when there was none."""
+        """Status of the answer, or None without an answer."""
         ...
 
 
-class Ledgered(Protocol):
-    """Keep what was seen: a `Sandbox` or a `HandlerTransport`."""
+class HasLedger(Protocol):
+    """Keep a ledger, as a `Sandbox` and a `HandlerTransport` do."""
 
     @property
-    def ledger(self) -> Sequence[Seen]:
-        """Every request seen, in order."""
+    def ledger(self) -> Sequence[LedgerEntry]:
+        """All requests, in order."""
         ...
 
 
 def assert_requests(
-    seen: Ledgered | Iterable[Seen],
+    seen: HasLedger | Iterable[LedgerEntry],
     match: str = "* *",
     *,
     times: int | None = None,
@@ -54,50 +54,48 @@ def assert_requests(
     at_most: int | None = None,
     **fields: Any,
 ) -> None:
-    """Assert how many requests of a kind were made; at least one when nothing else is said.
+    """Assert how many matching requests were made; at least one by default.
 
     Args:
-        seen: A `Sandbox`, a `HandlerTransport`, or some entries of their ledgers.
+        seen: A `Sandbox`, a `HandlerTransport`, or entries of their ledgers.
         match: Method and path with wildcards as for `Fault`, for example `POST /v1/keywords/*/analyze`. A `*` also
-            stands for several parts of a path.
-        times: How many there must be.
-        at_least: How many there must be at least.
-        at_most: How many there may be at the most.
-        fields: What must be equal in the entries, for example `status=429` or `charged=True`.
+            matches several parts of a path.
+        times: The exact number.
+        at_least: The smallest number.
+        at_most: The largest number.
+        fields: Values that the entries must have, for example `status=429` or `charged=True`.
 
     Raises:
-        AssertionError: There were more or fewer; the message lists what was seen.
-        TypeError: Entries have no such field.
-        ValueError: `times` comes with one of the other bounds.
+        AssertionError: There were more or fewer; the message lists the requests.
+        TypeError: The entries have no such field.
+        ValueError: `times` is combined with another bound.
     """
     __tracebackhide__ = True
     if times is not None and (at_least is not None or at_most is not None):
-        raise ValueError("give times, or at_least and at_most")
+        raise ValueError("`times` cannot be combined with `at_least` or `at_most`")
     entries = list(seen if isinstance(seen, Iterable) else seen.ledger)
     for name in fields:
         if entries and not hasattr(entries[0], name):
             raise TypeError(f"a {type(entries[0]).__name__} has no field {name!r}")
-    alike = [entry for entry in entries if fnmatch.fnmatchcase(f"{entry.method} {entry.path}", match)]
-    found = [entry for entry in alike if all(getattr(entry, name) == value for name, value in fields.items())]
+    on_path = [entry for entry in entries if fnmatch.fnmatchcase(f"{entry.method} {entry.path}", match)]
+    found = [entry for entry in on_path if all(getattr(entry, name) == value for name, value in fields.items())]
     if times is not None:
-        least, most = times, times
-    else:
-        least = at_least if at_least is not None else int(at_most is None)
-        most = at_most if at_most is not None else len(found)
-    if not least <= len(found) <= most:
-        wanted = _number(least, most if times is not None or at_most is not None else None)
+        at_least = at_most = times
+    elif at_least is None:
+        at_least = int(at_most is None)
+    if len(found) < at_least or (at_most is not None and len(found) > at_most):
         kind = " ".join([match, *(f"{name}={value!r}" for name, value in fields.items())])
-        lines = [f"expected {wanted} of {kind}, saw {len(found) or 'none'}"]
+        lines = [f"expected {_expected(at_least, at_most)} of {kind}, saw {len(found) or 'none'}"]
         lines += _list("These:", [_line(entry, entries[0].at) for entry in found])
-        lines += _misses(alike, fields) if not found else []
-        names = _names(entries)
-        lines += _list(f"All {len(entries)} requests:", _kinds(entries, names)) or ["No request was made."]
-        if not alike and (near := difflib.get_close_matches(match, set(names), n=1)):
-            lines.append(f"Was {near[0]} meant?")
+        lines += _differences(on_path, fields) if not found else []
+        patterns = _patterns(entries)
+        lines += _list(f"All {len(entries)} requests:", _kinds(entries, patterns)) or ["No request was made."]
+        if not on_path and (close := difflib.get_close_matches(match, set(patterns), n=1)):
+            lines.append(f"Was {close[0]} meant?")
         raise AssertionError("\n".join(lines))
 
 
-def _number(least: int, most: int | None) -> str:
+def _expected(least: int, most: int | None) -> str:
     if most is None:
         return f"at least {least}"
     if least == most:
@@ -105,39 +103,39 @@ def _number(least: int, most: int | None) -> str:
     return f"{least} to {most}" if least else f"at most {most}"
 
 
-def _misses(alike: list[Seen], fields: dict[str, Any]) -> list[str]:
-    """Say in which field requests of the right kind differ."""
+def _differences(on_path: list[LedgerEntry], fields: dict[str, Any]) -> list[str]:
+    """Return the values of the fields in which requests on the right path differ."""
     lines = []
     for name, value in fields.items():
-        others = Counter(repr(getattr(entry, name)) for entry in alike if getattr(entry, name) != value)
+        others = Counter(repr(getattr(entry, name)) for entry in on_path if getattr(entry, name) != value)
         if others:
-            told = ", ".join(f"{other} in {count}" for other, count in others.most_common())
-            lines.append(f"Of the {len(alike)} on that path {name} is {told}.")
+            counts = ", ".join(f"{other} in {count}" for other, count in others.most_common())
+            lines.append(f"Of the {len(on_path)} on that path {name} is {counts}.")
     return lines
 
 
-def _names(entries: list[Seen]) -> list[str]:
-    """Return the requests as patterns: what they acted on is left open."""
+def _patterns(entries: list[LedgerEntry]) -> list[str]:
+    """Return the requests as patterns, with a wildcard for each target."""
     targets = {getattr(entry, "target_id", None) for entry in entries}
     paths = ("/".join("*" if part in targets else part for part in entry.path.split("/")) for entry in entries)
     return [f"{entry.method} {path}" for entry, path in zip(entries, paths, strict=True)]
 
 
-def _kinds(entries: list[Seen], names: list[str]) -> list[str]:
-    kinds = Counter(zip(names, (entry.status for entry in entries), strict=True))
-    return [f"{count:5} x {name}  {_word(status)}" for (name, status), count in kinds.most_common()]
+def _kinds(entries: list[LedgerEntry], patterns: list[str]) -> list[str]:
+    kinds = Counter(zip(patterns, (entry.status for entry in entries), strict=True))
+    return [f"{count:5} x {pattern}  {_status(status)}" for (pattern, status), count in kinds.most_common()]
 
 
-def _line(entry: Seen, began: float) -> str:
-    return f"  {entry.at - began:8.2f} s  {entry.method} {entry.path}  {_word(entry.status)}"
+def _line(entry: LedgerEntry, began: float) -> str:
+    return f"  {entry.at - began:8.2f} s  {entry.method} {entry.path}  {_status(entry.status)}"
 
 
-def _word(status: int | None) -> str:
+def _status(status: int | None) -> str:
     return "no answer" if status is None else str(status)
 
 
 def _list(title: str, lines: list[str]) -> list[str]:
     if not lines:
         return []
-    more = [f"  and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-    return [title, *lines[:_LISTED], *more]
+    more = [f"  and {len(lines) - _MAX_LISTED} more"] if len(lines) > _MAX_LISTED else []
+    return [title, *lines[:_MAX_LISTED], *more]

@@ -1,4 +1,4 @@
-"""Answers from a function."""
+"""Answer requests with a function."""
 
 from __future__ import annotations
 
@@ -27,17 +27,23 @@ def client_of(transport: HandlerTransport) -> cmsapi.Client:
 
 
 async def test_a_document_is_an_answer() -> None:
-    """A dict is answered with 200, and what was asked is kept."""
+    """A dict is sent with status 200, and the request is sent."""
     transport = HandlerTransport(lambda request: ME)
     async with client_of(transport) as client:
         assert (await client.me()).first_name == "Ada"
-    (asked,) = transport.ledger
-    assert (asked.method, asked.path, asked.query, asked.status, asked.json()) == ("GET", "/v1/me", "", 200, None)
-    assert "sk_test" not in repr(asked)
+    (sent,) = transport.ledger
+    assert (sent.method, sent.path, sent.query, sent.status, sent.json()) == (
+        "GET",
+        "/v1/me",
+        "",
+        200,
+        None,
+    )
+    assert "sk_test" not in repr(sent)
 
 
 async def test_a_handler_may_be_asynchronous() -> None:
-    """It may wait, and it sees what is sent."""
+    """The handler may wait, and it receives the whole request."""
     titles: list[Any] = []
 
     async def handler(request: cmsapi.Request) -> cmsapi.Response:
@@ -48,19 +54,19 @@ async def test_a_handler_may_be_asynchronous() -> None:
     transport = HandlerTransport(handler)
     async with client_of(transport) as client:
         await client.request("POST", "/v1/things", params={"q": "a b"}, json={"title": "shoes"})
-    assert [(asked.at, asked.query, asked.json()) for asked in transport.ledger] == [(0, "q=a%20b", {"title": "shoes"})]
+    assert [(sent.at, sent.query, sent.json()) for sent in transport.ledger] == [(0, "q=a%20b", {"title": "shoes"})]
 
 
-async def test_an_error_answer_is_the_error_that_it_names() -> None:
-    """Errors are written as the service writes them."""
+async def test_an_error_response_raises_its_error() -> None:
+    """The response has the form of the service."""
     transport = HandlerTransport(lambda request: error_response(404, "not_found", "no such thing"))
     async with client_of(transport) as client:
         with pytest.raises(cmsapi.NotFoundError, match="no such thing"):
             await client.me()
 
 
-async def test_what_a_handler_raises_is_what_the_network_does() -> None:
-    """A connection that drops is repeated where that is safe, and shows as a request without an answer."""
+async def test_an_error_of_the_handler_is_an_error_of_the_network() -> None:
+    """A safe request is retried after a dropped connection, which is sent without a status."""
     answers = iter([ConnectionResetError("dropped"), ME])
 
     def handler(request: cmsapi.Request) -> Any:
@@ -72,11 +78,11 @@ async def test_what_a_handler_raises_is_what_the_network_does() -> None:
     transport = HandlerTransport(handler)
     async with client_of(transport) as client:
         await client.me()
-    assert [asked.status for asked in transport.ledger] == [None, 200]
+    assert [sent.status for sent in transport.ledger] == [None, 200]
 
 
-async def test_a_handler_that_forgets_to_answer_is_told() -> None:
-    """Returning nothing says what for, and what to return."""
+async def test_a_handler_must_return_an_answer() -> None:
+    """The error names the request and what to return."""
     async with client_of(HandlerTransport(lambda request: None)) as client:
-        with pytest.raises(TypeError, match=r"returned None for GET /v1/me: return a cmsapi\.Response, or a dict"):
+        with pytest.raises(TypeError, match=r"must return a cmsapi\.Response, or a dict .* got None for GET /v1/me"):
             await client.me()

@@ -1,4 +1,4 @@
-"""The repair of aioresponses is there for as long as it is needed."""
+"""aioresponses works with each version of aiohttp."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ URL = "https://api.example.com/v1/me"
 @pytest.mark.skipif(
     "stream_writer" not in inspect.signature(aiohttp.ClientResponse).parameters, reason="aiohttp before 3.14"
 )
-async def test_aioresponses_still_needs_the_repair() -> None:
-    """When this fails, aioresponses has learned to work with aiohttp 3.14: remove `mocked._Repaired`."""
+async def test_aioresponses_alone_fails() -> None:
+    """If this fails, aioresponses works with aiohttp 3.14 itself: remove `mocked._Response`."""
     with aioresponses() as answers:
         answers.get(URL)
         async with aiohttp.ClientSession() as session:
@@ -25,8 +25,8 @@ async def test_aioresponses_still_needs_the_repair() -> None:
                 await session.get(URL)
 
 
-async def test_the_repaired_one_answers() -> None:
-    """With the repair, a listed answer arrives."""
+async def test_mocked_aiohttp_answers() -> None:
+    """An answer in the list arrives."""
     with mocked_aiohttp() as answers:
         answers.get(URL, status=418, payload={"tea": True})
         async with aiohttp.ClientSession() as session, session.get(URL) as answer:

@@ -1,4 +1,4 @@
-"""The project on the page about testing, run as a reader would run it."""
+"""Run the project on the page about testing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[3] / "docs/how-to/testing.md").read_text()
 
 @pytest.mark.slow
 def test_the_project_of_the_page_passes_its_tests(pytester: pytest.Pytester) -> None:
-    """Its files pass as they stand on the page, but for the one that is wrong, which says what the page says."""
+    """Its tests pass; the one that the page shows failing prints the message of the page."""
     files = re.findall(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert [name for name, _ in files] == [
         "pyproject.toml",

@@ -1,4 +1,4 @@
-"""The plugin as pytest finds it: in a run of pytest of its own."""
+"""The plugin, in separate runs of pytest."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_strict_mode_works_as_well(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
 
 
-def test_the_plugin_of_anyio_will_do(pytester: pytest.Pytester) -> None:
+def test_the_plugin_of_anyio_runs_the_client(pytester: pytest.Pytester) -> None:
     """Without pytest-asyncio, anyio's plugin runs the client."""
     pytester.makepyfile(
         """
@@ -88,7 +88,7 @@ def test_the_plugin_of_anyio_will_do(pytester: pytest.Pytester) -> None:
 
 
 def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pytester) -> None:
-    """A test that would wait for an hour fails at once instead."""
+    """A test that would wait for an hour in real time fails at once."""
     pytester.makeini(AUTO)
     pytester.makepyfile(
         """
@@ -105,7 +105,7 @@ def test_virtual_time_without_looptime_says_what_to_install(pytester: pytest.Pyt
 
 
 def test_settings_are_given_by_name(pytester: pytest.Pytester) -> None:
-    """A marker with a bare value says so."""
+    """A marker with a positional value fails the test with the reason."""
     pytester.makeini(STRICT)
     pytester.makepyfile(
         """
@@ -118,11 +118,11 @@ def test_settings_are_given_by_name(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*cms_sandbox takes settings by name, not 40.*"])
+    result.stdout.fnmatch_lines(["*cms_sandbox takes only settings by name, got 40.*"])
 
 
 def test_no_test_uses_up_the_limits_of_another(pytester: pytest.Pytester) -> None:
-    """Tests in real time that name the same service and key begin with an unused hour each."""
+    """Each test in real time starts with an unused hour, even for the same service and key."""
     pytester.makeini(AUTO)
     pytester.makepyfile(
         """
@@ -140,7 +140,7 @@ def test_no_test_uses_up_the_limits_of_another(pytester: pytest.Pytester) -> Non
     pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=2)
 
 
-def test_it_costs_nothing_and_breaks_nothing_where_it_is_not_used(pytester: pytest.Pytester) -> None:
+def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
     """Without pytest-asyncio and looptime a run with the plugin passes and has loaded nothing of the package."""
     pytester.makepyfile(
         """
