@@ -17,7 +17,9 @@ from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.observability.events import Hook
 from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
-from cmsapi.runtime.runtime import Runtime, Settings
+from cmsapi.runtime.lazy import forget, lazy
+from cmsapi.runtime.runtime import Runtime
+from cmsapi.runtime.settings import Settings
 from cmsapi.state.opening import check_url
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
         Users,
         Workspaces,
     )
-    from cmsapi.runtime.branches import Branches
+    from cmsapi.runtime.jobs import ClientJobs
 
 _REPLAY_BY_METHOD: Mapping[str, Replay] = {
     "GET": Replay.SAFE,
@@ -53,20 +55,6 @@ _REPLAY_BY_METHOD: Mapping[str, Replay] = {
     "PATCH": Replay.CREATES,
     "POST": Replay.CREATES,
 }
-
-
-class _Branch:
-    """Show a resource, or the jobs, by name; they are loaded and made when the first of them is used."""
-
-    def __set_name__(self, owner: type[Client], name: str) -> None:
-        self._name = name
-
-    def __get__(self, client: Client | None, owner: type[Client]) -> Any:
-        return self if client is None else getattr(client._grown(), self._name)
-
-
-def _branch() -> Any:
-    return _Branch()
 
 
 class Client:
@@ -102,18 +90,19 @@ class Client:
         ConfigError: A key, URL or option is missing or wrong; nothing was sent.
     """
 
-    users: Users = _branch()
-    workspaces: Workspaces = _branch()
-    folders: Folders = _branch()
-    contents: Contents = _branch()
-    pages: Pages = _branch()
-    keywords: Keywords = _branch()
-    prompts: Prompts = _branch()
-    brand_voices: BrandVoices = _branch()
-    knowledge_documents: KnowledgeDocuments = _branch()
-    content_ideas: ContentIdeaSearches = _branch()
-    credit_usages: CreditUsages = _branch()
-    jobs: Jobs = _branch()
+    users: Users = lazy("cmsapi.resources", "Users", "_caller")
+    workspaces: Workspaces = lazy("cmsapi.resources", "Workspaces", "_caller")
+    folders: Folders = lazy("cmsapi.resources", "Folders", "_caller")
+    contents: Contents = lazy("cmsapi.resources", "Contents", "_jobs.caller", "_jobs.open")
+    pages: Pages = lazy("cmsapi.resources", "Pages", "_caller")
+    keywords: Keywords = lazy("cmsapi.resources", "Keywords", "_jobs.caller", "_jobs.open")
+    prompts: Prompts = lazy("cmsapi.resources", "Prompts", "_jobs.caller", "_jobs.open")
+    brand_voices: BrandVoices = lazy("cmsapi.resources", "BrandVoices", "_caller")
+    knowledge_documents: KnowledgeDocuments = lazy("cmsapi.resources", "KnowledgeDocuments", "_jobs.caller")
+    content_ideas: ContentIdeaSearches = lazy("cmsapi.resources", "ContentIdeaSearches", "_jobs.caller", "_jobs.open")
+    credit_usages: CreditUsages = lazy("cmsapi.resources", "CreditUsages", "_caller")
+    jobs: Jobs = lazy("cmsapi.jobs.namespace", "Jobs", "_jobs.open")
+    _jobs: ClientJobs = lazy("cmsapi.runtime.jobs", "ClientJobs", "_runtime", "_settings", "_caller")
 
     def __init__(
         self,
@@ -166,17 +155,17 @@ class Client:
             raise ConfigError("transport is an object with `async def send(request) -> Response`.")
         if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
             raise ConfigError("hooks is a list of functions that take an event.")
-        self._assemble(Runtime(account, transport, hooks, state, settings.limits), settings)
+        self._assemble(Runtime(account, transport, hooks, state), settings)
 
     def _assemble(self, runtime: Runtime, settings: Settings) -> None:
         self._runtime = runtime
         self._settings = settings
+        runtime.obey(settings.limits)
         transport = runtime.transport
         pipeline = Pipeline(
             transport=transport.with_timeouts(settings.timeouts)
             if isinstance(transport, SessionTransport)
             else transport,
-            find_limiter=lambda: runtime.limiter(settings.limits),
             clock=runtime.clock,
             retry=settings.retry,
             timeouts=settings.timeouts,
@@ -188,21 +177,13 @@ class Client:
             counters=runtime.counters,
         )
         builder = RequestBuilder(runtime.account, __version__)
-        self._caller = OperationCaller(settings.operations, builder, pipeline, runtime.converter, runtime.ensure_open)
-        self._branches: Branches | None = None
-
-    def _grown(self) -> Branches:
-        if self._branches is None:
-            from cmsapi.runtime.branches import Branches
-
-            self._branches = Branches(self._caller, self._runtime, self._settings)
-        return self._branches
+        self._caller = OperationCaller(settings.operations, builder, pipeline, runtime.converter, runtime.open)
 
     def __repr__(self) -> str:
         return f"<cmsapi.Client at {self._runtime!r}>"
 
     async def __aenter__(self) -> Self:
-        self._runtime.ensure_open()
+        self._runtime.open()
         return self
 
     async def __aexit__(
@@ -226,12 +207,11 @@ class Client:
         """
         from cmsapi.api.models import User
 
-        self._runtime.ensure_open()
+        self._runtime.open()
         asked_at = asyncio.get_running_loop().time()
         user = await self._caller.call(User, "get_me")
-        if self._branches is None:
-            # Nothing can have been launched yet, and the first launch needs to know the balances before it.
-            self._runtime.first_user = (user, asked_at)
+        if self._caller.observer is None:
+            self._runtime.saw_user(user, asked_at)
         return user
 
     async def doctor(self) -> Diagnosis:
@@ -284,7 +264,7 @@ class Client:
             raise ArgumentError(
                 f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {excerpt(method)}.", parameter="method"
             )
-        self._runtime.ensure_open()
+        limiter = self._runtime.open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
         try:
             request = self._caller.builder.build(verb, operation.path, params, json)
@@ -297,13 +277,12 @@ class Client:
             max_attempts=1 if retry is False else None,
             sent=tuple(json) if isinstance(json, dict) else (),
         )
-        return (await self._caller.pipeline.send(operation, request, options)).document
+        return (await self._caller.pipeline.send(operation, request, options, limiter)).document
 
     @property
     def rate_limit(self) -> RateLimit:
         """What is left of the limits, as this process knows it; sends nothing."""
-        self._runtime.ensure_open()
-        return self._runtime.limiter(self._settings.limits).snapshot()
+        return self._runtime.open().snapshot()
 
     @property
     def statistics(self) -> Statistics:
@@ -336,5 +315,6 @@ class Client:
             operations=operations,
         )
         twin = copy.copy(self)
+        forget(twin)
         twin._assemble(self._runtime, settings)
         return twin

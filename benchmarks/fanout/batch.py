@@ -40,13 +40,12 @@ class Caller:
         self._limiter = RateLimiter(SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve))
         pipeline = Pipeline(
             transport=sandbox.transport,
-            find_limiter=lambda: self._limiter,
             clock=ServerClock(),
             retry=RetryPolicy(),
             timeouts=Timeouts(),
         )
         builder = RequestBuilder(Account.resolve(sandbox.api_key, sandbox.base_url), "benchmark")
-        self._caller = OperationCaller(OPERATIONS, builder, pipeline, Converter(), lambda: None)
+        self._caller = OperationCaller(OPERATIONS, builder, pipeline, Converter(), lambda: self._limiter)
         self._workspace = sandbox.workspace_id
         self._kind = service.work.kind
         self._settled: list[float] = []

@@ -38,7 +38,7 @@ def _turn(client: cmsapi.Client) -> Call:
     request = caller.builder.build("GET", f"/v1/contents/{ID}")
 
     async def call() -> object:
-        permit = await caller.pipeline.find_limiter().acquire()
+        permit = await caller.open().acquire()
         answer = await transport.send_aware(request, permit.departing)
         permit.answered()
         return answer
@@ -53,7 +53,7 @@ def _sent(client: cmsapi.Client) -> Call:
         caller.operations["get_content"],
         CallOptions(),
     )
-    return lambda: caller.pipeline.send(operation, request, options)
+    return lambda: caller.pipeline.send(operation, request, options, caller.open())
 
 
 def _built(client: cmsapi.Client) -> Call:

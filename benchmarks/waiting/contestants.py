@@ -173,8 +173,7 @@ class Schedule:
 
     def __init__(self) -> None:
         self.looks = 0
-        limiter = RateLimiter(SlidingWindows(None, None))
-        self.scheduler = Scheduler(lambda: limiter, random.Random())
+        self.scheduler = Scheduler(RateLimiter(SlidingWindows(None, None)), random.Random())
         self._watches: list[ScheduledPoll] = []
 
     async def begin(self, jobs: int) -> None:

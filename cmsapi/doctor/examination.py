@@ -115,7 +115,8 @@ class Examination:
     async def _check_routes(self) -> tuple[RouteCheck, ...]:
         request = self.caller.builder.build(_DESCRIPTION.method, _DESCRIPTION.path)
         try:
-            exchange = await self._timed(self.caller.pipeline.send(_DESCRIPTION, request, CallOptions()))
+            limiter = self.caller.open()
+            exchange = await self._timed(self.caller.pipeline.send(_DESCRIPTION, request, CallOptions(), limiter))
             routes = compare(self.caller.operations, exchange.document)
         except CMSError as error:
             reason = str(error).splitlines()[0]

@@ -19,7 +19,7 @@ from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.kinds.registry import find_kind, registered_kinds
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.recovery import Recovery, Resumed
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.forecast import Forecast
@@ -37,13 +37,15 @@ class Jobs:
     """Fan out, wait for many, and find jobs again.
 
     Args:
-        poller: Looks at the jobs.
-        reconciler: Finds out what became of launches.
+        open_launcher: Returns the client's launcher, which has its poller; raises when the client must not be used.
     """
 
-    def __init__(self, poller: Poller, reconciler: Reconciler) -> None:
-        self._poller = poller
-        self._recovery = Recovery(poller, reconciler)
+    def __init__(self, open_launcher: Callable[[], Launcher]) -> None:
+        self._open_launcher = open_launcher
+
+    @property
+    def _poller(self) -> Poller:
+        return self._open_launcher().poller
 
     def map(
         self,
@@ -87,7 +89,6 @@ class Jobs:
             raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
         if max_credits is not None:
             within("max_credits", max_credits, 0)
-        self._poller.ensure_open()
         return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, max_credits, self._poller)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
@@ -98,8 +99,8 @@ class Jobs:
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
-        self._poller.ensure_open()
-        return AsCompleted(several("jobs", jobs), self._poller.start)
+        start = self._poller.start
+        return AsCompleted(several("jobs", jobs), start)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
         """Wait for all jobs and return their results in order.
@@ -125,7 +126,6 @@ class Jobs:
         Raises:
             ArgumentError: It is not a text, empty, or longer than 500 characters.
         """
-        self._poller.ensure_open()
         return Batch(name, self._poller, self.map)
 
     async def journal(self) -> list[OpenLaunch]:
@@ -136,7 +136,6 @@ class Jobs:
         Raises:
             StateError: The state cannot be reached.
         """
-        self._poller.ensure_open()
         return await read_journal(self._poller)
 
     async def resume(self) -> Resumed:
@@ -149,8 +148,7 @@ class Jobs:
             StateError: The state cannot be reached.
             CMSError: The service could not be read; what was not taken up stays in the journal.
         """
-        self._poller.ensure_open()
-        return await self._recovery.resume()
+        return await self._open_recovery().resume()
 
     async def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, whichever process launched them.
@@ -160,8 +158,7 @@ class Jobs:
         Raises:
             StateError: The state cannot be reached.
         """
-        self._poller.ensure_open()
-        return await self._recovery.reviews()
+        return await self._open_recovery().reviews()
 
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
@@ -173,13 +170,13 @@ class Jobs:
         Raises:
             ArgumentError: It is not a token, was changed, or names a job of another service.
         """
-        self._poller.ensure_open()
-        found = Token.read(token, self._poller.base_url)
+        poller = self._poller
+        found = Token.read(token, poller.base_url)
         history = JobHistory(
-            began=self._poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
+            began=poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
-        job: Job[Any] = Job(self._poller, found.kind, found.target, history)
-        return job if found.watched else self._poller.kept.attached(job)
+        job: Job[Any] = Job(poller, found.kind, found.target, history)
+        return job if found.watched else poller.kept.attached(job)
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...
@@ -202,10 +199,9 @@ class Jobs:
         Raises:
             ArgumentError: There is no such kind, or `id` cannot be an identifier.
         """
-        self._poller.ensure_open()
-        known = _kind(kind)
+        poller, known = self._poller, _kind(kind)
         known.check(id)
-        return Job(self._poller, known.name, id, JobHistory(began=self._poller.time(), watched=True))
+        return Job(poller, known.name, id, JobHistory(began=poller.time(), watched=True))
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
@@ -222,8 +218,7 @@ class Jobs:
             ArgumentError: There is no such kind, or `count` is no count; nothing was sent.
             StateError: The state cannot be reached, so that what it has learned is not known; nothing was sent.
         """
-        self._poller.ensure_open()
-        known, poller = _kind(kind), self._poller
+        poller, known = self._poller, _kind(kind)
         within("count", count, 0, _MOST)
         if poller.scheduler.duration_store is not None:
             await poller.scheduler.duration_store.known()
@@ -231,12 +226,15 @@ class Jobs:
         balance = None if known.balance is None else known.balance.of(user)
         return poller.scheduler.poll_load.forecast(known.name, poller.policy, count, balance)
 
+    def _open_recovery(self) -> Recovery:
+        launcher = self._open_launcher()
+        return Recovery(launcher.poller, launcher.reconciler)
+
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.
 
         At the end of a notebook's cell it stays up to date, also while other cells run.
         """
-        self._poller.ensure_open()
         return JobTable(self._poller)
 
     def statistics(self, kind: str | None = None) -> JobStatistics:
@@ -248,7 +246,6 @@ class Jobs:
         Raises:
             ArgumentError: There is no such kind.
         """
-        self._poller.ensure_open()
         tallies = self._poller.scheduler.tallies
         return summary(tallies.values() if kind is None else [tallies[_kind(kind).name]])
 

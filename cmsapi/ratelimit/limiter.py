@@ -89,8 +89,6 @@ class RateLimiter:
         self.windows: SlidingWindows | SharedWindows | LoopWindows = windows
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self.time: Callable[[], float] = self.loop.time
-        #: The limits that were obeyed last, so that the same ones need not be again.
-        self.obeys: object = None
         # How many calls wait in all lanes.
         self.queued: int = 0
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.

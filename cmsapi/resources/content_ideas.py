@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cmsapi.api.arguments import text
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch
 from cmsapi.api.pagination import Paginator
@@ -14,9 +16,9 @@ from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 class ContentIdeaSearches:
     """Search for content ideas, and read searches again."""
 
-    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
         self._caller = caller
-        self._launcher = launcher
+        self._open_launcher = open_launcher
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search; one request and **one content-ideas-searches credit**. Two searches are two wishes.
@@ -33,7 +35,7 @@ class ContentIdeaSearches:
             ConflictError: The service refuses, for example because no credits are left.
         """
         body = {"keyword": text("keyword", keyword)}
-        return await self._launcher.launch(
+        return await self._open_launcher().launch(
             LaunchRequest(
                 kind=JobKind.IDEA_SEARCH,
                 target=keyword,

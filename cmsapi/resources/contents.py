@@ -25,9 +25,9 @@ Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[st
 class Contents:
     """Read, create, change, publish, delete and generate contents."""
 
-    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
         self._caller = caller
-        self._launcher = launcher
+        self._open_launcher = open_launcher
 
     def list(
         self,
@@ -274,7 +274,7 @@ class Contents:
             path={"contentId": target},
             body={"settings": _settings(settings)},
         )
-        return await self._launcher.launch(launch, on_review)
+        return await self._open_launcher().launch(launch, on_review)
 
     async def generation(self, content_id: str) -> Generation:
         """Read the current generation of a content; one request.

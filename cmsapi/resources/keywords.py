@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cmsapi.api.arguments import text
 from cmsapi.api.models import Keyword, Report
 from cmsapi.api.pagination import Paginator
@@ -15,9 +17,9 @@ from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 class Keywords:
     """Read, add, analyse and score keywords."""
 
-    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
         self._caller = caller
-        self._launcher = launcher
+        self._open_launcher = open_launcher
 
     def list(self, page_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Keyword]:
         """List the keywords of a page; one request a page of the list."""
@@ -50,7 +52,7 @@ class Keywords:
         """
         target = text("keyword_id", keyword_id)
         path = {"keywordId": target}
-        return await self._launcher.launch(
+        return await self._open_launcher().launch(
             LaunchRequest(kind=JobKind.KEYWORD_ANALYSIS, target=target, operation="analyze_keyword", path=path)
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cmsapi.api.arguments import text
 from cmsapi.api.models import Prompt, ScoreReport
 from cmsapi.api.pagination import Paginator
@@ -15,9 +17,9 @@ from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 class Prompts:
     """Read, add, analyse and score prompts."""
 
-    def __init__(self, caller: OperationCaller, launcher: Launcher) -> None:
+    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
         self._caller = caller
-        self._launcher = launcher
+        self._open_launcher = open_launcher
 
     def list(self, keyword_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Prompt]:
         """List the prompts of a keyword; one request a page."""
@@ -49,7 +51,7 @@ class Prompts:
             ConflictError: The service refuses, for example because no credits are left.
         """
         target = text("prompt_id", prompt_id)
-        return await self._launcher.launch(
+        return await self._open_launcher().launch(
             LaunchRequest(
                 kind=JobKind.PROMPT_ANALYSIS, target=target, operation="analyze_prompt", path={"promptId": target}
             )

@@ -1,7 +1,7 @@
-"""What a client and its `with_options` twins share, and what each has of its own.
+"""What a client shares with the clients that `with_options` makes from it: connections, limits, clock, counts, life.
 
-Connections, limits, the service's clock, counts and life belong to the trunk; settings belong to a twin. Closing either
-closes both.
+It takes no policy: each client has its own (`cmsapi.runtime.settings`), so that the settings of one of them cannot
+reach another. The limits are the exception, because the service counts them for all of them together.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ import functools
 import random
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import attrs
-
-from cmsapi.api.operations import OPERATIONS, OperationTable
 from cmsapi.api.wire.converter import Converter
-from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
-from cmsapi.errors import ClientClosedError, ConfigError
+from cmsapi.config import Account, RateLimits
+from cmsapi.errors import ClientClosedError
 from cmsapi.observability.events import Hook
 from cmsapi.observability.hooks import Hooks, warn_of_waits
 from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.runtime.shared_state import Place, place_of
+from cmsapi.runtime.accounts import Accounts, SharedAccount, accounts_of_loop
 from cmsapi.transport.active_calls import ActiveCalls
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import SendAwareTransport, Transport
@@ -35,55 +32,6 @@ if TYPE_CHECKING:
     from cmsapi.jobs.journal.journal import LaunchJournal
     from cmsapi.jobs.polling.poller import Poller
     from cmsapi.jobs.polling.registry import JobRegistry
-    from cmsapi.jobs.scheduling.duration_store import DurationStore
-
-
-@attrs.frozen(kw_only=True)
-class Settings:
-    """Hold what a client was asked to do, apart from what it shares.
-
-    Args:
-        limits: Requests the key may make.
-        retry: How often and how patiently to repeat.
-        polling: How often to look at jobs.
-        timeouts: How long to wait.
-        launch: What to do when the same work is under way.
-        operations: The table of operations.
-        depth: How many times `with_options` was called to make the client.
-    """
-
-    limits: RateLimits = attrs.field(factory=RateLimits)
-    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
-    polling: PollPolicy = attrs.field(factory=PollPolicy)
-    timeouts: Timeouts = attrs.field(factory=Timeouts)
-    launch: LaunchPolicy = attrs.field(factory=LaunchPolicy)
-    operations: OperationTable = OPERATIONS
-    depth: int = 0
-
-    @classmethod
-    def of(cls, base: Settings | None = None, **given: Any) -> Settings:
-        """Take what is given, else what the base has.
-
-        Raises:
-            ConfigError: Something is of the wrong type.
-        """
-        chosen = {name: value for name, value in given.items() if value is not None}
-        for name, value in chosen.items():
-            wanted = _SETTING_TYPES[name]
-            if not isinstance(value, wanted):
-                example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
-                raise ConfigError(f"{name} is of the wrong type: give {example}, not {type(value).__name__}.")
-        return cls(**chosen) if base is None else attrs.evolve(base, depth=base.depth + 1, **chosen)
-
-
-_SETTING_TYPES: Mapping[str, type] = {
-    "limits": RateLimits,
-    "retry": RetryPolicy,
-    "polling": PollPolicy,
-    "timeouts": Timeouts,
-    "launch": LaunchPolicy,
-    "operations": OperationTable,
-}
 
 
 class Life(enum.Enum):
@@ -95,33 +43,19 @@ class Life(enum.Enum):
 
 
 class Runtime:
-    """Hold what a client and its `with_options` twins share: connections, limits, clock, counts and life.
+    """Hold what a client shares with the clients that are made from it, from the first use on one event loop.
 
     Args:
         account: Key and base URL.
         transport: Carries the requests.
-        hooks: Who wants to hear of it.
-        state: Where what must be agreed on is kept.
-        limits: Limits of the client that the others are made from.
+        hooks: Functions that are called with each event.
+        state: Names the state that the clients of an account share.
     """
 
     def __init__(
-        self,
-        account: Account,
-        transport: Transport | SendAwareTransport,
-        hooks: Sequence[Hook],
-        state: str,
-        limits: RateLimits,
+        self, account: Account, transport: Transport | SendAwareTransport, hooks: Sequence[Hook], state: str
     ) -> None:
         self.account = account
-        self.limits = limits
-        self.state: str = state
-        self._place: Place | None = None
-        self.duration_store: DurationStore | None = None
-        self._journal: LaunchJournal | None = None
-        #: The user as read before anything could be launched, with the balances, and the loop time of the request.
-        self.first_user: tuple[User, float] | None = None
-        self.digest: str = account.digest
         self.transport = transport
         self.counters: Counters = Counters()
         self.hooks: Hooks = Hooks(hooks, own=(self.counters, warn_of_waits))
@@ -130,15 +64,39 @@ class Runtime:
         self.wall: Callable[[], float] = time.time
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.active_calls: ActiveCalls = ActiveCalls()
-        # Weak, because a twin may be made for one call; a desk with work to do is held by its tasks.
+        # Weak, because a client may be made for one call; a poller with work to do is held by its tasks.
         self.pollers: weakref.WeakSet[Poller] = weakref.WeakSet()
+        self._state = state
+        self._limits: list[RateLimits] = []
+        self._to_make: list[Callable[[], None]] = []
+        # The user as read before jobs were used, with the balances, and the loop time of the request.
+        self._first_user: tuple[User, float] | None = None
         self._life = Life.UNBOUND
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Lock()
         self._ended = False
+        # Bound with the first use.
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._accounts: Accounts
+        self.shared: SharedAccount
+        """What the clients of the account share on the loop."""
 
-    def ensure_open(self) -> None:
-        """Bind to the running loop on first use; raise when closed or on another loop."""
+    def obey(self, limits: RateLimits) -> None:
+        """Obey the limits of one more client; of all limits the strictest counts."""
+        if self._loop is None:
+            self._limits.append(limits)
+        else:
+            self.shared.obey(limits)
+
+    def when_open(self, make: Callable[[], None]) -> None:
+        """Call a function with the next use, when the client is bound to its loop."""
+        self._to_make.append(make)
+
+    def open(self) -> RateLimiter:
+        """Return the limiter of the account; the first call binds the client to the running loop.
+
+        Raises:
+            ClientClosedError: The client is closed, belongs to another loop, or no loop is running.
+        """
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -148,39 +106,52 @@ class Runtime:
         if self._life is Life.CLOSED:
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._life is Life.UNBOUND:
-            self._place = place_of(self.state)
-            self._place.users += 1
-            self._life, self._loop = Life.OPEN, loop
+            self._bind(loop)
         elif self._loop is not loop:
             raise ClientClosedError(
                 "The client belongs to another event loop; nothing was sent. Make one client per loop."
             )
+        if self._to_make:
+            to_make, self._to_make = self._to_make, []
+            for make in to_make:
+                make()
+        return self.shared.limiter
 
-    @property
-    def place(self) -> Place:
-        """What the clients of this loop that name the same state have together."""
-        # What was learned about jobs outlives the clients, and finds the limits of those that came after.
-        return self._place if self._place is not None and self._life is Life.OPEN else place_of(self.state)
-
-    def limiter(self, limits: RateLimits) -> RateLimiter:
-        """Return the limiter of the account on this loop."""
-        return self.place.limiter(self.digest, limits)
+    def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._accounts = accounts_of_loop()
+        for limits in self._limits:
+            self.shared = self._accounts.account(self._state, self.account, limits)
+        self.shared.clients.add(self)
+        self._life, self._loop = Life.OPEN, loop
 
     @functools.cached_property
     def registry(self) -> JobRegistry:
-        """The work that is under way."""
+        """The jobs that run and the launches that are in flight."""
         from cmsapi.jobs.polling.registry import JobRegistry
 
         return JobRegistry()
 
-    @property
+    @functools.cached_property
     def journal(self) -> LaunchJournal:
-        """Where paid work is written down before it is asked for."""
-        if self._journal is None:
-            from cmsapi.jobs.journal.journal import LaunchJournal
+        """The journal to which paid work is written before it is sent; there is none before the first use."""
+        from cmsapi.jobs.journal.journal import LaunchJournal
 
-            self._journal = LaunchJournal(lambda: self.place, self.account.digest, self.account.base_url, self.wall)
-        return self._journal
+        state = self.shared.shared_state
+        journal = LaunchJournal(
+            state.state, self.account.digest, self.account.base_url, shared=state.shared, wall=self.wall
+        )
+        if self._first_user is not None:
+            journal.balances.saw(*self._first_user)
+        return journal
+
+    def saw_user(self, user: User, asked_at: float) -> None:
+        """Keep the balances until there is a journal: the first launch needs to know them.
+
+        Args:
+            user: The user, with the balances.
+            asked_at: Loop time of the request.
+        """
+        self._first_user = (user, asked_at)
 
     async def aclose(self) -> None:
         """Close everything, once.
@@ -208,8 +179,8 @@ class Runtime:
             await self.active_calls.end()
             for poller in tuple(self.pollers):
                 await poller.aclose()
-            if self._journal is not None:
-                await self._journal.aclose()
+            if "journal" in vars(self):
+                await self.journal.aclose()
         finally:
             try:
                 close = getattr(self.transport, "aclose", None)
@@ -219,12 +190,11 @@ class Runtime:
                 await self._leave()
 
     async def _leave(self) -> None:
-        if self._place is not None:
+        if self._loop is not None:
             try:
-                if self.duration_store is not None:
-                    await self.duration_store.aclose()
+                await self.shared.write_durations()
             finally:
-                await self._place.leave()
+                await self._accounts.leave(self.shared, self)
 
     def __repr__(self) -> str:
         return f"{self.account.base_url}, {self._life.value}"

@@ -16,7 +16,7 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     TransportError,
 )
-from cmsapi.ratelimit.limiter import Priority
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.message import Request
 from cmsapi.transport.retry import Outcome, told_attempts
@@ -70,6 +70,7 @@ class Call:
         operation: What is called.
         request: The request, the same for each attempt.
         options: What it asks of the pipeline.
+        limiter: The limiter that admits its attempts.
         ends_at: Loop time of its deadline, or None.
     """
 
@@ -78,6 +79,7 @@ class Call:
         "ends",
         "ends_at",
         "in_doubt",
+        "limiter",
         "operation",
         "options",
         "replay",
@@ -86,10 +88,18 @@ class Call:
         "status",
     )
 
-    def __init__(self, operation: Operation, request: Request, options: CallOptions, ends_at: float | None) -> None:
+    def __init__(
+        self,
+        operation: Operation,
+        request: Request,
+        options: CallOptions,
+        limiter: RateLimiter,
+        ends_at: float | None,
+    ) -> None:
         self.operation = operation
         self.request = request
         self.options = options
+        self.limiter = limiter
         self.ends_at = ends_at
         self.replay = Replay.IDEMPOTENT if options.repeat else operation.replay
         #: Requests that were made.

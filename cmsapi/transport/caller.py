@@ -15,6 +15,7 @@ from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.api.wire.envelope import Pagination
 from cmsapi.errors import DecodeError
+from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.transport.call import CallOptions, Exchange
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.protocol import RequestBuilder, expand
@@ -48,7 +49,7 @@ class OperationCaller:
         builder: Builds requests of the account.
         pipeline: Sends them.
         converter: Reads the answers.
-        ensure_open: Raises when the client must not be used (any more, or from here).
+        open: Returns the limiter of the account; raises when the client must not be used (any more, or from here).
         observer: Is shown every document that is read, or None.
     """
 
@@ -56,7 +57,7 @@ class OperationCaller:
     builder: RequestBuilder
     pipeline: Pipeline
     converter: Converter
-    ensure_open: Callable[[], None]
+    open: Callable[[], RateLimiter]
     observer: ResponseObserver | None = None
 
     async def exchange(
@@ -77,12 +78,12 @@ class OperationCaller:
             body: JSON body by wire name.
             options: What the call asks of the pipeline; by default it is an interactive one.
         """
-        self.ensure_open()
+        limiter = self.open()
         row = self.operations[operation]
         request = self.builder.build(row.method, expand(row.path, path), query, body)
         if options is None:
             options = CallOptions(sent=tuple(body)) if body else _INTERACTIVE
-        exchange = await self.pipeline.send(row, request, options)
+        exchange = await self.pipeline.send(row, request, options, limiter)
         if row.success and exchange.status not in row.success:
             self.converter.drift.note(DriftKind.STATUS, f"{operation} {exchange.status}")
         return exchange

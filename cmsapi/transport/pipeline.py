@@ -53,7 +53,6 @@ class Pipeline:
 
     Args:
         transport: What carries them.
-        find_limiter: Finds the limiter of the running loop.
         clock: The service's clock, learned from its answers.
         retry: How often and how patiently to repeat.
         timeouts: How long to wait.
@@ -66,7 +65,6 @@ class Pipeline:
     """
 
     transport: Transport | SendAwareTransport
-    find_limiter: Callable[[], RateLimiter]
     clock: ServerClock
     retry: RetryPolicy
     timeouts: Timeouts
@@ -81,8 +79,16 @@ class Pipeline:
     def __attrs_post_init__(self) -> None:
         self._tells = isinstance(self.transport, SendAwareTransport)
 
-    async def send(self, operation: Operation, request: Request, options: CallOptions) -> Exchange:
+    async def send(
+        self, operation: Operation, request: Request, options: CallOptions, limiter: RateLimiter
+    ) -> Exchange:
         """Send a request until it succeeds, is refused, or must not be repeated.
+
+        Args:
+            operation: What it calls.
+            request: The request.
+            options: What the call asks for beyond that.
+            limiter: Admits it; the limiter belongs to the account and the running loop.
 
         Raises:
             APIError: The service answered with an error.
@@ -93,7 +99,7 @@ class Pipeline:
         """
         deadline = self.timeouts.deadline
         ends_at = None if deadline is None else asyncio.get_running_loop().time() + deadline
-        call = Call(operation, request, options, ends_at)
+        call = Call(operation, request, options, limiter, ends_at)
         if self.hooks.listening:
             return await self._observed(call)
         return await self._in_time(call)
@@ -158,7 +164,7 @@ class Pipeline:
 
     async def _attempt(self, call: Call) -> Response:
         """Wait for a permit, send the request once, and tell the hooks."""
-        limiter = self.find_limiter()
+        limiter = call.limiter
         asked = limiter.time()
         if call.operation.unlimited:
             permit = Permit()
@@ -175,14 +181,12 @@ class Pipeline:
         except BaseException as error:
             # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
             call.in_doubt = call.in_doubt or permit.stage == "lost"
-            self._tell_end(call, limiter, waited, error=type(error).__name__)
+            self._tell_end(call, waited, error=type(error).__name__)
             raise
-        self._tell_end(call, limiter, waited, status=response.status)
+        self._tell_end(call, waited, status=response.status)
         return response
 
-    def _tell_end(
-        self, call: Call, limiter: RateLimiter, waited: float, *, status: int | None = None, error: str | None = None
-    ) -> None:
+    def _tell_end(self, call: Call, waited: float, *, status: int | None = None, error: str | None = None) -> None:
         """Count an attempt that is over, and tell the hooks."""
         call.status = status
         self.counters.count_request(answered=status is not None)
@@ -196,8 +200,8 @@ class Pipeline:
                     status=status,
                     error=error,
                     waited=waited,
-                    duration=limiter.time() - call.sent_at,
-                    remaining=limiter.remaining,
+                    duration=call.limiter.time() - call.sent_at,
+                    remaining=call.limiter.remaining,
                 )
             )
 
@@ -274,7 +278,7 @@ class Pipeline:
         call.in_doubt = call.in_doubt or outcome.in_doubt
         delay = backoff(self.retry, call.attempts, retry_after, self.rng)
         if outcome is Outcome.NOT_EXECUTED and not call.operation.unlimited:
-            self.find_limiter().pause(delay)
+            call.limiter.pause(delay)
             self.hooks(RateLimitPaused(operation=name, seconds=delay))
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
         last = call.attempts >= most or self._beyond_patience(call, delay, retry_after)

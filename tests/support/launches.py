@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import cmsapi
-from cmsapi.runtime.shared_state import place_of
+from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.store import State
@@ -15,7 +15,7 @@ from cmsapi.transport.message import Request, Response
 
 def state() -> State:
     """Return the state in memory that the clients of this loop share."""
-    return place_of("memory:").state
+    return accounts_of_loop().state("memory:").state
 
 
 async def leave(client: cmsapi.Client, sandbox: Sandbox, key: str, entry: Entry) -> None:

@@ -36,7 +36,6 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     transport = AiohttpTransport(cmsapi.Timeouts())
     pipeline = Pipeline(
         transport=transport,
-        find_limiter=lambda: limiter,
         clock=ServerClock(),
         retry=cmsapi.RetryPolicy(max_attempts=1),
         timeouts=cmsapi.Timeouts(),
@@ -49,7 +48,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     async def call() -> None:
         while loop.time() < until:
             try:
-                await pipeline.send(operation, request, CallOptions())
+                await pipeline.send(operation, request, CallOptions(), limiter)
                 done["answered"] += 1
             except cmsapi.CMSError as error:
                 done["failed"] += 1

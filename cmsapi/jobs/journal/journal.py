@@ -28,7 +28,6 @@ from cmsapi.jobs.journal.leases import FOLLOW, Leases
 from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import find_kind
-from cmsapi.runtime.shared_state import Place
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.store import State, evict_dead_owners
 
@@ -49,37 +48,29 @@ class LaunchJournal:
     """Keep the entries of one client.
 
     Args:
-        find_place: Finds what the clients of the loop share.
+        state: Where it is kept.
         account: Digest of base URL and key.
         base_url: Where the jobs run.
+        shared: Whether other processes may read it.
         wall: Tells the time on which processes agree, in seconds since the epoch.
     """
 
     def __init__(
-        self, find_place: Callable[[], Place], account: str, base_url: str, wall: Callable[[], float] = time.time
+        self, state: State, account: str, base_url: str, *, shared: bool, wall: Callable[[], float] = time.time
     ) -> None:
+        self.state: State = state
+        self.shared: bool = shared
         self.wall: Callable[[], float] = wall
-        self._find_place = find_place
         self._account = account
         self._base_url = base_url
         self._opening = asyncio.Lock()
         self._scope: str | None = None
         self._salt = ""
-        self._leases = Leases(find_place, lambda: self.scope, self._leave_idle)
+        self._leases = Leases(state, self._leave_idle, shared=shared)
         self._writes = WriteQueue()
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
-
-    @property
-    def state(self) -> State:
-        """Where it is kept."""
-        return self._find_place().state
-
-    @property
-    def shared(self) -> bool:
-        """Whether other processes may read it."""
-        return self._find_place().shared
 
     async def open(self, read_user: Callable[[], Awaitable[User]] | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
@@ -96,7 +87,7 @@ class LaunchJournal:
         if self._scope is None:
             async with self._opening:
                 if self._scope is None:
-                    self._scope = await self._open(read_user)
+                    self._scope = self._leases.scope = await self._open(read_user)
         return self._scope
 
     async def _open(self, read_user: Callable[[], Awaitable[User]] | None) -> str:

@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.record import Record
-from cmsapi.runtime.shared_state import Place
-from cmsapi.state.store import LEASE_TTL, evict_dead_owners
+from cmsapi.state.store import LEASE_TTL, State, evict_dead_owners
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -28,17 +27,17 @@ class Leases:
     """Hold entries, and show that this process lives as long as it holds any.
 
     Args:
-        find_place: Finds what the clients of the loop share.
-        find_scope: Says whose journal it is, once it was opened.
+        state: Where the journal is kept.
         spare: Called at each sign of life for each entry that nobody here works on or waits for.
+        shared: Whether other processes may use the state too.
     """
 
-    def __init__(
-        self, find_place: Callable[[], Place], find_scope: Callable[[], str], spare: Callable[[Record], None]
-    ) -> None:
-        self._find_place = find_place
-        self._find_scope = find_scope
+    def __init__(self, state: State, spare: Callable[[Record], None], *, shared: bool) -> None:
+        #: Whose journal it is, once that is known.
+        self.scope: str = ""
+        self._state = state
         self._spare = spare
+        self._shared = shared
         self._records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
         self._evicting = asyncio.Lock()
@@ -75,11 +74,11 @@ class Leases:
     @property
     def lapsed(self) -> bool:
         """Whether others may have taken over what is held, because this process stood still for so long."""
-        return self._find_place().shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
+        return self._shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
 
     async def evict(self) -> bool:
         """Look for dead processes, once a round for all that wait; tell whether one was found in this or the last."""
-        if not self._find_place().shared:
+        if not self._shared:
             return False
         async with self._evicting:
             now = asyncio.get_running_loop().time()
@@ -97,7 +96,7 @@ class Leases:
             await asyncio.gather(self._heartbeats, return_exceptions=True)
 
     async def _evict(self) -> bool:
-        return await evict_dead_owners(self._find_place().state, self._find_scope())
+        return await evict_dead_owners(self._state, self.scope)
 
     async def _heartbeat(self) -> None:
         while self._records:
@@ -106,7 +105,7 @@ class Leases:
                 for record in self.all():
                     if record.idle:
                         self._spare(record)
-                if self._find_place().shared and self._records:
+                if self._shared and self._records:
                     now, lapsed = asyncio.get_running_loop().time(), self.lapsed
                     await self._evict()
                     if lapsed:
@@ -119,7 +118,7 @@ class Leases:
         for record in self.all():
             try:
                 if record.lease is not None:
-                    await self._find_place().state.keep(record.lease)
+                    await self._state.keep(record.lease)
             except LeaseLostError as error:
                 logger.info("%s", error)
                 self.let_go(record)

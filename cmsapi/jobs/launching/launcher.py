@@ -53,7 +53,7 @@ class Launcher:
 
     def __init__(self, caller: OperationCaller, poller: Poller, policy: LaunchPolicy) -> None:
         self._caller = caller
-        self._poller = poller
+        self.poller: Poller = poller
         self._policy = policy
         self.journal: LaunchJournal = poller.journal
         self.reconciler: Reconciler = Reconciler(caller, poller.journal)
@@ -74,7 +74,6 @@ class Launcher:
             APIError: The service refused it; nothing was charged.
             NotSentError: Nothing was sent.
         """
-        self._caller.ensure_open()
         if on_review is not None:
             function("on_review", on_review)
         job = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
@@ -91,7 +90,7 @@ class Launcher:
 
         Whatever was waited for, all is looked at once more: others may have launched meanwhile.
         """
-        registry = self._poller.registry
+        registry = self.poller.registry
         while True:
             if (pending := registry.pending.get(launch.key)) is not None:
                 self._check_same(launch, pending.settings)
@@ -105,13 +104,13 @@ class Launcher:
             job = registry.job(launch.key)
             if job is None:
                 return None
-            self._poller.join(job)
+            self.poller.join(job)
             # When nobody looks at it, it may have ended, and an ended one is not what a new launch asks for.
             if not job.subscribed and not await self._goes_on(job):
-                self._poller.kept.ended_elsewhere(job)
+                self.poller.kept.ended_elsewhere(job)
             elif registry.job(launch.key) is job:
                 self._check_same(launch, job._history.settings, job)
-                return self._poller.kept.reopen(job) if job.done else job
+                return self.poller.kept.reopen(job) if job.done else job
 
     async def _goes_on(self, job: Job[Any]) -> bool:
         if not job.done:
@@ -143,12 +142,12 @@ class Launcher:
     def _send(self, launch: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
         pending = PendingLaunch(launch.key, launch.body, Departure(), self)
-        pending.task = self._poller.start(self._post(launch, pending))
+        pending.task = self.poller.start(self._post(launch, pending))
         if (traces := TRACES.get()) is not None:
             traces.append(pending)
         if launch.joins:
-            self._poller.registry.pending[launch.key] = pending
-            pending.task.add_done_callback(lambda _: self._poller.registry.sent(pending))
+            self.poller.registry.pending[launch.key] = pending
+            pending.task.add_done_callback(lambda _: self.poller.registry.sent(pending))
         return pending
 
     async def _answer(self, pending: PendingLaunch) -> Job[Any]:
@@ -160,8 +159,8 @@ class Launcher:
         except asyncio.CancelledError:
             if pending.callers == 1 and not pending.departure.departed:
                 # From now on it is not joined and costs nothing, also before its task has heard of that.
-                self._poller.registry.sent(pending)
-                self._poller.registry.uncount(pending)
+                self.poller.registry.sent(pending)
+                self.poller.registry.uncount(pending)
                 pending.task.cancel()
             raise
         finally:
@@ -176,7 +175,7 @@ class Launcher:
             raise
 
     async def _begin(self, launch: LaunchRequest, pending: PendingLaunch) -> Job[Any]:
-        await self._poller.open_journal()
+        await self.poller.open_journal()
         begun = await self._intent_log.begin(launch)
         if isinstance(begun, Job):
             return begun
@@ -192,7 +191,7 @@ class Launcher:
 
     async def _pay(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> Job[Any]:
         """Send it, unless that would cost more than the policy allows."""
-        most, registry = self._policy.max_credits, self._poller.registry
+        most, registry = self._policy.max_credits, self.poller.registry
         if most is not None and registry.paid >= most:
             raise OutOfCreditsError(
                 f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "

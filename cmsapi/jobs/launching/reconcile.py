@@ -139,7 +139,7 @@ class Reconciler:
                     await self.caller.call(User, "get_me", options=options)
         except asyncio.CancelledError:
             # When the client is closed, who waits for the turn is told that.
-            self.caller.ensure_open()
+            self.caller.open()
             raise
         except Exception as error:
             logger.debug("the balances could not be read before a launch: %s", error)

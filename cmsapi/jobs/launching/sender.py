@@ -203,7 +203,7 @@ class Sender:
                 unknown = self.doubts.unknown(launch, said, record.entry, open=stays)
                 self._log(unknown, pending)
                 raise unknown from error
-            self.caller.ensure_open()
+            self.caller.open()
             raise
         except Exception as error:
             # A transport that raises what no transport should: it may have been sent all the same.

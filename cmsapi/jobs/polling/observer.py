@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from cmsapi.api.model import Model
 from cmsapi.api.models import User
@@ -17,12 +17,12 @@ class ResponseObserver:
     """Show documents that were read to the jobs that they concern.
 
     Args:
-        find_scheduler: Finds the schedule of the account.
+        scheduler: The scheduler of the account.
         balances: Remembers balances.
     """
 
-    def __init__(self, find_scheduler: Callable[[], Scheduler], balances: BalanceReadings) -> None:
-        self._find_scheduler = find_scheduler
+    def __init__(self, scheduler: Scheduler, balances: BalanceReadings) -> None:
+        self._scheduler = scheduler
         self._marks = balances
 
     def read(self, document: Model, sent_at: float) -> None:
@@ -36,7 +36,7 @@ class ResponseObserver:
             self._marks.saw(document, sent_at)
         for kind in kinds_shown_by(type(document)):
             target = str(getattr(document, "id", None))
-            for watch in self._find_scheduler().watching(kind.name, target):
+            for watch in self._scheduler.watching(kind.name, target):
                 watch.subject.show(document, sent_at)
 
     def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
@@ -55,6 +55,6 @@ class ResponseObserver:
             if parent is not None and number is not None:
                 targets = [str(getattr(document, "id", None)) for document in documents]
                 states = kind.shown(documents[0]) is not Shown.NOTHING
-                self._find_scheduler().listed(Listing(kind.name, parent, number), targets, show_states=states)
+                self._scheduler.listed(Listing(kind.name, parent, number), targets, show_states=states)
         for document in documents:
             self.read(document, sent_at)

@@ -31,12 +31,12 @@ class PollRequest:
     """Look at jobs.
 
     Args:
-        find_scheduler: Finds the pacer of the account.
+        scheduler: The scheduler of the account.
         time: Tells the time of the loop.
     """
 
-    def __init__(self, find_scheduler: Callable[[], Scheduler], time: Callable[[], float]) -> None:
-        self._find_scheduler = find_scheduler
+    def __init__(self, scheduler: Scheduler, time: Callable[[], float]) -> None:
+        self._scheduler = scheduler
         self._time = time
 
     async def look(self, job: Job[Any], priority: Priority) -> tuple[Observation, Any]:
@@ -46,7 +46,7 @@ class PollRequest:
             What the poll means, and the result if the job is over.
         """
         kind, watch, history = kind_of(job.kind), job._watch, job._history
-        if watch is not None and history.document is not None and self._find_scheduler().reads_early(watch):
+        if watch is not None and history.document is not None and self._scheduler.reads_early(watch):
             if result := await self._read_early(job, kind, history.document):
                 return Observation(Phase.SUCCEEDED, job._state), result
             if result is None:
@@ -85,7 +85,7 @@ class PollRequest:
         self, job: Job[Any], kind: Kind, observation: Observation, document: Model
     ) -> tuple[Observation, Any]:
         """Find out, if that pays, whether the service refuses early reads: ask for the result of a running job."""
-        scheduler, watch = self._find_scheduler(), job._watch
+        scheduler, watch = self._scheduler, job._watch
         tries = kind.reads_results_early and observation.phase is Phase.RUNNING
         if not tries or watch is None or not scheduler.tries_early(watch):
             return observation, document

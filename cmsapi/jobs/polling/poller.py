@@ -70,7 +70,7 @@ class Poller:
         poll_settings: Which operations are called for that, how, and how often.
         hooks: Who wants to hear of looks.
         base_url: Where the jobs run.
-        find_scheduler: Finds what says when to look; it belongs to the account and the running loop.
+        scheduler: Says when to look; it belongs to the account and the running loop.
         registry: What runs already; shared by clients that must not pay twice for the same work.
         journal: What is written down of it.
     """
@@ -80,7 +80,7 @@ class Poller:
         poll_settings: PollSettings,
         hooks: Hooks,
         base_url: str,
-        find_scheduler: Callable[[], Scheduler],
+        scheduler: Scheduler,
         registry: JobRegistry,
         journal: LaunchJournal,
     ) -> None:
@@ -89,8 +89,8 @@ class Poller:
         self._caller = poll_settings.caller
         self.policy: PollPolicy = poll_settings.policy
         self.hooks: Hooks = hooks
-        self._find_scheduler = find_scheduler
-        self._poll_request = PollRequest(find_scheduler, self.time)
+        self.scheduler: Scheduler = scheduler
+        self._poll_request = PollRequest(scheduler, self.time)
         # With the context in which each is looked at: that of who wanted it first, as hooks have changed it.
         self.subscribed: dict[Job[Any], contextvars.Context] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -103,14 +103,9 @@ class Poller:
 
     # For jobs
 
-    @property
-    def scheduler(self) -> Scheduler:
-        """What says when to look."""
-        return self._find_scheduler()
-
     def ensure_open(self) -> None:
         """Raise when the client is closed or belongs to another loop."""
-        self._caller.ensure_open()
+        self._caller.open()
 
     def time(self) -> float:
         """Return the loop's time."""

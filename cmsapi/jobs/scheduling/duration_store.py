@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.errors import StateError
@@ -38,13 +38,13 @@ class DurationStore:
     """Keep the durations of one service.
 
     Args:
-        find_state: Finds the state.
+        state: Where they are kept.
         scope: Names the service.
         durations: What is learned, by kind.
     """
 
-    def __init__(self, find_state: Callable[[], State], scope: str, durations: DurationModels) -> None:
-        self._find_state = find_state
+    def __init__(self, state: State, scope: str, durations: DurationModels) -> None:
+        self.state: State = state
         self._scope = scope
         self._durations = durations
         self._task: asyncio.Task[None] | None = None
@@ -71,7 +71,7 @@ class DurationStore:
         """
         async with self._reading:
             if not self._known:
-                state = self._find_state()
+                state = self.state
                 found = {
                     kind.name: _read(await state.get_document(self._scope, _name(kind.name)))
                     for kind in registered_kinds()
@@ -100,7 +100,7 @@ class DurationStore:
             durations.unwritten = +durations.unwritten
 
     async def _add(self, name: str, seen: Seen) -> None:
-        state = self._find_state()
+        state = self.state
         stands = await state.get_document(self._scope, name)
         for _ in range(_TRIES):
             new = _spell(_read(stands) + seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
@@ -37,12 +37,12 @@ class ServiceTraits:
     trying: bool = False
 
 
-@attrs.frozen(eq=False, kw_only=True)
+@attrs.define(eq=False, kw_only=True)
 class PollLoad:
     """Count the jobs of an account as planning needs it; what it counts belongs to the account's `Scheduler`.
 
     Args:
-        find_limiter: Finds the limiter of the account.
+        limiter: The limiter of the account.
         durations: How long jobs of each kind take.
         traits: What was seen of the service.
         poll_queue: Jobs that are looked at one by one.
@@ -51,7 +51,7 @@ class PollLoad:
         admission: Jobs that wait to be launched.
     """
 
-    find_limiter: Callable[[], RateLimiter]
+    limiter: RateLimiter
     durations: Mapping[JobKind, DurationModel]
     traits: Mapping[JobKind, ServiceTraits]
     poll_queue: PollQueue
@@ -61,7 +61,7 @@ class PollLoad:
 
     def supply(self) -> Supply:
         """Return the requests that there are for jobs."""
-        limiter, now = self.find_limiter(), asyncio.get_running_loop().time()
+        limiter, now = self.limiter, asyncio.get_running_loop().time()
         return Supply(limiter.free(now), limiter.first_return(now), lambda span: limiter.returning(now, span))
 
     def load(self, kind: JobKind, policy: PollPolicy) -> Load:
@@ -116,7 +116,7 @@ class PollLoad:
             made.paces[0],
             attrs.evolve(supply, free=before),
             balance=balance,
-            per_second=self.find_limiter().windows.per_second,
+            per_second=self.limiter.windows.per_second,
             learned_from=int(self.durations[kind].ends),
         )
 

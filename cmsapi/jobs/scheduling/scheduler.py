@@ -17,7 +17,7 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -54,12 +54,11 @@ class Scheduler:
     """Have the jobs of one account looked at in time.
 
     Args:
-        find_limiter: Finds the limiter of the account.
+        limiter: The limiter of the account.
         rng: Source of chance.
     """
 
-    def __init__(self, find_limiter: Callable[[], RateLimiter], rng: random.Random) -> None:
-        self._find_limiter = find_limiter
+    def __init__(self, limiter: RateLimiter, rng: random.Random) -> None:
         self._rng = rng
         self.traits: defaultdict[JobKind, ServiceTraits] = defaultdict(ServiceTraits)
         self.tallies: defaultdict[JobKind, Tally] = defaultdict(Tally)
@@ -73,7 +72,7 @@ class Scheduler:
         self._looking: set[ScheduledPoll] = set()
         self._by_target: dict[tuple[JobKind, str], list[ScheduledPoll]] = {}
         self.poll_load: PollLoad = PollLoad(
-            find_limiter=find_limiter,
+            limiter=limiter,
             durations=self.durations,
             traits=self.traits,
             poll_queue=self._poll_queue,
@@ -309,7 +308,7 @@ class Scheduler:
             return f"one request for the list of its page shows {len(page.watches)} jobs"
         policy = watch.policy
         if self.stretches(watch):
-            free = max(0.0, self._find_limiter().free(_now()))
+            free = max(0.0, self.poll_load.limiter.free(_now()))
             return (
                 f"looks at {len(self._watches)} jobs every {policy.max_interval:g} s do not fit into the "
                 f"{free:.0f} requests that are left of the hour"
@@ -473,7 +472,7 @@ class Scheduler:
         if self._changed:
             moments.append(self._planned_at + _FRESH)
         elif self.admission.waiting or any(pace.stretched for pace in self._paces.values()):
-            returns = self._find_limiter().first_return(_now())
+            returns = self.poll_load.limiter.first_return(_now())
             moments.append(self._planned_at + max(_STALE, returns))
         # A plan that was never made is due at once.
         return max(min(moments), 0.0)
@@ -499,7 +498,7 @@ class Scheduler:
 
         What waits there is committed; a new plan could put it off no more.
         """
-        limiter = self._find_limiter()
+        limiter = self.poll_load.limiter
         room = max(0.0, limiter.windows.per_second - limiter.queue(Priority.POLL))
         for page in [page for page in self.pages.shared() if page.due <= now]:
             if room:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.virtual import START, VirtualLoop
-from cmsapi.runtime.shared_state import place_of
+from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.state.sqlite import SqliteState
 from tests.support.loops import LikeUvloop, chosen
 
@@ -75,5 +75,5 @@ def keep_in_file(path: Path) -> str:
     """Let the clients of the running loop that name a file keep their state there, by its clock; return its URL."""
     url = f"sqlite:///{path}"
     loop = asyncio.get_running_loop()
-    place_of(url).state = SqliteState(path, clock=lambda: WALL + loop.time())
+    accounts_of_loop().state(url).state = SqliteState(path, clock=lambda: WALL + loop.time())
     return url

@@ -23,7 +23,6 @@ import attrs
 import cmsapi
 from benchmarks.virtual import in_virtual_time
 from cmsapi.jobs.launching.sender import COMMITS
-from cmsapi.runtime.branches import scheduler_for
 from cmsapi.sandbox import Behaviour, FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.long.chaos.acts import ACTS, Act
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
@@ -277,7 +276,7 @@ async def _held(client: cmsapi.Client, rest: float) -> list[str]:
     if limit.in_flight or limit.queued:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")
     # No public name shows these two.
-    if not scheduler_for(runtime).idle:
+    if not client._jobs.open().poller.scheduler.idle:
         found.append("the schedule of looks holds jobs")
     if runtime.active_calls:
         found.append("the client holds calls")

@@ -13,10 +13,10 @@ from cmsapi.ratelimit.limiter import Priority, RateLimit, RateLimiter
 from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
-from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Faults, Sandbox
 from cmsapi.transport.message import Request
 from cmsapi.transport.protocol import read_quota
+from tests.support.accounts import limiter_of
 
 pytestmark = pytest.mark.looptime
 
@@ -96,12 +96,12 @@ async def test_the_reserve_shrinks_with_the_limit_of_the_service() -> None:
 
 async def test_the_largest_reserve_of_several_clients_holds() -> None:
     """Clients of one account share the limiter, and the most cautious of them decides."""
-    limiter = place_of("memory:").limiter("reserves", RateLimits(reserve=0))
+    limiter = limiter_of("reserves", RateLimits(reserve=0))
     assert limiter.snapshot().reserve == 0
-    assert place_of("memory:").limiter("reserves", RateLimits(reserve=50)) is limiter
-    place_of("memory:").limiter("reserves", RateLimits(reserve=10))
+    assert limiter_of("reserves", RateLimits(reserve=50)) is limiter
+    limiter_of("reserves", RateLimits(reserve=10))
     assert limiter.snapshot().reserve == 50
-    unlimited = place_of("memory:").limiter("none", RateLimits.unlimited())
+    unlimited = limiter_of("none", RateLimits.unlimited())
     assert unlimited.snapshot().reserve == 0
 
 

@@ -15,8 +15,8 @@ from cmsapi import errors
 from cmsapi.config import RateLimits
 from cmsapi.ratelimit.limiter import LONG_WAIT, Priority, RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
-from cmsapi.runtime.shared_state import place_of
 from cmsapi.sandbox import Faults, Limits, Sandbox
+from tests.support.accounts import limiter_of
 from tests.support.connecting import Connect
 from tests.support.script import HANG, Gateway, Outage, Script, answer, limit_headers, refusal
 
@@ -448,15 +448,18 @@ async def test_clients_of_one_account_share_the_limiter() -> None:
 
 
 async def test_other_accounts_have_their_own() -> None:
-    """Another key or another service has another limiter, and an idle one is let go after its hour."""
+    """Another key has another limiter; of many accounts those without a client are forgotten after their hour."""
     limits = RateLimits()
-    one = place_of("memory:").limiter("one", limits)
+    one = limiter_of("one", limits)
     (await one.acquire()).answered()
-    assert place_of("memory:").limiter("one", limits) is one
-    assert place_of("memory:").limiter("two", limits) is not one
+    assert limiter_of("one", limits) is one
+    assert limiter_of("two", limits) is not one
+    for number in range(70):
+        (await limiter_of(f"busy {number}", limits).acquire()).answered()
+    assert limiter_of("one", limits) is one
     await asyncio.sleep(3700)
-    place_of("memory:").limiter("three", limits)
-    assert place_of("memory:").limiter("one", limits) is not one
+    limiter_of("three", limits)
+    assert limiter_of("one", limits) is not one
 
 
 def test_limiters_of_dead_loops_are_let_go() -> None:
@@ -465,7 +468,7 @@ def test_limiters_of_dead_loops_are_let_go() -> None:
     import weakref
 
     async def use() -> weakref.ref[RateLimiter]:
-        limiter = place_of("memory:").limiter("dead", RateLimits(per_second=1))
+        limiter = limiter_of("dead", RateLimits(per_second=1))
         (await limiter.acquire()).answered()
         waiting = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(0)
@@ -473,7 +476,7 @@ def test_limiters_of_dead_loops_are_let_go() -> None:
         return weakref.ref(limiter)
 
     async def touch() -> None:
-        place_of("memory:").limiter("alive", RateLimits())
+        limiter_of("alive", RateLimits())
 
     limiter = asyncio.run(use())
     asyncio.run(touch())

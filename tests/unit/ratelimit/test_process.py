@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.runtime.loops import of_loop
-from cmsapi.runtime.shared_state import place_of
+from cmsapi.ratelimit.limiter import Priority
+from cmsapi.runtime.accounts import of_loop
 from cmsapi.sandbox import Fault, Limits, Sandbox
+from tests.support.accounts import limiter_of
 
 # Leaves requests without an answer in a loop that it closes, and goes on in another one.
 LEAVE = """
@@ -71,11 +71,6 @@ async def in_threads(count: int, main: Callable[[], Coroutine[Any, Any, object]]
     with ThreadPoolExecutor(count) as threads:
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(loop.run_in_executor(threads, lambda: asyncio.run(main())) for _ in range(count)))
-
-
-def limiter_of(account: str, **limits: int) -> RateLimiter:
-    """Return the limiter of the running loop."""
-    return place_of("memory:").limiter(account, cmsapi.RateLimits(**limits))
 
 
 @pytest.mark.slow
@@ -144,13 +139,13 @@ async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: s
     """A loop that waits for a permit gets it as soon as another one has given one back, and does not ask for it."""
 
     async def hold(taken: threading.Event, give: threading.Event) -> None:
-        permit = await limiter_of(account, per_second=1).acquire()
+        permit = await limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire()
         taken.set()
         await asyncio.to_thread(give.wait, 20)
         permit.unsent()
 
     async def wait(give: threading.Event) -> float:
-        waiting = asyncio.create_task(limiter_of(account, per_second=1).acquire())
+        waiting = asyncio.create_task(limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire())
         await asyncio.sleep(0.5)
         assert not waiting.done()
         give.set()
@@ -176,12 +171,12 @@ async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> 
     taken, close = threading.Event(), threading.Event()
 
     async def hold() -> None:
-        await limiter_of(account, per_second=1).acquire()
+        await limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire()
         taken.set()
         await asyncio.to_thread(close.wait, 20)
 
     async def wait() -> None:
-        waiting = asyncio.create_task(limiter_of(account, per_second=1).acquire())
+        waiting = asyncio.create_task(limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire())
         await asyncio.sleep(0.5)
         close.set()
         (await waiting).unsent()

@@ -87,7 +87,6 @@ class Process:
         """Call the service without a pause."""
         pipeline = Pipeline(
             transport=transport or sandbox.transport,
-            find_limiter=lambda: self.limiter,
             clock=ServerClock(),
             retry=cmsapi.RetryPolicy(max_attempts=1),
             timeouts=cmsapi.Timeouts(),
@@ -96,7 +95,7 @@ class Process:
 
         async def call() -> None:
             while True:
-                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=lane))
+                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=lane), self.limiter)
                 self.answered += 1
 
         async with asyncio.TaskGroup() as group:

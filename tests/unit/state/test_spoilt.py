@@ -63,7 +63,6 @@ class Process:
         """PermitRequest from ten callers until something is so."""
         pipeline = Pipeline(
             transport=transport,
-            find_limiter=lambda: self.limiter,
             clock=ServerClock(),
             retry=cmsapi.RetryPolicy(max_attempts=1),
             timeouts=cmsapi.Timeouts(),
@@ -72,7 +71,8 @@ class Process:
 
         async def call() -> None:
             while True:
-                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, CallOptions(priority=Priority.LAUNCH))
+                options = CallOptions(priority=Priority.LAUNCH)
+                await pipeline.send(cmsapi.OPERATIONS["get_me"], request, options, self.limiter)
                 self.answered += 1
 
         async with asyncio.TaskGroup() as group:

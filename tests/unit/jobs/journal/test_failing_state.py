@@ -12,7 +12,7 @@ import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
 from cmsapi.jobs.launching.unknown import STAYS_OPEN
-from cmsapi.runtime.shared_state import place_of
+from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
@@ -72,7 +72,7 @@ class FailingState(MemoryState):
 
 def failing() -> FailingState:
     """Let the clients of this loop share a state that can fail."""
-    place_of("memory:").state = failing = FailingState()
+    accounts_of_loop().state("memory:").state = failing = FailingState()
     return failing
 
 
@@ -226,7 +226,7 @@ class SpoiledState(FailingState):
 async def test_a_job_is_polled_although_the_journal_fails_in_an_unknown_way(caplog: pytest.LogCaptureFixture) -> None:
     """Whatever a state raises, a job that another client has launched is waited for, and the log says what happened."""
     sandbox = box(30.0)
-    place_of("memory:").state = SpoiledState()
+    accounts_of_loop().state("memory:").state = SpoiledState()
     async with client_of(sandbox) as client:
         token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
     async with client_of(sandbox) as client:

@@ -15,7 +15,6 @@ import pytest
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.journal.record import Record
-from cmsapi.runtime.shared_state import Place
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.owners import Owner
@@ -141,9 +140,7 @@ class Fleet:
     def process(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:
         """Begin another process, which does not know yet whose journal it is."""
         disk = Disk(self.memory)
-        place = Place("redis://elsewhere" if shared else "memory:")
-        place.state = disk
-        self.journals.append(LaunchJournal(lambda: place, SCOPE, BASE_URL, lambda: NOW))
+        self.journals.append(LaunchJournal(disk, SCOPE, BASE_URL, shared=shared, wall=lambda: NOW))
         return self.journals[-1], disk
 
     async def open(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:

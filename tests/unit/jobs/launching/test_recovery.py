@@ -12,7 +12,7 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
-from cmsapi.runtime.shared_state import place_of
+from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
@@ -353,7 +353,7 @@ class FarState(MemoryState):
 
 async def test_an_end_is_written_although_nobody_waits_any_more() -> None:
     """The end of a job and the release of what nobody waits for do not overtake each other."""
-    place_of("memory:").state = FarState(lease_ttl=1000.0)
+    accounts_of_loop().state("memory:").state = FarState(lease_ttl=1000.0)
     sandbox = box(5.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])

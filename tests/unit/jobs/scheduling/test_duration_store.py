@@ -32,9 +32,9 @@ async def test_another_process_believes_the_same() -> None:
     """Who reads what was written believes what the writer does."""
     memory = Memory()
     writer = learned(*(200.0 + number for number in range(30)))
-    await DurationStore(lambda: MemoryState(memory), "service", DurationModels({KIND: writer})).write()
+    await DurationStore(MemoryState(memory), "service", DurationModels({KIND: writer})).write()
     reader = DurationModel(60.0)
-    duration_store = DurationStore(lambda: MemoryState(memory), "service", DurationModels({KIND: reader}))
+    duration_store = DurationStore(MemoryState(memory), "service", DurationModels({KIND: reader}))
     duration_store.recall()
     await duration_store.aclose()
     assert reader.curve().ended == pytest.approx(writer.curve().ended, abs=0.02)
@@ -49,13 +49,10 @@ async def test_writers_add_up() -> None:
     memory = Memory()
     writers = [learned(*[50.0 + 10 * number] * 5) for number in range(6)]
     await asyncio.gather(
-        *(
-            DurationStore(lambda: MemoryState(memory), "service", DurationModels({KIND: each})).write()
-            for each in writers
-        )
+        *(DurationStore(MemoryState(memory), "service", DurationModels({KIND: each})).write() for each in writers)
     )
     reader = DurationModel(60.0)
-    duration_store = DurationStore(lambda: MemoryState(memory), "service", DurationModels({KIND: reader}))
+    duration_store = DurationStore(MemoryState(memory), "service", DurationModels({KIND: reader}))
     duration_store.recall()
     await duration_store.aclose()
     assert reader.ends == 30
@@ -70,7 +67,7 @@ async def test_nonsense_in_the_state_is_no_knowledge(nonsense: object) -> None:
     state = MemoryState()
     await state.compare_and_set("service", "durations keyword_analysis", None, nonsense)
     reader = DurationModel(60.0)
-    duration_store = DurationStore(lambda: state, "service", DurationModels({KIND: reader}))
+    duration_store = DurationStore(state, "service", DurationModels({KIND: reader}))
     duration_store.recall()
     await duration_store.aclose()
     assert reader.ends == 0
@@ -83,7 +80,7 @@ async def test_old_knowledge_fades() -> None:
     for age in (20.0, 200.0, 2000.0):
         durations = DurationModel(60.0)
         durations.unwritten = Counter({(step_before(age), step_after(age) + 1): 300})
-        await DurationStore(lambda: state, "service", DurationModels({KIND: durations})).write()
+        await DurationStore(state, "service", DurationModels({KIND: durations})).write()
     document = await state.get_document("service", "durations keyword_analysis")
     assert sum(document.values()) <= 400
     assert max(document, key=document.__getitem__).startswith(str(step_before(2000.0)))

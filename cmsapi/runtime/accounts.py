@@ -1,0 +1,222 @@
+"""One registry per event loop: the states and the accounts that the clients of the loop share.
+
+The service counts requests per key. A client per web request must not multiply what the process allows itself, so the
+limiter belongs to the loop and the account, and so does the scheduler, with everything that it has learned about jobs.
+Both outlive the clients. In memory the limiters of all loops take their permits from the same windows (see
+`cmsapi.ratelimit.process`). A shared state holds the hour itself; it is closed with its last client on the loop, and
+the next client gets a new limiter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import random
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
+
+from cmsapi.config import Account, RateLimits
+from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.process import join_process, leave_process
+from cmsapi.state.opening import MEMORY, open_state
+from cmsapi.state.redaction import redact_url
+
+if TYPE_CHECKING:
+    from cmsapi.jobs.scheduling.scheduler import Scheduler
+    from cmsapi.state.store import State
+
+T = TypeVar("T")
+
+# A process without a limit of its own takes its share of this while the shared state cannot be reached.
+_BURST = 20
+# So many accounts are kept although no client uses them, because of what was learned about their jobs.
+_KEPT = 64
+
+
+@attrs.define(eq=False, slots=False)
+class SharedState:
+    """Hold the state that the clients of one loop share by its URL.
+
+    Args:
+        url: Names the state.
+        closed: Whether its last client has closed it.
+    """
+
+    url: str = attrs.field(repr=redact_url)
+    closed: bool = False
+
+    @functools.cached_property
+    def state(self) -> State:
+        """The state; made when it is first used, because most clients in memory never do."""
+        return open_state(self.url)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may use the state too."""
+        return self.url != MEMORY
+
+
+class SharedAccount:
+    """Hold what the clients of one loop share that use the same key and name the same state.
+
+    Args:
+        account: Key and base URL.
+        shared_state: The state.
+        limits: The limits of the first client.
+    """
+
+    def __init__(self, account: Account, shared_state: SharedState, limits: RateLimits) -> None:
+        self._digest = account.digest
+        # Durations belong to the service, whatever the key.
+        self._service = hashlib.sha256(account.base_url.encode()).hexdigest()[:16]
+        self._scheduler: Scheduler | None = None
+        #: The clients that use it. Weak, because a client may be forgotten without having been closed.
+        self.clients: weakref.WeakSet[object] = weakref.WeakSet()
+        self.open(shared_state, limits)
+
+    def open(self, shared_state: SharedState, limits: RateLimits) -> None:
+        """Use a state from now on, which replaces one that was closed with its last client."""
+        self.shared_state = shared_state
+        self.limiter: RateLimiter = (
+            self._limiter_of_processes(limits) if shared_state.shared else join_process(self._digest, limits)
+        )
+        if self._scheduler is not None:
+            self._scheduler.poll_load.limiter = self.limiter
+            if self._scheduler.duration_store is not None:
+                self._scheduler.duration_store.state = shared_state.state
+
+    def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
+        from cmsapi.ratelimit.shared_windows import SharedWindows
+
+        per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
+        alone = max(1, int((per_second or _BURST) * limits.share))
+        state = self.shared_state.state
+        windows = SharedWindows(state, self._digest, per_second, per_hour, reserve=reserve, alone=alone)
+        limiter = RateLimiter(windows)
+        windows.connect(limiter.waiting, limiter.serve)
+        return limiter
+
+    def obey(self, limits: RateLimits) -> None:
+        """Obey the limits of another client: of all limits the strictest counts."""
+        self.limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
+
+    def scheduler(self, rng: random.Random) -> Scheduler:
+        """Return the scheduler, made when a client first uses jobs.
+
+        Args:
+            rng: Source of chance when it is new.
+        """
+        if self._scheduler is None:
+            from cmsapi.jobs.scheduling.duration_store import DurationStore
+            from cmsapi.jobs.scheduling.scheduler import Scheduler
+
+            self._scheduler = Scheduler(self.limiter, rng)
+            if self.shared_state.shared:
+                store = DurationStore(self.shared_state.state, self._service, self._scheduler.durations)
+                self._scheduler.duration_store = store
+        if self._scheduler.duration_store is not None:
+            self._scheduler.duration_store.recall()
+        return self._scheduler
+
+    async def write_durations(self) -> None:
+        """Write what was learned about jobs where other processes find it."""
+        if self._scheduler is not None and self._scheduler.duration_store is not None:
+            await self._scheduler.duration_store.aclose()
+
+    def unused(self, now: float) -> bool:
+        """Tell whether no client uses it, so that forgetting it loses nothing but what was learned about jobs."""
+        idle = self._scheduler is None or self._scheduler.idle
+        return not self.clients and idle and (self.shared_state.closed or self.limiter.idle(now))
+
+    def forget(self) -> None:
+        """Leave the limits that the loops of the process share."""
+        if not self.shared_state.shared:
+            leave_process(self._digest, self.limiter)
+
+
+class Accounts:
+    """Hold the states and accounts of one event loop."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, SharedState] = {}
+        self._accounts: dict[tuple[str, str], SharedAccount] = {}
+
+    def state(self, url: str) -> SharedState:
+        """Return the state that a URL names.
+
+        Raises:
+            ConfigError: The URL names no state.
+        """
+        if url not in self._states:
+            self._states[url] = SharedState(url)
+        return self._states[url]
+
+    def account(self, url: str, account: Account, limits: RateLimits) -> SharedAccount:
+        """Return what clients share that name a state and an account.
+
+        Args:
+            url: Names the state.
+            account: Key and base URL.
+            limits: Limits to obey from now on.
+        """
+        state, key = self.state(url), (url, account.digest)
+        found = self._accounts.get(key)
+        if found is None:
+            self._forget_unused()
+            found = self._accounts[key] = SharedAccount(account, state, limits)
+        elif found.shared_state.closed:
+            found.open(state, limits)
+        else:
+            found.obey(limits)
+        return found
+
+    async def leave(self, account: SharedAccount, client: object) -> None:
+        """Note that a client does not use an account any more; its last client closes a shared state."""
+        account.clients.discard(client)
+        state = account.shared_state
+        sharing = [other for other in self._accounts.values() if other.shared_state is state]
+        if not state.shared or state.closed or any(other.clients for other in sharing):
+            return
+        state.closed = True
+        del self._states[state.url]
+        for limiter in [other.limiter for other in sharing]:
+            await limiter.windows.aclose()
+        await state.state.aclose()
+
+    def _forget_unused(self) -> None:
+        now = asyncio.get_running_loop().time()
+        unused = [key for key, account in self._accounts.items() if account.unused(now)]
+        for key in unused[: max(0, len(self._accounts) - _KEPT)]:
+            self._accounts.pop(key).forget()
+
+
+_loops: dict[asyncio.AbstractEventLoop, Accounts] = {}
+
+
+def accounts_of_loop() -> Accounts:
+    """Return the registry of the running loop."""
+    return of_loop(_loops, Accounts)
+
+
+def of_loop(kept: dict[asyncio.AbstractEventLoop, T], make: Callable[[], T]) -> T:
+    """Return what is kept for the running loop, and forget what was kept for closed loops.
+
+    Loops come and go in any thread: several threads may call this at once, each with a loop of its own. Only single
+    operations of the dictionary are used, because each of them is atomic.
+
+    Args:
+        kept: What is kept, by loop.
+        make: Makes it for a loop that has none.
+    """
+    loop = asyncio.get_running_loop()
+    found = kept.get(loop)
+    if found is None:
+        for other in list(kept):
+            if other.is_closed():
+                kept.pop(other, None)
+        found = kept[loop] = make()
+    return found

@@ -1,0 +1,47 @@
+"""Attributes whose classes are loaded when they are first read."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from typing import Any
+
+
+class Lazy:
+    """Load a class and make one of it when an attribute is first read.
+
+    Args:
+        module: Has the class.
+        name: Name of the class.
+        parts: Names of the attributes that it is made of; a dot leads to an attribute of an attribute.
+    """
+
+    def __init__(self, module: str, name: str, *parts: str) -> None:
+        self._module = module
+        self._name = name
+        self._parts = [operator.attrgetter(part) for part in parts]
+
+    def __set_name__(self, owner: type[object], attribute: str) -> None:
+        self._attribute = attribute
+
+    def __get__(self, instance: object | None, owner: type[object]) -> Any:
+        if instance is None:
+            return self
+        of_class = getattr(importlib.import_module(self._module), self._name)
+        made = of_class(*(part(instance) for part in self._parts))
+        # It is found there first from now on.
+        vars(instance)[self._attribute] = made
+        return made
+
+
+def lazy(module: str, name: str, *parts: str) -> Any:
+    """Make an attribute of any type; the arguments are those of `Lazy`."""
+    return Lazy(module, name, *parts)
+
+
+def forget(instance: object) -> None:
+    """Forget what was made for the instance of which this one is a copy."""
+    for owner in type(instance).__mro__:
+        for attribute, value in vars(owner).items():
+            if isinstance(value, Lazy):
+                vars(instance).pop(attribute, None)

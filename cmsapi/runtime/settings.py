@@ -1,0 +1,60 @@
+"""The settings that each client has of its own, whatever it shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from cmsapi.api.operations import OPERATIONS, OperationTable
+from cmsapi.config import LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.errors import ConfigError
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """Hold the policies of one client.
+
+    Args:
+        limits: Requests the key may make.
+        retry: How often and how patiently to repeat.
+        polling: How often to poll jobs.
+        timeouts: How long to wait.
+        launch: What to do when the same work is under way.
+        operations: The table of operations.
+        depth: How many times `with_options` was called to make the client.
+    """
+
+    limits: RateLimits = attrs.field(factory=RateLimits)
+    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
+    polling: PollPolicy = attrs.field(factory=PollPolicy)
+    timeouts: Timeouts = attrs.field(factory=Timeouts)
+    launch: LaunchPolicy = attrs.field(factory=LaunchPolicy)
+    operations: OperationTable = OPERATIONS
+    depth: int = 0
+
+    @classmethod
+    def of(cls, base: Settings | None = None, **given: Any) -> Settings:
+        """Take what is given, else what the base has.
+
+        Raises:
+            ConfigError: Something is of the wrong type.
+        """
+        chosen = {name: value for name, value in given.items() if value is not None}
+        for name, value in chosen.items():
+            wanted = _TYPES[name]
+            if not isinstance(value, wanted):
+                example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
+                raise ConfigError(f"{name} is of the wrong type: give {example}, not {type(value).__name__}.")
+        return cls(**chosen) if base is None else attrs.evolve(base, depth=base.depth + 1, **chosen)
+
+
+_TYPES: Mapping[str, type] = {
+    "limits": RateLimits,
+    "retry": RetryPolicy,
+    "polling": PollPolicy,
+    "timeouts": Timeouts,
+    "launch": LaunchPolicy,
+    "operations": OperationTable,
+}
