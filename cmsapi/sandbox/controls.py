@@ -11,7 +11,8 @@ from cmsapi.sandbox.world.jobs import FAILED, SUCCESS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cmsapi.sandbox.faults.rules import Fault, Weather
+    from cmsapi.sandbox.faults.injector import FaultInjector
+    from cmsapi.sandbox.faults.rules import Fault
     from cmsapi.sandbox.service.ledger import Ledger
     from cmsapi.sandbox.service.service import Service, Statistics
     from cmsapi.sandbox.world.jobs import Job
@@ -23,14 +24,14 @@ class Controls:
 
     Args:
         service: The service.
-        weather: The faults on the way to it.
+        injector: The faults on the way to it.
         colleague_id: The user in whose name a colleague acts.
     """
 
-    def __init__(self, service: Service, weather: Weather, colleague_id: str) -> None:
+    def __init__(self, service: Service, injector: FaultInjector, colleague_id: str) -> None:
         self._service = service
         self._world = service.world
-        self._weather = weather
+        self._injector = injector
         self._colleague_id = colleague_id
 
     @property
@@ -46,7 +47,7 @@ class Controls:
     @property
     def faults_struck(self) -> Mapping[str, int]:
         """How many faults have struck, by kind."""
-        return dict(self._weather.struck)
+        return dict(self._injector.struck)
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -115,15 +116,15 @@ class Controls:
             ("content_ideas_searches", content_ideas_searches),
         ):
             if balance is not None:
-                setattr(self._world.accounts.balances, name, balance)
+                setattr(self._world.billing.balances, name, balance)
 
     def add_fault(self, fault: Fault) -> None:
         """Add a fault that strikes from now on, before the existing ones."""
-        self._weather.add(fault)
+        self._injector.add(fault)
 
     def clear_faults(self) -> None:
         """Remove all faults; latency and steps of the clock stay."""
-        self._weather.clear()
+        self._injector.clear()
 
     def revoke(self, api_key: str) -> None:
         """Revoke an API key: its requests are answered with 401 from now on."""
@@ -148,7 +149,7 @@ class Controls:
     def supersede_generation(self, content_id: str) -> str:
         """Discard the current generation and launch another, as a colleague; return the identifier of the new one."""
         content = self._content(content_id)
-        self._world.drop(content.id)
+        self._world.drop_job(content.id)
         content.generation = None
         colleague = self._world.store.users[self._colleague_id]
         return generations.launch(self._world, content, colleague, {}).id

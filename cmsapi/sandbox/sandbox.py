@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Self
 import attrs
 
 from cmsapi.sandbox.controls import Controls
-from cmsapi.sandbox.faults.rules import Fault, Faults, Weather, as_faults
+from cmsapi.sandbox.faults.injector import FaultInjector
+from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
 from cmsapi.sandbox.page.examples import examples
-from cmsapi.sandbox.randomness import seeded
-from cmsapi.sandbox.service.api_keys import Keys
+from cmsapi.sandbox.randomness import identifiers
+from cmsapi.sandbox.service.api_keys import ApiKeys
 from cmsapi.sandbox.service.job_kinds import Durations, check_kinds, durations_by_kind
 from cmsapi.sandbox.service.limits import Limits
 from cmsapi.sandbox.service.service import Service
 from cmsapi.sandbox.serving.exchange import Exchange
 from cmsapi.sandbox.serving.transport import SandboxTransport
 from cmsapi.sandbox.world.behaviour import Behaviour
-from cmsapi.sandbox.world.billing import Accounts, Credits
-from cmsapi.sandbox.world.clock import LoopClock
+from cmsapi.sandbox.world.billing import Billing, Credits
+from cmsapi.sandbox.world.clock import Clock
 from cmsapi.sandbox.world.initial_data import populate
 from cmsapi.sandbox.world.jobs import Failures, Jobs
 from cmsapi.sandbox.world.store import Store
@@ -77,12 +78,12 @@ class Sandbox(Controls):
         # The balances change, and the setting stays as it is.
         self.credits: Credits = attrs.evolve(credits or Credits())
         store = Store(seed, odd_identifiers=behaviour.identifiers == "odd")
-        self._clock = LoopClock()
+        self._clock = Clock()
         world = World(
             seed=seed,
             clock=self._clock,
             store=store,
-            accounts=Accounts(self.credits, store, 1 if behaviour.amounts == "positive" else -1),
+            billing=Billing(self.credits, store, 1 if behaviour.amounts == "positive" else -1),
             jobs=Jobs(seed, durations_by_kind(durations), _checked(failures)),
             behaviour=behaviour,
         )
@@ -99,20 +100,22 @@ class Sandbox(Controls):
         self.content_ids: tuple[str, ...] = data.content_ids
         self.brand_voice_ids: tuple[str, ...] = data.brand_voice_ids
         self.knowledge_document_ids: tuple[str, ...] = data.knowledge_document_ids
-        self.api_key: str = seeded.api_key(seed, "admin") if api_key is None else seeded.checked_api_key(api_key)
+        self.api_key: str = (
+            identifiers.api_key(seed, "admin") if api_key is None else identifiers.checked_api_key(api_key)
+        )
         source = seed if api_key is None else api_key
-        self.member_key: str = seeded.api_key(source, "member")
-        self.revoked_key: str = seeded.api_key(source, "revoked")
+        self.member_key: str = identifiers.api_key(source, "member")
+        self.revoked_key: str = identifiers.api_key(source, "revoked")
         if api_key is not None:
             # A client keeps launches by organisation, because keys are rotated.
-            store.users[self.user_ids[0]].organization.id = seeded.Identifiers(api_key).new("org")
-        keys, users = Keys(limits or Limits()), store.users
+            store.users[self.user_ids[0]].organization.id = identifiers.Identifiers(api_key).new("org")
+        keys, users = ApiKeys(limits or Limits()), store.users
         keys.add(self.api_key, "admin", users[self.user_ids[0]])
         keys.add(self.member_key, "member", users[self.user_ids[1]])
         keys.add(self.revoked_key, "revoked", users[self.user_ids[0]], revoked=True)
-        super().__init__(Service(world, keys), Weather(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
+        super().__init__(Service(world, keys), FaultInjector(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
         self._examples = examples(data, {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key})
-        self._exchange = Exchange(self._service, self._weather)
+        self._exchange = Exchange(self._service, self._injector)
         self._serving = AsyncExitStack()
         self._home = f"https://sandbox-{next(_numbers)}.invalid"
         self.base_url: str = self._home
@@ -140,11 +143,11 @@ class Sandbox(Controls):
         Raises:
             OSError: The address is taken.
         """
-        from cmsapi.sandbox.page.site import Site
+        from cmsapi.sandbox.page.site import LivePage
         from cmsapi.sandbox.serving.server import served
 
         self._clock.follow_wall_clock()
-        site = Site(self, self._service, self._weather, self._examples, host)
+        site = LivePage(self, self._service, self._injector, self._examples, host)
         port = await self._serving.enter_async_context(served(self._exchange, site, host, port))
         self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         return self.base_url

@@ -43,6 +43,6 @@ def show(world: World, record: Keyword | Prompt) -> Document:
     word = record.analysis_status if job is None else job.word(world.clock.seconds(), QUEUED, PENDING)
     last = record.last_analyzed_at
     return {
-        "analysisStatus": world.shown(record.id, word),
+        "analysisStatus": world.shown_status(record.id, word),
         "lastAnalyzedAt": None if last is None else timestamp(last),
     }

@@ -86,7 +86,7 @@ def publish_content(call: Call) -> Document:
 def delete_content(call: Call) -> None:
     """Delete a content for good."""
     content = call.find(call.store.contents, "contentId")
-    call.world.drop(content.id)
+    call.world.drop_job(content.id)
     del call.store.contents[content.id]
 
 

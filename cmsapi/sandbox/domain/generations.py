@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import billing, drafts, jobs
 from cmsapi.sandbox.world.records import Generation
@@ -79,7 +79,7 @@ def complete(world: World, job: Job) -> None:
         return
     keyword = cast("Keyword", world.store.analyzed_keyword(content.page_id))
     checked = bool(generation.settings.get("factCheckingEnabled"))
-    rng = dice(world.seed, "article", generation.id)
+    rng = seeded_random(world.seed, "article", generation.id)
     generation.html = articles.write(rng, keyword.keyword, content.title, fact_checks=checked)
     generation.word = REVIEW
 
@@ -111,7 +111,7 @@ def status(world: World, content: Content) -> str | None:
     word = generation.word if generation else None
     if job is not None:
         word = job.word(world.clock.seconds(), QUEUED, world.behaviour.generation_running)
-    return world.shown(content.id, word)
+    return world.shown_status(content.id, word)
 
 
 def _show(world: World, content: Content) -> Document:

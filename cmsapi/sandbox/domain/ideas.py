@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import billing, jobs
 from cmsapi.sandbox.world.clock import timestamp
@@ -31,7 +31,7 @@ def start_content_idea_search(call: Call) -> Document:
         workspace.country_code,
         workspace.language_code,
     )
-    world.affordable(purchase)
+    world.check_credits(purchase)
     search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
     world.launch(KIND, search.id, purchase)
     call.store.idea_searches[search.id] = search
@@ -57,7 +57,7 @@ def complete(world: World, job: Job) -> None:
     search = world.store.idea_searches[job.target_id]
     search.status = job.outcome
     if job.outcome == jobs.SUCCESS:
-        rng, ended = dice(world.seed, "ideas", search.id), world.clock.moment(job.ends_at)
+        rng, ended = seeded_random(world.seed, "ideas", search.id), world.clock.moment(job.ends_at)
         search.search_volume = rng.randrange(100, 50_000, 10)
         search.ideas = [
             Idea(world.store.new_id("idea"), phrase, rng.randrange(10, 5_000, 10), ended)
@@ -73,7 +73,7 @@ def _show(world: World, search: IdeaSearch) -> Document:
         "keyword": search.keyword,
         "nbContentIdeas": len(search.ideas) if found else None,
         "searchVolume": search.search_volume,
-        "status": world.shown(search.id, search.status),
+        "status": world.shown_status(search.id, search.status),
     }
 
 

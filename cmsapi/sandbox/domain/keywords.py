@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import analyses, reports
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.world import drafts
 from cmsapi.sandbox.world.records import Keyword
 from cmsapi.sandbox.world.refusal import Refusal
@@ -35,7 +35,7 @@ def add_keyword(call: Call) -> Document:
         keyword=call.body["keyword"],
         country_code=workspace.country_code,
         language_code=workspace.language_code,
-        search_volume=dice(call.world.seed, "volume", id_).randrange(10, 20_000, 10),
+        search_volume=seeded_random(call.world.seed, "volume", id_).randrange(10, 20_000, 10),
         created_at=call.world.now,
     )
     call.store.keywords[id_] = keyword

@@ -63,7 +63,7 @@ def _show(world: World, record: KnowledgeDocument) -> Document:
         "id": record.id,
         "name": record.name,
         "createdAt": timestamp(record.created_at),
-        "status": world.shown(record.id, record.status),
+        "status": world.shown_status(record.id, record.status),
         "summary": record.summary if record.status == jobs.SUCCESS else None,
         "type": record.type,
         "url": record.url,

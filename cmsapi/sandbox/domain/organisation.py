@@ -46,7 +46,7 @@ def show_status(status: ContentStatus) -> Document:
 def get_me(call: Call) -> Document:
     """Show the owner of the key, with the organisation's balances."""
     user, organization = call.user, call.user.organization
-    balances = call.world.accounts.balances
+    balances = call.world.billing.balances
     return {
         **_profile(user),
         "languageCode": user.language_code,

@@ -44,11 +44,11 @@ def delete_page(call: Call) -> None:
     """Delete a page with its contents and keywords."""
     store, page = call.store, call.find(call.store.pages, "pageId")
     for content in store.page_contents(page.id):
-        call.world.drop(content.id)
+        call.world.drop_job(content.id)
     for keyword in store.page_keywords(page.id):
-        call.world.drop(keyword.id)
+        call.world.drop_job(keyword.id)
         for prompt in store.keyword_prompts(keyword.id):
-            call.world.drop(prompt.id)
+            call.world.drop_job(prompt.id)
     store.delete_page(page.id)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world.refusal import Refusal
 
@@ -41,7 +41,7 @@ def text_of(call: Call, workspace_id: str) -> Text:
 
 def report(world: World, id_: str, phrase: str, text: Text) -> Document:
     """Write the report on a text; sources and brands depend on the seed and the target."""
-    rng = dice(world.seed, "report", id_)
+    rng = seeded_random(world.seed, "report", id_)
     sources = [
         {
             "category": rng.choice(("editorial", "shop", "forum")),

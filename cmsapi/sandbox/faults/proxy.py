@@ -13,7 +13,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from cmsapi.sandbox.faults.rules import Fault, Faults, Weather, as_faults
+from cmsapi.sandbox.faults.injector import FaultInjector
+from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
 from cmsapi.sandbox.faults.spoiling import GARBAGE, SPOILINGS
 from cmsapi.sandbox.messages import answers
 from cmsapi.sandbox.messages.answers import Answer
@@ -40,14 +41,14 @@ class FaultProxy:
     def __init__(self, upstream: str, faults: Faults | Fault | Iterable[Fault], seed: object = 0) -> None:
         parts = urlsplit(upstream)
         self._upstream = (parts.hostname or "127.0.0.1", parts.port or 80)
-        self._weather = Weather(as_faults(faults), seed)
+        self._injector = FaultInjector(as_faults(faults), seed)
         self._open: set[asyncio.Task[Any]] = set()
         self.base_url: str = ""
 
     @property
     def faults_struck(self) -> Mapping[str, int]:
         """How many faults have struck, by kind."""
-        return dict(self._weather.struck)
+        return dict(self._injector.struck)
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -80,16 +81,16 @@ class FaultProxy:
         """Carry one request; tell whether the connection lives on."""
         request = await _read_message(reader)
         method, target, _ = request.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-        await asyncio.sleep(self._weather.delay())
+        await asyncio.sleep(self._injector.draw_latency())
         at = asyncio.get_running_loop().time()
-        fault = self._weather.strike(method, target.partition("?")[0], at)
+        fault = self._injector.fault_for(method, target.partition("?")[0], at)
         if fault is not None and fault.when == "before" and (fault.drop or fault.status is not None):
             return await _tell(writer, fault, b"")
-        if fault is not None and fault.late is not None and fault.told_at_once:
+        if fault is not None and fault.late is not None and fault.replaces_answer:
             self._later(self._forward_late(request, fault.late))
             return await _tell(writer, fault, b"")
         answer = await (self._forward(request) if fault is None else self._forward_late(request, fault.late or 0.0))
-        await asyncio.sleep(self._weather.delay())
+        await asyncio.sleep(self._injector.draw_latency())
         if fault is None:
             writer.write(answer)
             await writer.drain()

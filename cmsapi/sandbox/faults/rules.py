@@ -6,17 +6,14 @@ byte by byte.
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import attrs
 
 from cmsapi.sandbox.faults.spoiling import NAMES
-from cmsapi.sandbox.randomness.seeded import dice
 
 Latency = tuple[float, float] | Callable[[random.Random], float] | None
 When = Literal["before", "within", "after"]
@@ -83,13 +80,13 @@ class Fault:
         ways = (self.status is not None, self.drop, self.spoil is not None, self.slow is not None)
         if sum(ways) > 1 or (sum(ways) == 0 and self.late is None):
             raise ValueError("a fault has exactly one of a status or drop=True, spoil, slow or late")
-        if self.late is not None and any(ways) and not (self.when == "after" and self.told_at_once):
+        if self.late is not None and any(ways) and not (self.when == "after" and self.replaces_answer):
             raise ValueError("late goes with a status or drop=True that comes when='after', or stands alone")
         if self.when == "within" and not self.drop:
             raise ValueError("only a dropped connection breaks within an answer: when is 'before' or 'after'")
 
     @property
-    def told_at_once(self) -> bool:
+    def replaces_answer(self) -> bool:
         """Whether the client is told something else than the service's answer."""
         return self.drop or self.status is not None
 
@@ -97,7 +94,7 @@ class Fault:
     def kind(self) -> str:
         """A word or two for a table."""
         if self.late is not None:
-            return f"{self.status or 'dropped'} before a late effect" if self.told_at_once else "late"
+            return f"{self.status or 'dropped'} before a late effect" if self.replaces_answer else "late"
         if self.status is not None:
             told = " with Retry-After" if self.retry_after is not None else ""
             return f"{self.status}{told}{' after the effect' if self.when == 'after' else ''}"
@@ -137,73 +134,3 @@ def as_faults(setting: Faults | Fault | Iterable[Fault] | None) -> Faults:
     if isinstance(setting, Faults):
         return setting
     return Faults(rules=(setting,) if isinstance(setting, Fault) else tuple(setting or ()))
-
-
-class Weather:
-    """Decide the delays and faults of each request, reproducibly.
-
-    Args:
-        faults: What may happen.
-        seed: Seed of the choices.
-    """
-
-    def __init__(self, faults: Faults, seed: object) -> None:
-        self._seed = seed
-        self._latency = faults.latency
-        self._rules = [(rule, dice(seed, "fault", index)) for index, rule in enumerate(faults.rules)]
-        self._left = [rule.times for rule in faults.rules]
-        self._added = len(self._rules)
-        self._delays = dice(seed, "latency")
-        self._steps = list(faults.clock_steps)
-        self._began: float | None = None
-        self.struck: Counter[str] = Counter()
-
-    @property
-    def rules(self) -> list[tuple[Fault, int | None]]:
-        """The faults that may still strike, each with how many requests it will break; None for all that match."""
-        return [(rule, left) for (rule, _), left in zip(self._rules, self._left, strict=True) if left != 0]
-
-    def add(self, rule: Fault) -> None:
-        """Let a fault strike from now on, before those that are there."""
-        self._rules.insert(0, (rule, dice(self._seed, "fault", self._added)))
-        self._left.insert(0, rule.times)
-        self._added += 1
-
-    def clear(self) -> None:
-        """Let no fault strike from now on; delays and steps of the clock stay."""
-        self._rules.clear()
-        self._left.clear()
-
-    def delay(self) -> float:
-        """Draw the seconds of one way."""
-        if self._latency is None:
-            return 0.0
-        if callable(self._latency):
-            return self._latency(self._delays)
-        return self._delays.uniform(*self._latency)
-
-    def strike(self, method: str, path: str, at: float) -> Fault | None:
-        """Return the fault that breaks a request that arrives at a reading of the clock, if any, and count it."""
-        since = self._since(at)
-        for index, (rule, rng) in enumerate(self._rules):
-            left, (begin, end) = self._left[index], rule.between
-            if left == 0 or not begin <= since < end or not fnmatch.fnmatchcase(f"{method} {path}", rule.match):
-                continue
-            if rng.random() < rule.probability:
-                self._left[index] = None if left is None else left - 1
-                self.struck[rule.kind] += 1
-                return rule
-        return None
-
-    def clock_step(self, at: float) -> float:
-        """Return the seconds by which the service's clock has to be set forward by now; once."""
-        since, step = self._since(at), 0.0
-        while self._steps and self._steps[0][0] <= since:
-            step += self._steps.pop(0)[1]
-            self.struck["clock step"] += 1
-        return step
-
-    def _since(self, at: float) -> float:
-        if self._began is None:
-            self._began = at
-        return at - self._began

@@ -8,7 +8,7 @@ from typing import Any
 
 from cmsapi.sandbox.faults.rules import Fault, Faults, Latency, Spoiled, When
 from cmsapi.sandbox.randomness.distributions import Lognormal
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 
 _READS = "GET /v1/*"
 _LAUNCHES = ("POST /v1/*/analyze", "POST /v1/*/content-idea-searches", "POST /v1/contents/*/atomic")
@@ -35,7 +35,7 @@ def storm(seed: object, *, lasts: float = 300.0) -> Faults:
     Returns:
         Faults for a `Sandbox` or a `FaultProxy`.
     """
-    rng = dice(seed, "storm")
+    rng = seeded_random(seed, "storm")
     rules = [rng.choice(_DRAWS)(rng, lasts) for _ in range(rng.randint(2, 7))]
     steps = [
         (rng.uniform(0, lasts), rng.choice((-1, 1)) * rng.uniform(5, 7200)) for _ in range(rng.choice((0, 0, 1, 2)))

@@ -56,7 +56,7 @@ class Call:
         record = table.get(self.params[param])
         if record is None or record.id in self.world.forgotten:
             raise Refusal(404, f"{param}: no such resource")
-        self._admit(self.store.workspaces[record.workspace_id], param)
+        self._check_membership(self.store.workspaces[record.workspace_id], param)
         return record
 
     def workspace(self) -> Workspace:
@@ -68,7 +68,7 @@ class Call:
         workspace = self.store.workspaces.get(self.params["workspaceId"])
         if workspace is None or workspace.id in self.world.forgotten:
             raise Refusal(404, "workspaceId: no such resource")
-        self._admit(workspace, "workspaceId")
+        self._check_membership(workspace, "workspaceId")
         return workspace
 
     def reference(self, table: dict[str, _Record], workspace_id: str, value: str | None, field: str) -> _Record | None:
@@ -105,7 +105,7 @@ class Call:
             "pagination": {"total": total, "page": page, "limit": limit, "hasMore": start + limit < total},
         }
 
-    def _admit(self, workspace: Workspace, param: str) -> None:
+    def _check_membership(self, workspace: Workspace, param: str) -> None:
         if self.user.id in workspace.member_ids:
             return
         # spec 5, rules 6 and 7: a foreign workspace is forbidden or does not exist

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.world.initial_data import Seeded
+    from cmsapi.sandbox.world.initial_data import InitialData
 
 
-def examples(data: Seeded, keys: Mapping[str, str]) -> dict[str, Any]:
+def examples(data: InitialData, keys: Mapping[str, str]) -> dict[str, Any]:
     """Return the keys by name, and the values by name of a parameter.
 
     Args:

@@ -27,7 +27,7 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-def stranger(headers: Mapping[str, str]) -> str | None:
+def host_refusal(headers: Mapping[str, str]) -> str | None:
     """Return why whoever asks does not see the page, or None when nothing speaks against it."""
     try:
         host = urlsplit(f"//{headers.get('Host', '')}").hostname
@@ -36,9 +36,9 @@ def stranger(headers: Mapping[str, str]) -> str | None:
     return None if is_loopback(host) else "Host: only localhost or a loopback address has this page"
 
 
-def intruder(method: str, headers: Mapping[str, str]) -> str | None:
+def request_refusal(method: str, headers: Mapping[str, str]) -> str | None:
     """Return why a request does not come from the page, or None when nothing speaks against it."""
-    if refusal := stranger(headers):
+    if refusal := host_refusal(headers):
         return refusal
     if headers.get("Origin", own := f"http://{headers['Host']}") != own:
         return "Origin: another site"

@@ -12,8 +12,8 @@ from cmsapi.sandbox.service import limits
 from cmsapi.sandbox.service.job_kinds import complete_due_jobs
 
 if TYPE_CHECKING:
-    from cmsapi.sandbox.faults.rules import Weather
-    from cmsapi.sandbox.service.api_keys import Key
+    from cmsapi.sandbox.faults.injector import FaultInjector
+    from cmsapi.sandbox.service.api_keys import ApiKey
     from cmsapi.sandbox.service.ledger import Ledger
     from cmsapi.sandbox.service.service import Service
     from cmsapi.sandbox.world.jobs import Job
@@ -26,12 +26,12 @@ MOST_ENDED = 50
 _MINUTE = 60.0
 
 
-def overview(service: Service, weather: Weather, seen: int = 0) -> dict[str, Any]:
+def overview(service: Service, injector: FaultInjector, seen: int = 0) -> dict[str, Any]:
     """Describe the present state.
 
     Args:
         service: What is shown.
-        weather: The faults on the way to it.
+        injector: The faults on the way to it.
         seen: How many entries of the ledger the page has already.
     """
     world, ledger, statistics = service.world, service.ledger, service.statistics
@@ -47,12 +47,12 @@ def overview(service: Service, weather: Weather, seen: int = 0) -> dict[str, Any
         "by_minute": _bars(ledger, at, _MINUTE),
         "jobs": _jobs(world, at),
         "credits": {
-            "analysis": world.accounts.balances.analysis,
-            "ai_writing": world.accounts.balances.ai_writing,
-            "content_ideas_searches": world.accounts.balances.content_ideas_searches,
+            "analysis": world.billing.balances.analysis,
+            "ai_writing": world.billing.balances.ai_writing,
+            "content_ideas_searches": world.billing.balances.content_ideas_searches,
         },
-        "faults": [{"kind": rule.kind, "match": rule.match, "left": left} for rule, left in weather.rules],
-        "struck": dict(weather.struck),
+        "faults": [{"kind": rule.kind, "match": rule.match, "left": left} for rule, left in injector.pending],
+        "struck": dict(injector.struck),
         "ledger": {
             "first": first,
             "entries": [
@@ -71,7 +71,7 @@ def overview(service: Service, weather: Weather, seen: int = 0) -> dict[str, Any
     }
 
 
-def _key(key: Key, at: float) -> dict[str, Any]:
+def _key(key: ApiKey, at: float) -> dict[str, Any]:
     window = key.window
     second, hour = window.used(at)
     return {

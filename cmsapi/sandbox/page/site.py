@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cmsapi.sandbox.controls import Controls
-    from cmsapi.sandbox.faults.rules import Weather
+    from cmsapi.sandbox.faults.injector import FaultInjector
     from cmsapi.sandbox.service.service import Service
 
 _PREFIX = "/_sandbox/"
@@ -27,25 +27,25 @@ _TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", 
 _FILES = frozenset({"live.html", "live.js", "page.css", "reference.js"})
 
 
-class Site:
+class LivePage:
     """Answer the requests of the page.
 
     Args:
         controls: What the buttons use.
         service: What is shown.
-        weather: The faults on the way to it.
+        injector: The faults on the way to it.
         examples: Values for the fields of the reference.
         host: Address that is listened on. The page exists on loopback only; elsewhere there are only the files that
             the reference needs.
     """
 
     def __init__(
-        self, controls: Controls, service: Service, weather: Weather, examples: Mapping[str, Any], host: str
+        self, controls: Controls, service: Service, injector: FaultInjector, examples: Mapping[str, Any], host: str
     ) -> None:
         self._controls = controls
         self._examples = examples
         self._service = service
-        self._weather = weather
+        self._injector = injector
         self._alone = guard.is_loopback(host)
         # A page that was open before sees that it talks to another sandbox now.
         self._run = uuid.uuid4().hex
@@ -77,10 +77,10 @@ class Site:
         if not self._alone:
             raise Refusal(404, "the page is there only where the sandbox listens on loopback")
         if method == "GET" and name == "live.html":
-            if refusal := guard.stranger(headers):
+            if refusal := guard.host_refusal(headers):
                 raise Refusal(403, refusal)
             return await self._file(name)
-        if refusal := guard.intruder(method, headers):
+        if refusal := guard.request_refusal(method, headers):
             raise Refusal(403, refusal)
         if method == "POST":
             buttons.press(self._controls, name, body)
@@ -90,7 +90,7 @@ class Site:
         if name == "state":
             seen = parse_qs(query).get("seen", ["0"])[0]
             known = int(seen) if seen.isdecimal() else 0
-            return answers.document(200, {"run": self._run, **overview(self._service, self._weather, known)})
+            return answers.document(200, {"run": self._run, **overview(self._service, self._injector, known)})
         if name == "examples":
             return answers.document(200, self._examples)
         raise Refusal(404, "no such path")

@@ -1,51 +1,10 @@
-"""Seeded chance: every random choice depends on a seed and a name, never on what was drawn before it."""
+"""Seeded random numbers: each choice depends on a seed and a name, never on earlier choices."""
 
 from __future__ import annotations
 
 import random
-import re
-from collections import Counter
-
-_KEY = re.compile(r"sk_[A-Za-z0-9_-]+", re.ASCII)
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
-def dice(*name: object) -> random.Random:
-    """Return a generator of its own for a name such as `(seed, "keyword_analysis", keyword_id, 0)`."""
+def seeded_random(*name: object) -> random.Random:
+    """Return the generator of a name such as `(seed, "keyword_analysis", keyword_id, 0)`."""
     return random.Random(":".join(map(str, name)))  # noqa: S311 - reproducible on purpose
-
-
-class Identifiers:
-    """Hand out identifiers such as `usr_01hx…`: the nth of a prefix depends on the seed and n only.
-
-    Args:
-        seed: Seed of the sandbox.
-        odd: Whether they hold what must be percent-encoded in a path.
-    """
-
-    def __init__(self, seed: object, *, odd: bool = False) -> None:
-        self._seed = seed
-        self._mark = " /%2F?é" if odd else "_"
-        self._counts: Counter[str] = Counter()
-
-    def new(self, prefix: str) -> str:
-        """Return the next identifier of a prefix: the prefix, an underscore (or odd signs) and 26 characters."""
-        self._counts[prefix] += 1
-        letters = dice(self._seed, prefix, self._counts[prefix]).choices(_ALPHABET, k=22)
-        return f"{prefix}{self._mark}01hx{''.join(letters)}"
-
-
-def checked_api_key(text: str) -> str:
-    """Return an API key that a person chose.
-
-    Raises:
-        ValueError: It is none (specification, section 5, rule 2).
-    """
-    if not _KEY.fullmatch(text):
-        raise ValueError("an API key is sk_ and at least one letter, digit, - or _ after it")
-    return text
-
-
-def api_key(seed: object, label: str) -> str:
-    """Return an API key (specification, section 5, rule 2) that depends on the seed and its label only."""
-    return "sk_" + "".join(dice(seed, "key", label).choices(_ALPHABET, k=40))

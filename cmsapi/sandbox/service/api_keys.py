@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.service.limits import Limits, Window
+from cmsapi.sandbox.service.limits import Limits, SlidingWindow
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -18,16 +18,16 @@ _PREFIX = "Bearer "
 
 
 @attrs.define(eq=False)
-class Key:
+class ApiKey:
     """Hold an API key: whose it is, what to call it in the ledger, and its own rate window."""
 
     label: str
     user: User
-    window: Window = attrs.field(repr=False)
+    window: SlidingWindow = attrs.field(repr=False)
     revoked: bool = False
 
 
-class Keys:
+class ApiKeys:
     """Know the API keys by their text.
 
     Args:
@@ -36,31 +36,31 @@ class Keys:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._keys: dict[str, Key] = {}
+        self._keys: dict[str, ApiKey] = {}
 
     def add(self, text: str, label: str, user: User, *, revoked: bool = False) -> None:
         """Register a key."""
-        self._keys[text] = Key(label, user, Window(self._limits), revoked)
+        self._keys[text] = ApiKey(label, user, SlidingWindow(self._limits), revoked)
 
-    def __getitem__(self, text: str) -> Key:
+    def __getitem__(self, text: str) -> ApiKey:
         return self._keys[text]
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[ApiKey]:
         return iter(self._keys.values())
 
     def label(self, authorization: str | None) -> str:
         """Name the key of a header for the ledger, never showing it."""
         if authorization is None:
             return "none"
-        key = self._named(authorization)
+        key = self._find(authorization)
         return key.label if key else "unknown"
 
-    def window(self, authorization: str | None) -> Window:
+    def window(self, authorization: str | None) -> SlidingWindow:
         """Return the rate window of the key of a header; a key that does not exist has used nothing."""
-        key = self._named(authorization or "")
-        return key.window if key else Window(self._limits)
+        key = self._find(authorization or "")
+        return key.window if key else SlidingWindow(self._limits)
 
-    def authenticate(self, authorization: str | None) -> Key:
+    def authenticate(self, authorization: str | None) -> ApiKey:
         """Return the key of an `Authorization` header.
 
         Raises:
@@ -75,5 +75,5 @@ class Keys:
             raise Refusal(401, "the Authorization header must start with 'Bearer sk_'")
         raise Refusal(401, "the API key is invalid or revoked")
 
-    def _named(self, authorization: str) -> Key | None:
+    def _find(self, authorization: str) -> ApiKey | None:
         return self._keys.get(authorization.removeprefix(_PREFIX))

@@ -36,7 +36,7 @@ class Limits:
         return cls(per_second=UNLIMITED, per_hour=UNLIMITED)
 
 
-class Window:
+class SlidingWindow:
     """Keep the arrivals of one API key.
 
     Args:
@@ -54,7 +54,7 @@ class Window:
     def wait(self, at: float) -> float:
         """Return the seconds until an arrival is admitted: 0 when it is admitted now."""
         log, limits = self._log, self.limits
-        self._forget(at)
+        self._expire(at)
         wait = 0.0
         if len(log) >= limits.per_hour:
             wait = log[-limits.per_hour] + HOUR - at
@@ -62,24 +62,24 @@ class Window:
             wait = max(wait, log[-limits.per_second] + SECOND - at)
         return wait
 
-    def arrive(self, at: float) -> None:
+    def add(self, at: float) -> None:
         """Count an arrival."""
         self._log.append(at)
 
-    def retract(self) -> None:
+    def remove_last(self) -> None:
         """Take back the last arrival."""
         if self._log:
             self._log.pop()
 
     def used(self, at: float) -> tuple[int, int]:
         """Return how many arrivals count against the second and against the hour; 0 where there is no limit."""
-        self._forget(at)
+        self._expire(at)
         second = sum(1 for _ in itertools.takewhile(lambda arrival: arrival + SECOND > at, reversed(self._log)))
         return second, len(self._log) if self.limits.per_hour < UNLIMITED else 0
 
     def headers(self, at: float) -> dict[str, str]:
         """Describe the hour: its limit, what remains, seconds until the oldest request leaves (section 8, rule 2)."""
-        self._forget(at)
+        self._expire(at)
         log, limit = self._log, self.limits.per_hour
         return {
             "X-RateLimit-Limit": str(limit),
@@ -87,7 +87,7 @@ class Window:
             "X-RateLimit-Reset": str(math.ceil(log[0] + HOUR - at) if log else 0),
         }
 
-    def _forget(self, at: float) -> None:
+    def _expire(self, at: float) -> None:
         log = self._log
         while log and log[0] + HOUR <= at:
             log.popleft()

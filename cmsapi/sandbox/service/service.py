@@ -24,10 +24,10 @@ from cmsapi.sandbox.world.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cmsapi.sandbox.service.api_keys import Key, Keys
+    from cmsapi.sandbox.service.api_keys import ApiKey, ApiKeys
     from cmsapi.sandbox.world.world import World
 
-_UNLIMITED = frozenset({"/health", "/openapi.json", "/docs"})
+_PUBLIC_PATHS = frozenset({"/health", "/openapi.json", "/docs"})
 _WITHOUT_EFFECT = frozenset({"score_keyword", "score_prompt"})
 
 
@@ -54,7 +54,7 @@ class Service:
         keys: The API keys.
     """
 
-    def __init__(self, world: World, keys: Keys) -> None:
+    def __init__(self, world: World, keys: ApiKeys) -> None:
         self.world = world
         self.keys = keys
         self.ledger: Ledger = Ledger()
@@ -83,7 +83,7 @@ class Service:
         authorization = headers.get("authorization")
         if at >= world.jobs.next_end:
             complete_due_jobs(world, at)
-        if (answer := self._unlimited(method, path)) is not None:
+        if (answer := self._answer_public(method, path)) is not None:
             return self._record(at, method, path, None, "none", answer)
         try:
             key = self.keys.authenticate(authorization)
@@ -92,7 +92,7 @@ class Service:
             told = {"WWW-Authenticate": "Bearer", **self._rate_headers(authorization, at)}
             answer = answers.error(refusal.status, refusal.message, told)
             return self._record(at, method, path, None, self.keys.label(authorization), answer)
-        return self._admit(key, at, method, path, query, headers, body)
+        return self._answer_with_key(key, at, method, path, query, headers, body)
 
     def record_fault(
         self, method: str, path: str, headers: Mapping[str, str], status: int | None, outcome: str
@@ -102,7 +102,7 @@ class Service:
         name = self._name(method, path)
         self.ledger.append(Entry(at, method, path, name, label, status, outcome, None, charged=False, effect=False))
 
-    def error_instead(self, status: int, message: str, path: str, headers: Mapping[str, str]) -> Answer:
+    def gateway_error(self, status: int, message: str, path: str, headers: Mapping[str, str]) -> Answer:
         """Make the error that something between client and service answers with; it leaves now.
 
         Args:
@@ -112,7 +112,7 @@ class Service:
             headers: Headers of the request.
         """
         told = {"Date": self._date.at(self.world.date())}
-        if path not in _UNLIMITED:
+        if path not in _PUBLIC_PATHS:
             told |= self._rate_headers(headers.get("authorization"), self.world.clock.seconds())
         return answers.error(status, message, told)
 
@@ -122,39 +122,39 @@ class Service:
             return {}
         return self.keys.window(authorization).headers(at)
 
-    def _admit(
-        self, key: Key, at: float, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    def _answer_with_key(
+        self, key: ApiKey, at: float, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Answer:
         window, behaviour = key.window, self.world.behaviour
         wait = window.wait(at)
         if wait > 0:
             self._rate_limited += 1
             if behaviour.count_rejected:
-                window.arrive(at)
+                window.add(at)
                 wait = window.wait(at)
             told = {**window.headers(at), "Retry-After": str(limits.retry_after(wait))}
             answer = answers.error(429, "too many requests", told)
             return self._record(at, method, path, self._name(method, path), key.label, answer)
-        window.arrive(at)
-        charges = self.world.accounts.charges
+        window.add(at)
+        charges = self.world.billing.charges
         name, call = None, None
         try:
             route, params = self._router.find(method, path)
             name = route.name
-            self._permit(key, name)
+            self._check_role(key, name)
             parsed = _parse(route, headers.get("content-type"), body)
             call = Call(self.world, key.user, params, Query(query, behaviour.malformed_query), parsed)
             answer = self._success(route, route.handler(call))
         except Refusal as refusal:
             answer = answers.error(refusal.status, refusal.message, refusal.headers)
             if not behaviour.count_client_errors:
-                window.retract()
+                window.remove_last()
         answer.headers.update(window.headers(at))
-        return self._record(at, method, path, name, key.label, answer, call, self.world.accounts.charges > charges)
+        return self._record(at, method, path, name, key.label, answer, call, self.world.billing.charges > charges)
 
-    def _unlimited(self, method: str, path: str) -> Answer | None:
+    def _answer_public(self, method: str, path: str) -> Answer | None:
         """Answer the paths that need no key and count nowhere (section 8, rule 3)."""
-        if path not in _UNLIMITED:
+        if path not in _PUBLIC_PATHS:
             return None
         if method != "GET":
             return answers.error(404, "no such operation; this path has GET")
@@ -164,7 +164,7 @@ class Service:
             return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded(self.world.behaviour.rate_headers))
         return Answer(200, {"Content-Type": "text/html; charset=utf-8", **docs.HEADERS}, docs.encoded())
 
-    def _permit(self, key: Key, name: str) -> None:
+    def _check_role(self, key: ApiKey, name: str) -> None:
         if name in self.world.behaviour.admin_only and key.user.role != "Admin":
             raise Refusal(403, "this action is for administrators")
 

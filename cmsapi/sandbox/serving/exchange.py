@@ -10,7 +10,8 @@ from cmsapi.sandbox.faults.spoiling import BELOW_HTTP, SPOILINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cmsapi.sandbox.faults.rules import Fault, Weather
+    from cmsapi.sandbox.faults.injector import FaultInjector
+    from cmsapi.sandbox.faults.rules import Fault
     from cmsapi.sandbox.messages.answers import Answer
     from cmsapi.sandbox.service.service import Service
 
@@ -20,12 +21,12 @@ class Exchange:
 
     Args:
         service: What answers.
-        weather: What happens on the way.
+        injector: What happens on the way.
     """
 
-    def __init__(self, service: Service, weather: Weather) -> None:
+    def __init__(self, service: Service, injector: FaultInjector) -> None:
         self._service = service
-        self.weather = weather
+        self.injector = injector
 
     async def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
         """Return the answer, or None when the connection breaks instead.
@@ -38,11 +39,11 @@ class Exchange:
         """
         path, _, query = target.partition("?")
         # Without latency this still lets other tasks run, as every real request does.
-        await asyncio.sleep(self.weather.delay())
+        await asyncio.sleep(self.injector.draw_latency())
         at = self._service.world.clock.seconds()
-        if step := self.weather.clock_step(at):
+        if step := self.injector.due_clock_step(at):
             self._service.world.clock.step(step)
-        fault = self.weather.strike(method, path, at)
+        fault = self.injector.fault_for(method, path, at)
 
         def arrive() -> Answer | None:
             return self._arrive(fault, method, path, query, headers, body)
@@ -51,14 +52,14 @@ class Exchange:
             answer = arrive()
         else:
             later = self._later(fault.late, arrive)
-            answer = self._broken(fault, path, headers) if fault.told_at_once else await later
-        if delay := self.weather.delay() + (fault.slow or 0.0 if fault else 0.0):
+            answer = self._broken(fault, path, headers) if fault.replaces_answer else await later
+        if delay := self.injector.draw_latency() + (fault.slow or 0.0 if fault else 0.0):
             await asyncio.sleep(delay)
         return answer
 
     def unreadable(self, status: int, message: str) -> Answer:
         """Return the answer to what is no request: it has no key, counts nowhere and is in no ledger."""
-        return self._service.error_instead(status, message, "", {})
+        return self._service.gateway_error(status, message, "", {})
 
     def _later(self, seconds: float, arrive: Callable[[], Answer | None]) -> asyncio.Future[Answer | None]:
         """Let a request arrive later, whether or not its client still waits for the answer then."""
@@ -76,7 +77,7 @@ class Exchange:
     def _arrive(
         self, fault: Fault | None, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Answer | None:
-        if fault is None or fault.slow is not None or (fault.late is not None and not fault.told_at_once):
+        if fault is None or fault.slow is not None or (fault.late is not None and not fault.replaces_answer):
             return self._service.handle(method, path, query, headers, body)
         if fault.spoil is not None:
             return self._spoiled(fault.spoil, self._service.handle(method, path, query, headers, body))
@@ -103,7 +104,7 @@ class Exchange:
     def _broken(self, fault: Fault, path: str, headers: Mapping[str, str]) -> Answer | None:
         if fault.status is None:
             return None
-        answer = self._service.error_instead(fault.status, "a fault of the sandbox", path, headers)
+        answer = self._service.gateway_error(fault.status, "a fault of the sandbox", path, headers)
         if fault.retry_after is not None:
             answer.headers["Retry-After"] = str(fault.retry_after)
         return answer

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from cmsapi.sandbox.messages.answers import Answer
-    from cmsapi.sandbox.page.site import Site
+    from cmsapi.sandbox.page.site import LivePage
     from cmsapi.sandbox.serving.exchange import Exchange
 
 CLOSING_TIME = 1.0
@@ -26,7 +26,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 @asynccontextmanager
-async def served(exchange: Exchange, site: Site, host: str, port: int) -> AsyncIterator[int]:
+async def served(exchange: Exchange, site: LivePage, host: str, port: int) -> AsyncIterator[int]:
     """Serve while the context is open, and yield the port.
 
     Args:

@@ -63,7 +63,7 @@ class Purchase:
     charged: bool = False
 
 
-class Accounts:
+class Billing:
     """Charge purchases to the balances and write the usage entries.
 
     Args:

@@ -10,57 +10,12 @@ import asyncio
 import time
 from datetime import UTC, datetime
 from email.utils import formatdate
-from typing import Protocol
 
 FIRST_MOMENT = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 _REAL_TIME_SLACK = 1.0
 
 
-class Clock(Protocol):
-    """Count seconds and name moments."""
-
-    def seconds(self) -> float:
-        """Return the reading of the counter, in seconds."""
-        ...
-
-    def moment(self, seconds: float) -> float:
-        """Return the epoch seconds that a reading stands for."""
-        ...
-
-    def step(self, seconds: float) -> None:
-        """Let every reading stand for a later moment, or an earlier one."""
-        ...
-
-
-class ManualClock:
-    """Stand still until told to move: for driving the service without an event loop.
-
-    Args:
-        epoch: Epoch seconds of the reading 0.
-    """
-
-    def __init__(self, epoch: float = FIRST_MOMENT) -> None:
-        self._epoch = epoch
-        self._seconds = 0.0
-
-    def seconds(self) -> float:
-        """Return the reading of the counter, in seconds."""
-        return self._seconds
-
-    def moment(self, seconds: float) -> float:
-        """Return the epoch seconds that a reading stands for."""
-        return self._epoch + seconds
-
-    def step(self, seconds: float) -> None:
-        """Let every reading stand for a later moment, or an earlier one."""
-        self._epoch += seconds
-
-    def advance(self, seconds: float) -> None:
-        """Move on by a number of seconds."""
-        self._seconds += seconds
-
-
-class LoopClock:
+class Clock:
     """Follow the running event loop, virtual or real.
 
     The first reading stands for 2026-01-01T00:00:00Z. Without a running loop the clock stands still; when another

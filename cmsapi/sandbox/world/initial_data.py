@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import drafts
 from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
@@ -83,7 +83,7 @@ _AUDIENCES = ("", "for beginners", "for women", "for men", "for kids", "for trav
 
 
 @attrs.frozen(kw_only=True)
-class Seeded:
+class InitialData:
     """Name what was seeded."""
 
     workspace_id: str
@@ -100,7 +100,7 @@ class Seeded:
     knowledge_document_ids: tuple[str, ...]
 
 
-def populate(world: World, *, keywords: int, contents: int) -> Seeded:
+def populate(world: World, *, keywords: int, contents: int) -> InitialData:
     """Fill a new world.
 
     Args:
@@ -115,7 +115,7 @@ def populate(world: World, *, keywords: int, contents: int) -> Seeded:
     documents = _knowledge(world, workspace)
     phrases = _phrases()
     # The balances given are those of the present: what was consumed before comes on top first.
-    world.accounts.balances.add(ANALYSIS, max(1, contents))
+    world.billing.balances.add(ANALYSIS, max(1, contents))
     ready = [_analyzed_page(world, workspace, users[0], next(phrases)) for _ in range(max(1, contents))]
     prompts = [_prompt(world, keyword) for keyword in ready]
     drafts_ = [
@@ -132,7 +132,7 @@ def populate(world: World, *, keywords: int, contents: int) -> Seeded:
     _folders(world, foreign)
     stranger = _analyzed_page(world, foreign, None, "private plans")
     _content(world, stranger, [], [], [], 0)
-    return Seeded(
+    return InitialData(
         workspace_id=workspace.id,
         foreign_workspace_id=foreign.id,
         user_ids=tuple(user.id for user in users),
@@ -260,7 +260,7 @@ def _keyword(world: World, workspace: Workspace, page: Page, phrase: str) -> Key
         keyword=phrase,
         country_code=workspace.country_code,
         language_code=workspace.language_code,
-        search_volume=dice(world.seed, "volume", id_).randrange(10, 20_000, 10),
+        search_volume=seeded_random(world.seed, "volume", id_).randrange(10, 20_000, 10),
         created_at=FIRST_MOMENT - 80 * DAY + len(store.keywords),
     )
     store.keywords[id_] = keyword
@@ -273,7 +273,7 @@ def _analyzed_page(world: World, workspace: Workspace, buyer: User | None, phras
     keyword.analysis_status, keyword.last_analyzed_at, keyword.analyzed = SUCCESS, analyzed_at, True
     if buyer is not None:
         country, language = workspace.country_code, workspace.language_code
-        world.accounts.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase, country, language), analyzed_at)
+        world.billing.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase, country, language), analyzed_at)
     return keyword
 
 
@@ -302,7 +302,7 @@ def _content(
         content.folder_id = (folders[index % len(folders)].id, None)[index % 4 == 3]
         content.content_status_id = statuses[index % (len(statuses) - 1)].id
         content.meta_description = f"All about {keyword.keyword}."
-        body = articles.write(dice(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False)
+        body = articles.write(seeded_random(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False)
         # Every other draft has not been started yet.
         drafts.write(world, content, body if index % 2 else "", author.id, created + DAY)
     content.version = 1

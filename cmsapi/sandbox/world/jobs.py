@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from cmsapi.sandbox.randomness.seeded import dice
+from cmsapi.sandbox.randomness.seeded import seeded_random
 
 if TYPE_CHECKING:
     import random
@@ -85,7 +85,7 @@ class Jobs:
         """Start a job on a target."""
         nth = self._launches[kind, target_id]
         self._launches[kind, target_id] += 1
-        rng = dice(self._seed, kind, target_id, nth)
+        rng = seeded_random(self._seed, kind, target_id, nth)
         ends_at = at + max(0.0, self._distributions[kind](rng))
         outcome = self.outcomes.get(target_id) or (FAILED if self._fails(kind, rng) else SUCCESS)
         job = Job(kind, target_id, at, ends_at, outcome, purchase)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from cmsapi.sandbox.randomness.seeded import Identifiers
+from cmsapi.sandbox.randomness.identifiers import Identifiers
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.world import records

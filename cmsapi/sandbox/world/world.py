@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.world import billing, jobs
+from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH
+from cmsapi.sandbox.world.jobs import FAILED
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.world.behaviour import Behaviour
-    from cmsapi.sandbox.world.billing import Accounts, Purchase
+    from cmsapi.sandbox.world.billing import Billing, Purchase
     from cmsapi.sandbox.world.clock import Clock
     from cmsapi.sandbox.world.jobs import Job, Jobs
     from cmsapi.sandbox.world.store import Store
@@ -23,18 +24,18 @@ class World:
         seed: Seed of every random choice.
         clock: Where time comes from.
         store: The records.
-        accounts: The balances.
+        billing: The balances.
         jobs: What runs.
         behaviour: What the specification leaves open.
     """
 
     def __init__(
-        self, *, seed: object, clock: Clock, store: Store, accounts: Accounts, jobs: Jobs, behaviour: Behaviour
+        self, *, seed: object, clock: Clock, store: Store, billing: Billing, jobs: Jobs, behaviour: Behaviour
     ) -> None:
         self.seed = seed
         self.clock = clock
         self.store = store
-        self.accounts = accounts
+        self.billing = billing
         self.jobs = jobs
         self.behaviour = behaviour
         self.forgotten: set[str] = set()
@@ -55,9 +56,9 @@ class World:
         """The present moment, in epoch seconds."""
         return self.clock.moment(self.clock.seconds())
 
-    def affordable(self, purchase: Purchase) -> None:
+    def check_credits(self, purchase: Purchase) -> None:
         """Refuse when the balance does not cover a purchase."""
-        if not self.accounts.affords(purchase):
+        if not self.billing.affords(purchase):
             raise Refusal(self.behaviour.refused_launch, f"no {purchase.type} credits left")
 
     def launch(self, kind: str, target_id: str, purchase: Purchase) -> Job:
@@ -68,13 +69,13 @@ class World:
         """
         if target_id in self.jobs.running:
             raise Refusal(self.behaviour.refused_launch, f"already running on {target_id}")
-        self.affordable(purchase)
+        self.check_credits(purchase)
         at = self.clock.seconds()
         # The specification charges a search at its launch (section 4.6); of the others it says nothing.
-        if self.behaviour.charged == "launch" or purchase.type == billing.CONTENT_IDEA_SEARCH:
-            self.accounts.charge(purchase, self.stamp(at))
+        if self.behaviour.charged == "launch" or purchase.type == CONTENT_IDEA_SEARCH:
+            self.billing.charge(purchase, self.stamp(at))
         else:
-            self.accounts.reserve(purchase)
+            self.billing.reserve(purchase)
         return self.jobs.launch(kind, target_id, at, purchase)
 
     def settle_purchase(self, job: Job) -> None:
@@ -82,20 +83,20 @@ class World:
         purchase = job.purchase
         if purchase is None:
             return
-        failed = job.outcome == jobs.FAILED
+        failed = job.outcome == FAILED
         if not purchase.charged:
-            self.accounts.release(purchase)
+            self.billing.release(purchase)
             if not failed:
-                self.accounts.charge(purchase, self.stamp(job.ends_at))
+                self.billing.charge(purchase, self.stamp(job.ends_at))
         elif failed and self.behaviour.refunded:
-            self.accounts.refund(purchase)
+            self.billing.refund(purchase)
 
-    def drop(self, target_id: str) -> None:
+    def drop_job(self, target_id: str) -> None:
         """Let the job on a target end without effect, because the target is gone."""
         job = self.jobs.drop(target_id)
         if job is not None and job.purchase is not None and not job.purchase.charged:
-            self.accounts.release(job.purchase)
+            self.billing.release(job.purchase)
 
-    def shown(self, target_id: str, word: str | None) -> str | None:
+    def shown_status(self, target_id: str, word: str | None) -> str | None:
         """Return the status word to show for a target: the true one unless another was set."""
         return self.status_words.get(target_id, word)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cmsapi.sandbox import Behaviour, Limits, Sandbox
-from cmsapi.sandbox.service.limits import HOUR, Window, retry_after
+from cmsapi.sandbox.service.limits import HOUR, SlidingWindow, retry_after
 from tests.support.calling import Caller
 
 pytestmark = pytest.mark.looptime
@@ -28,14 +28,14 @@ def brute(arrivals: Sequence[float], limits: Limits, at: float) -> bool:
 def test_a_window_admits_what_counting_admits(gaps: list[float], per_second: int, per_hour: int) -> None:
     """The window agrees with brute force, its headers count the hour, and a retry after the wait is admitted."""
     limits = Limits(per_second=per_second, per_hour=per_hour)
-    window, admitted, at = Window(limits), list[float](), 0.0
+    window, admitted, at = SlidingWindow(limits), list[float](), 0.0
     for gap in gaps:
         at += gap
         wait = window.wait(at)
         assert brute(admitted, limits, at) == (wait == 0)
         assert brute(admitted, limits, at + retry_after(wait))
         if wait == 0:
-            window.arrive(at)
+            window.add(at)
             admitted.append(at)
         recent = [arrival for arrival in admitted if arrival + HOUR > at]
         headers = window.headers(at)

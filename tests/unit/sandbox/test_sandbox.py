@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from cmsapi.sandbox import Behaviour, Fault, Faults, Fixed, Sandbox, serve_forever
-from cmsapi.sandbox.world.clock import FIRST_MOMENT, LoopClock, ManualClock
+from cmsapi.sandbox.world.clock import FIRST_MOMENT, Clock
 from cmsapi.transport.message import Request
 from tests.support.calling import Caller
 
@@ -93,7 +93,7 @@ async def test_time_is_the_loops(box: Sandbox, call: Caller) -> None:
 
 def test_the_clock_goes_on_in_another_loop() -> None:
     """Without a loop the clock stands still; a second loop goes on where the first stopped."""
-    clock = LoopClock()
+    clock = Clock()
 
     async def reading() -> float:
         await asyncio.sleep(0.01)
@@ -104,13 +104,6 @@ def test_the_clock_goes_on_in_another_loop() -> None:
     assert first == clock.seconds()
     assert first <= asyncio.run(reading()) < first + 1
     assert FIRST_MOMENT <= clock.moment(clock.seconds()) < FIRST_MOMENT + 1
-
-
-def test_a_clock_can_be_moved_by_hand() -> None:
-    """The service can be driven without a loop."""
-    clock = ManualClock(epoch=100.0)
-    clock.advance(5.0)
-    assert (clock.seconds(), clock.moment(clock.seconds())) == (5.0, 105.0)
 
 
 async def test_status_words_can_be_anything(box: Sandbox, call: Caller) -> None:

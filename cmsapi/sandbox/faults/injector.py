@@ -1,0 +1,79 @@
+"""Fault injection: which fault breaks a request, and how long the way takes."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+
+from cmsapi.sandbox.faults.rules import Fault, Faults
+from cmsapi.sandbox.randomness.seeded import seeded_random
+
+
+class FaultInjector:
+    """Decide the delays and faults of each request, reproducibly.
+
+    Args:
+        faults: What may happen.
+        seed: Seed of the choices.
+    """
+
+    def __init__(self, faults: Faults, seed: object) -> None:
+        self._seed = seed
+        self._latency = faults.latency
+        self._rules = [(rule, seeded_random(seed, "fault", index)) for index, rule in enumerate(faults.rules)]
+        self._left = [rule.times for rule in faults.rules]
+        self._added = len(self._rules)
+        self._delays = seeded_random(seed, "latency")
+        self._steps = list(faults.clock_steps)
+        self._began: float | None = None
+        self.struck: Counter[str] = Counter()
+
+    @property
+    def pending(self) -> list[tuple[Fault, int | None]]:
+        """The faults that may still strike, each with how many requests it will break; None for all that match."""
+        return [(rule, left) for (rule, _), left in zip(self._rules, self._left, strict=True) if left != 0]
+
+    def add(self, rule: Fault) -> None:
+        """Let a fault strike from now on, before those that are there."""
+        self._rules.insert(0, (rule, seeded_random(self._seed, "fault", self._added)))
+        self._left.insert(0, rule.times)
+        self._added += 1
+
+    def clear(self) -> None:
+        """Let no fault strike from now on; delays and steps of the clock stay."""
+        self._rules.clear()
+        self._left.clear()
+
+    def draw_latency(self) -> float:
+        """Draw the seconds of one way."""
+        if self._latency is None:
+            return 0.0
+        if callable(self._latency):
+            return self._latency(self._delays)
+        return self._delays.uniform(*self._latency)
+
+    def fault_for(self, method: str, path: str, at: float) -> Fault | None:
+        """Return the fault that breaks a request that arrives at a reading of the clock, if any, and count it."""
+        since = self._since(at)
+        for index, (rule, rng) in enumerate(self._rules):
+            left, (begin, end) = self._left[index], rule.between
+            if left == 0 or not begin <= since < end or not fnmatch.fnmatchcase(f"{method} {path}", rule.match):
+                continue
+            if rng.random() < rule.probability:
+                self._left[index] = None if left is None else left - 1
+                self.struck[rule.kind] += 1
+                return rule
+        return None
+
+    def due_clock_step(self, at: float) -> float:
+        """Return the seconds by which the service's clock has to be set forward by now; once."""
+        since, step = self._since(at), 0.0
+        while self._steps and self._steps[0][0] <= since:
+            step += self._steps.pop(0)[1]
+            self.struck["clock step"] += 1
+        return step
+
+    def _since(self, at: float) -> float:
+        if self._began is None:
+            self._began = at
+        return at - self._began
