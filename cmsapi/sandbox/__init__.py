@@ -1,6 +1,7 @@
-"""The whole service in a box: the specification's rules, limits and jobs, written apart from the SDK.
+"""The whole service in a box: its operations, limits and jobs, written from the specification.
 
-It shares no table, model or enum with the SDK: a mistake made twice would otherwise agree with itself.
+The sandbox shares no table, model or enum with the SDK. Otherwise both could contain the same mistake, and no test
+would find it.
 """
 
 from __future__ import annotations

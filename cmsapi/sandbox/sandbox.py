@@ -13,6 +13,7 @@ from cmsapi.sandbox.controls import Controls
 from cmsapi.sandbox.faults.injector import FaultInjector
 from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
 from cmsapi.sandbox.page.examples import examples
+from cmsapi.sandbox.page.site import LivePage
 from cmsapi.sandbox.randomness import identifiers
 from cmsapi.sandbox.service.api_keys import ApiKeys
 from cmsapi.sandbox.service.job_kinds import Durations, check_kinds, durations_by_kind
@@ -37,27 +38,29 @@ _COLLEAGUE = 2
 
 
 class Sandbox(Controls):
-    """Be the whole service, in this process: `transport` answers without a socket, `async with` serves on loopback.
+    """The whole service in this process: `transport` answers without a socket, `async with` serves on loopback.
 
-    Two sandboxes with the same seed have the same identifiers, keys, data and durations. Time is the running loop's,
-    starting at 2026-01-01T00:00:00Z, or at the present once it is served in real time.
+    Two sandboxes with the same seed have the same identifiers, keys, data and durations. The clock is the running
+    loop's. It starts at 2026-01-01T00:00:00Z, or shows the present time if the sandbox is served in real time.
 
     Args:
-        seed: Seed of everything.
-        keywords: How many keywords that were never analysed.
-        contents: How many contents ready for a generation.
-        limits: Rate limits of every key.
-        durations: How long jobs take: a number of seconds or a distribution for all, or a mapping that overrides
-            some kinds.
-        faults: Delays and faults on the way; one `Fault` or several stand for `Faults(rules=…)`.
-        credits: Balances to start with.
-        behaviour: What the specification leaves open.
+        seed: Seed of all random choices.
+        keywords: Number of keywords that were never analysed.
+        contents: Number of contents that are ready for a generation.
+        limits: Rate limits of each key.
+        durations: Durations of jobs: a number of seconds or a distribution for all, or a mapping that overrides some
+            kinds.
+        faults: Delays and faults between client and service; one `Fault` or several are short for `Faults(rules=…)`.
+        credits: Initial balances.
+        behaviour: Choices where the specification is silent.
         failures: Fraction of the jobs that fail, for all or by kind, or a callable `(kind, random.Random) -> bool`.
-        api_key: Key of the administrator; None for one that depends on the seed. The other keys and the identifier of
-            the organisation then depend on it: two services with different keys share nothing that a client remembers.
+        api_key: Key of the administrator; None for one that depends on the seed. With a chosen key the other keys and
+            the identifier of the organisation depend on it, so clients share no state between two services with
+            different keys.
 
     Raises:
-        ValueError: A setting makes no sense; the message says which.
+        ValueError: A setting is out of its range; the message says what must be true.
+        TypeError: A duration is neither a number nor a distribution.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class Sandbox(Controls):
         limits: Limits | None = None,
         durations: Durations | None = None,
         faults: Faults | Fault | Iterable[Fault] | None = None,
-        credits: Credits | None = None,  # noqa: A002 - the domain's word
+        credits: Credits | None = None,  # noqa: A002 - the name in the domain
         behaviour: Behaviour | None = None,
         failures: Failures = None,
         api_key: str | None = None,
@@ -134,26 +137,25 @@ class Sandbox(Controls):
         await self.aclose()
 
     async def serve(self, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Listen on a socket as well, and return the new `base_url`; on loopback it is also a page to watch and use.
+        """Listen on a socket, too, and return the new `base_url`; on loopback it is also the address of the live page.
 
         Args:
             host: Address to listen on.
-            port: Port to listen on; 0 for any that is free.
+            port: Port to listen on; 0 for any free one.
 
         Raises:
-            OSError: The address is taken.
+            OSError: The address is in use.
         """
-        from cmsapi.sandbox.page.site import LivePage
-        from cmsapi.sandbox.serving.server import served
+        from cmsapi.sandbox.serving.server import listen  # aiohttp is imported only to serve
 
         self._clock.follow_wall_clock()
         site = LivePage(self, self._service, self._injector, self._examples, host)
-        port = await self._serving.enter_async_context(served(self._exchange, site, host, port))
+        port = await self._serving.enter_async_context(listen(self._exchange, site, host, port))
         self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         return self.base_url
 
     async def aclose(self) -> None:
-        """Stop listening; `transport` keeps answering."""
+        """Stop listening; `transport` still answers."""
         self.base_url = self._home
         await self._serving.aclose()
 
@@ -168,10 +170,10 @@ async def serve_forever(
     """Serve a sandbox until cancelled.
 
     Args:
-        sandbox: What to serve.
+        sandbox: The sandbox.
         host: Address to listen on.
-        port: Port to listen on; 0 for any that is free.
-        started: Called with the base URL once it listens.
+        port: Port to listen on; 0 for any free one.
+        started: Called with the base URL when the sandbox listens.
 
     Raises:
         OSError: The address is taken.

@@ -1,1 +1,1 @@
-"""What the service does, resource by resource: handlers read a call and return the document of the answer."""
+"""The operations by resource: a handler takes a call and returns the document of the answer."""

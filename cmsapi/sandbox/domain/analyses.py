@@ -1,4 +1,4 @@
-"""What analyses of keywords and prompts have in common: their words and their end (specification, section 3)."""
+"""Analyses of keywords and prompts: launch, status and end (specification, section 3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.world import jobs
 from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
-from cmsapi.sandbox.world.clock import timestamp
+from cmsapi.sandbox.world.clock import optional_timestamp
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
@@ -19,7 +19,7 @@ PENDING = "pending"
 
 
 def launch(call: Call, kind: str, record: Keyword | Prompt, keyword: Keyword, amount: int) -> Document:
-    """Start an analysis; there is no identifier to follow, only the record to look at."""
+    """Launch an analysis; it has no identifier of its own, so clients poll the record."""
     workspace = call.store.workspaces[record.workspace_id]
     purchase = Purchase(
         ANALYSIS, amount, call.user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
@@ -29,7 +29,7 @@ def launch(call: Call, kind: str, record: Keyword | Prompt, keyword: Keyword, am
 
 
 def end(world: World, record: Keyword | Prompt, job: Job) -> None:
-    """Write the outcome, with the moment of the job's end."""
+    """Write the outcome of an analysis and the moment of its end to the record."""
     record.analysis_status = job.outcome
     succeeded = job.outcome == jobs.SUCCESS
     record.analyzed = record.analyzed or succeeded
@@ -38,11 +38,10 @@ def end(world: World, record: Keyword | Prompt, job: Job) -> None:
 
 
 def show(world: World, record: Keyword | Prompt) -> Document:
-    """Show how far the analysis is."""
+    """Return the status of the analysis and the moment of the last one."""
     job = world.jobs.running.get(record.id)
     word = record.analysis_status if job is None else job.word(world.clock.seconds(), QUEUED, PENDING)
-    last = record.last_analyzed_at
     return {
         "analysisStatus": world.shown_status(record.id, word),
-        "lastAnalyzedAt": None if last is None else timestamp(last),
+        "lastAnalyzedAt": optional_timestamp(record.last_analyzed_at),
     }

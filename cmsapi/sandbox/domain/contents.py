@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import generations
-from cmsapi.sandbox.domain.organisation import person, show_status
+from cmsapi.sandbox.domain.organisation import show_person, show_status
 from cmsapi.sandbox.messages.bodies import moment
-from cmsapi.sandbox.texts.sanitize import sanitized
+from cmsapi.sandbox.texts.sanitize import sanitize
 from cmsapi.sandbox.world import drafts
-from cmsapi.sandbox.world.clock import timestamp
-from cmsapi.sandbox.world.records import Content, Page
+from cmsapi.sandbox.world.clock import optional_timestamp, timestamp
+from cmsapi.sandbox.world.records import Content
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ def create_content(call: Call) -> Document:
     _check_references(call, workspace.id)
     page = call.reference(call.store.pages, workspace.id, body.get("pageId"), "pageId")
     if page is None:
-        page = Page(call.store.new_id("pag"), workspace.id, None, None, now)
-        call.store.pages[page.id] = page
+        page = call.world.add_page(workspace.id, None, now)
     content = Content(call.store.new_id("cnt"), workspace.id, page.id, body["title"], now, now)
     statuses = call.store.of_workspace(call.store.content_statuses, workspace.id)
     content.content_status_id = statuses[0].id
@@ -67,7 +66,7 @@ def update_content(call: Call) -> Document:
     content = call.find(call.store.contents, "contentId")
     _check_references(call, content.workspace_id)
     if call.body["version"] != content.version:
-        raise Refusal(409, f"version: is {content.version} by now")
+        raise Refusal(409, f"version: must be the current one, {content.version}, got {call.body['version']}")
     apply_changes(call.world, content, call.body, call.user.id)
     return show(call.world, content)
 
@@ -91,7 +90,7 @@ def delete_content(call: Call) -> None:
 
 
 def apply_changes(world: World, content: Content, changes: Document, user_id: str) -> None:
-    """Write changed fields, by their names in a body; null clears; the version rises."""
+    """Write changed fields by their names in a request body, and raise the version; null clears a field."""
     if "title" in changes:
         content.title = changes["title"]
     if "metaDescription" in changes:
@@ -105,7 +104,7 @@ def apply_changes(world: World, content: Content, changes: Document, user_id: st
         content.content_status_id = changes["contentStatusId"]
     if "folderId" in changes:
         content.folder_id = changes["folderId"]
-    drafts.write(world, content, changes.get("html", content.html) or "", user_id, world.now)
+    drafts.write_body(world, content, changes.get("html", content.html) or "", user_id, world.now)
 
 
 def show(world: World, content: Content) -> Document:
@@ -114,10 +113,10 @@ def show(world: World, content: Content) -> Document:
     generation = content.generation
     return {
         **_short(world, content),
-        "contentUpdatedBy": person(users.get(content.content_updated_by or "")),
-        "publishedBy": person(users.get(content.published_by or "")),
+        "contentUpdatedBy": show_person(users.get(content.content_updated_by or "")),
+        "publishedBy": show_person(users.get(content.published_by or "")),
         "html": content.html,
-        "htmlSanitized": sanitized(content.html),
+        "htmlSanitized": sanitize(content.html),
         "isStarted": bool(content.html),
         "metaDescription": content.meta_description,
         "lastGeneration": generation
@@ -140,19 +139,15 @@ def _short(world: World, content: Content) -> Document:
         "wordsCount": content.words_count,
         "createdAt": timestamp(content.created_at),
         "updatedAt": timestamp(content.updated_at),
-        "contentUpdatedAt": _moment(content.content_updated_at),
-        "publishedAt": _moment(content.published_at),
-        "dueDate": _moment(content.due_date),
+        "contentUpdatedAt": optional_timestamp(content.content_updated_at),
+        "publishedAt": optional_timestamp(content.published_at),
+        "dueDate": optional_timestamp(content.due_date),
         "assignedTo": assignee
-        and {**(person(assignee) or {}), "email": assignee.email, "profileImageUrl": assignee.profile_image_url},
+        and {**(show_person(assignee) or {}), "email": assignee.email, "profileImageUrl": assignee.profile_image_url},
         "contentStatus": status and show_status(status),
         "folder": folder and {"id": folder.id, "name": folder.name},
         "page": {"id": page.id, "url": page.url, "lastStatusCode": page.last_status_code},
     }
-
-
-def _moment(value: float | None) -> str | None:
-    return None if value is None else timestamp(value)
 
 
 def _check_references(call: Call, workspace_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Folders: a flat list that stands for a tree (specification, sections 2.3 and 4.2)."""
+"""Folders: a flat list that describes a tree (specification, sections 2.3 and 4.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def list_folders(call: Call) -> Document:
 
 
 def create_folder(call: Call) -> Document:
-    """Create a folder, at the top or below another."""
+    """Create a folder, at the top level or below another."""
     workspace = call.workspace()
     parent_id = call.body.get("parentFolderId")
     call.reference(call.store.folders, workspace.id, parent_id, "parentFolderId")
@@ -34,10 +34,10 @@ def create_folder(call: Call) -> Document:
 
 
 def delete_folder(call: Call) -> None:
-    """Delete a folder; its contents stay, unorganised."""
+    """Delete a folder; its contents stay, without a folder."""
     folder = call.find(call.store.folders, "folderId")
-    heir = folder.parent_id if call.world.behaviour.subfolders == "parent" else None
-    call.store.delete_folder(folder.id, heir=heir)
+    new_parent = folder.parent_id if call.world.behaviour.subfolders == "parent" else None
+    call.store.delete_folder(folder.id, new_parent=new_parent)
 
 
 def _show(store: Store, folder: Folder, contents: int) -> Document:

@@ -1,4 +1,4 @@
-"""Atomic Content: a generated article that waits for a decision (specification, sections 2.5, 3 and 4.4)."""
+"""Atomic Content: a generated article and its review (specification, sections 2.5, 3 and 4.4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def generate_content(call: Call) -> Document:
 
 
 def get_generation(call: Call) -> Document:
-    """Show the current generation; without one there is nothing to find."""
+    """Show the current generation; a content without one gives 404."""
     content = call.find(call.store.contents, "contentId")
     return _show(call.world, content)
 
@@ -51,16 +51,16 @@ def cancel_generation(call: Call) -> Document:
 
 
 def launch(world: World, content: Content, user: User, settings: Document) -> Generation:
-    """Start a generation on a content, which then is its current one.
+    """Launch a generation, which becomes the current one of its content.
 
     Raises:
-        Refusal: No keyword of the page is analysed, one runs or awaits its decision, or credits are exhausted.
+        Refusal: No keyword of the page is analysed, a generation runs or is in review, or the credits are exhausted.
     """
     keyword = world.store.analyzed_keyword(content.page_id)
     if keyword is None:
         raise Refusal(world.behaviour.refused_launch, "the keyword has no completed analysis")
     if content.generation is not None and content.generation.word == REVIEW:
-        raise Refusal(world.behaviour.refused_launch, "a generation awaits its review: confirm or cancel it first")
+        raise Refusal(world.behaviour.refused_launch, "a generation is in review: confirm or cancel it first")
     workspace = world.store.workspaces[content.workspace_id]
     purchase = billing.Purchase(
         billing.AI_WRITING, 1, user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
@@ -71,16 +71,16 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
 
 
 def complete(world: World, job: Job) -> None:
-    """Bring a generation to `review`, or to its failure."""
+    """End the job of a generation: in review, or failed."""
     content = world.store.contents[job.target_id]
-    generation = cast("Generation", content.generation)  # whose job this is
+    generation = cast("Generation", content.generation)  # a generation's job has a generation
     if job.outcome == jobs.FAILED:
         generation.word = world.behaviour.generation_failed
         return
     keyword = cast("Keyword", world.store.analyzed_keyword(content.page_id))
     checked = bool(generation.settings.get("factCheckingEnabled"))
     rng = seeded_random(world.seed, "article", generation.id)
-    generation.html = articles.write(rng, keyword.keyword, content.title, fact_checks=checked)
+    generation.html = articles.write_article(rng, keyword.keyword, content.title, fact_checks=checked)
     generation.word = REVIEW
 
 
@@ -88,24 +88,24 @@ def confirm(world: World, content: Content, user_id: str) -> None:
     """Apply the text in review.
 
     Raises:
-        Refusal: None is in review.
+        Refusal: No generation is in review.
     """
     generation = _in_review(world, content)
     generation.word = world.behaviour.applied
-    drafts.write(world, content, generation.html, user_id, world.now)
+    drafts.write_body(world, content, generation.html, user_id, world.now)
 
 
 def cancel(world: World, content: Content) -> None:
     """Discard the text in review.
 
     Raises:
-        Refusal: None is in review.
+        Refusal: No generation is in review.
     """
     _in_review(world, content).word = world.behaviour.discarded
 
 
 def status(world: World, content: Content) -> str | None:
-    """Return the word of the current generation."""
+    """Return the status word of the current generation."""
     generation = content.generation
     job = world.jobs.running.get(content.id)
     word = generation.word if generation else None

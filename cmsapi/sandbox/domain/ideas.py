@@ -1,4 +1,4 @@
-"""Content-idea searches and what they find (specification, sections 2.6, 3 and 4.6)."""
+"""Content-idea searches and their ideas (specification, sections 2.6, 3 and 4.6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KIND = "idea_search"
 
 
 def start_content_idea_search(call: Call) -> Document:
-    """Start a search: 202 at once, one credit consumed."""
+    """Start a search; it costs one search credit."""
     workspace, world, keyword = call.workspace(), call.world, call.body["keyword"]
     purchase = billing.Purchase(
         billing.CONTENT_IDEA_SEARCH,
@@ -40,12 +40,12 @@ def start_content_idea_search(call: Call) -> Document:
 
 
 def get_content_idea_search(call: Call) -> Document:
-    """Show a search, polled until its status is `success`."""
+    """Show a search; clients poll it until its status is `success`."""
     return _show(call.world, call.find(call.store.idea_searches, "contentIdeaSearchId"))
 
 
 def list_content_ideas(call: Call) -> Document:
-    """List what a search has found; before its success there is nothing to read."""
+    """List the ideas of a successful search."""
     search = call.find(call.store.idea_searches, "contentIdeaSearchId")
     if search.status != jobs.SUCCESS and call.world.behaviour.ideas_before_success == "conflict":
         raise Refusal(409, f"the search is {search.status}")
@@ -53,7 +53,7 @@ def list_content_ideas(call: Call) -> Document:
 
 
 def complete(world: World, job: Job) -> None:
-    """End a search, with the ideas it has found."""
+    """End a search and add its ideas."""
     search = world.store.idea_searches[job.target_id]
     search.status = job.outcome
     if job.outcome == jobs.SUCCESS:
@@ -61,7 +61,7 @@ def complete(world: World, job: Job) -> None:
         search.search_volume = rng.randrange(100, 50_000, 10)
         search.ideas = [
             Idea(world.store.new_id("idea"), phrase, rng.randrange(10, 5_000, 10), ended)
-            for phrase in articles.related(rng, search.keyword)
+            for phrase in articles.related_phrases(rng, search.keyword)
         ]
 
 

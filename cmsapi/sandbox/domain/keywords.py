@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.domain import analyses, reports
-from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.world import drafts
-from cmsapi.sandbox.world.records import Keyword
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
     from cmsapi.sandbox.world.jobs import Job
+    from cmsapi.sandbox.world.records import Keyword
     from cmsapi.sandbox.world.world import World
 
 KIND = "keyword_analysis"
@@ -21,25 +20,14 @@ KIND = "keyword_analysis"
 def list_keywords(call: Call) -> Document:
     """List the keywords of a page."""
     page = call.find(call.store.pages, "pageId")
-    return call.page(call.store.page_keywords(page.id), lambda keyword: _item(call.world, keyword))
+    return call.page(call.store.keywords.of(page.id), lambda keyword: _item(call.world, keyword))
 
 
 def add_keyword(call: Call) -> Document:
     """Track a search term for a page."""
     page = call.find(call.store.pages, "pageId")
-    workspace, id_ = call.store.workspaces[page.workspace_id], call.store.new_id("kwd")
-    keyword = Keyword(
-        id=id_,
-        workspace_id=workspace.id,
-        page_id=page.id,
-        keyword=call.body["keyword"],
-        country_code=workspace.country_code,
-        language_code=workspace.language_code,
-        search_volume=seeded_random(call.world.seed, "volume", id_).randrange(10, 20_000, 10),
-        created_at=call.world.now,
-    )
-    call.store.keywords[id_] = keyword
-    call.target_id = id_
+    keyword = call.world.add_keyword(page, call.body["keyword"], call.world.now)
+    call.target_id = keyword.id
     return _show(call.world, keyword)
 
 
@@ -64,11 +52,11 @@ def score_keyword(call: Call) -> Document:
 
 
 def complete(world: World, job: Job) -> None:
-    """End a keyword's analysis; the contents of its page are scored against it."""
+    """End a keyword's analysis and score the contents of its page again."""
     keyword = world.store.keywords[job.target_id]
     analyses.end(world, keyword, job)
-    for content in world.store.page_contents(keyword.page_id):
-        content.score = drafts.score(world, content)
+    for content in world.store.contents.of(keyword.page_id):
+        content.score = drafts.score_content(world, content)
 
 
 def _show(world: World, keyword: Keyword) -> Document:

@@ -25,7 +25,7 @@ def list_knowledge_documents(call: Call) -> Document:
 
 
 def create_knowledge_document(call: Call) -> Document:
-    """Add a text or a URL, never both; it is processed for free."""
+    """Add a text or a URL, but not both; processing it costs no credits."""
     workspace, body, world = call.workspace(), call.body, call.world
     if ("text" in body) == ("url" in body):
         raise Refusal(422, "text: exactly one of text and url is required")
@@ -50,7 +50,7 @@ def get_knowledge_document(call: Call) -> Document:
 
 
 def complete(world: World, job: Job) -> None:
-    """End the processing of a document; only then it has a summary."""
+    """End the processing of a document and write its summary."""
     record = world.store.knowledge_documents[job.target_id]
     record.status = job.outcome
     if job.outcome == jobs.SUCCESS and record.summary is None:

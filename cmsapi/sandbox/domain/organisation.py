@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world.records import BrandVoice, ContentStatus, User, Workspace
 
 
-def person(user: User | None) -> Document | None:
-    """Show who did something."""
+def show_person(user: User | None) -> Document | None:
+    """Show a user in short form."""
     if user is None:
         return None
     return {"id": user.id, "firstName": user.first_name, "lastName": user.last_name}
@@ -73,7 +73,7 @@ def list_users(call: Call) -> Document:
 
 
 def list_workspaces(call: Call) -> Document:
-    """List the workspaces the user belongs to."""
+    """List the workspaces of the user."""
     mine = [workspace for workspace in call.store.workspaces.values() if call.user.id in workspace.member_ids]
     return call.page(mine, show_workspace)
 
@@ -84,7 +84,7 @@ def get_workspace(call: Call) -> Document:
 
 
 def list_workspace_members(call: Call) -> Document:
-    """List the members of a workspace; its roles have words of their own."""
+    """List the members of a workspace with their roles there."""
     members = [call.store.users[id_] for id_ in call.workspace().member_ids]
     return call.page(members, lambda user: {**_profile(user), "role": user.workspace_role})
 

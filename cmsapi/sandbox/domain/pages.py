@@ -1,15 +1,15 @@
-"""Pages: the anchors of keywords and drafts (specification, sections 2.8 and 4.3)."""
+"""Pages, to which keywords and contents belong (specification, sections 2.8 and 4.3)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.world.clock import timestamp
-from cmsapi.sandbox.world.records import Page
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.records import Page
 
 
 def list_pages(call: Call) -> Document:
@@ -18,10 +18,9 @@ def list_pages(call: Call) -> Document:
 
 
 def import_page(call: Call) -> Document:
-    """Import a URL of the website; it is fetched by a crawl."""
+    """Import a URL of the website; a crawl fetches it."""
     workspace = call.workspace()
-    page = Page(call.store.new_id("pag"), workspace.id, call.body["url"], None, call.world.now)
-    call.store.pages[page.id] = page
+    page = call.world.add_page(workspace.id, call.body["url"], call.world.now)
     call.target_id = page.id
     return _show(page)
 
@@ -32,7 +31,7 @@ def get_page(call: Call) -> Document:
 
 
 def crawl_page(call: Call) -> Document:
-    """Fetch a page's URL; an empty page has none."""
+    """Fetch the URL of a page; a page without one gives 409."""
     page = call.find(call.store.pages, "pageId")
     if page.url is None:
         raise Refusal(409, "the page has no URL")
@@ -41,13 +40,13 @@ def crawl_page(call: Call) -> Document:
 
 
 def delete_page(call: Call) -> None:
-    """Delete a page with its contents and keywords."""
+    """Delete a page with its contents, keywords and prompts."""
     store, page = call.store, call.find(call.store.pages, "pageId")
-    for content in store.page_contents(page.id):
+    for content in store.contents.of(page.id):
         call.world.drop_job(content.id)
-    for keyword in store.page_keywords(page.id):
+    for keyword in store.keywords.of(page.id):
         call.world.drop_job(keyword.id)
-        for prompt in store.keyword_prompts(keyword.id):
+        for prompt in store.prompts.of(keyword.id):
             call.world.drop_job(prompt.id)
     store.delete_page(page.id)
 

@@ -18,7 +18,7 @@ KIND = "prompt_analysis"
 def list_prompts(call: Call) -> Document:
     """List the prompts of a keyword."""
     keyword = call.find(call.store.keywords, "keywordId")
-    return call.page(call.store.keyword_prompts(keyword.id), lambda prompt: _show(call.world, prompt))
+    return call.page(call.store.prompts.of(keyword.id), lambda prompt: _show(call.world, prompt))
 
 
 def add_prompt(call: Call) -> Document:
@@ -44,7 +44,7 @@ def analyze_prompt(call: Call) -> Document:
 
 
 def score_prompt(call: Call) -> Document:
-    """Score a content or a text against the answers to a prompt; before an analysis there are none."""
+    """Score a content or a text against the answers to a prompt; null before its first analysis."""
     prompt = call.find(call.store.prompts, "promptId")
     text = reports.text_of(call, prompt.workspace_id)
     return {"chatgpt": reports.report(call.world, prompt.id, prompt.prompt, text) if prompt.analyzed else None}

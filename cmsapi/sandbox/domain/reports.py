@@ -1,4 +1,4 @@
-"""Reports: how well a text follows the recommendations for a keyword or a prompt."""
+"""Reports: the score of a text against the recommendations for a keyword or a prompt."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 class Text(NamedTuple):
-    """What is scored."""
+    """The text that is scored."""
 
     title: str
     html: str
 
 
 def text_of(call: Call, workspace_id: str) -> Text:
-    """Return the text a request names: a content, or a title with HTML, never both.
+    """Return the text that a request names: a content, or a title with HTML.
 
     Raises:
-        Refusal: It names both, neither, or a content that does not exist.
+        Refusal: The request names both, neither, or a content that does not exist.
     """
     body = call.body
     if "contentId" in body:
         for field in ("title", "html"):
             if field in body:
-                raise Refusal(422, f"{field}: not together with contentId")
+                raise Refusal(422, f"{field}: must be absent beside contentId")
         content = call.reference(call.store.contents, workspace_id, body["contentId"], "contentId")
         return Text(content.title, content.html) if content else Text("", "")
     for field in ("title", "html"):
@@ -40,7 +40,7 @@ def text_of(call: Call, workspace_id: str) -> Text:
 
 
 def report(world: World, id_: str, phrase: str, text: Text) -> Document:
-    """Write the report on a text; sources and brands depend on the seed and the target."""
+    """Return the report on a text; its sources and brands depend on the seed and the target."""
     rng = seeded_random(world.seed, "report", id_)
     sources = [
         {

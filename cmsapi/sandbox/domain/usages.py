@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from cmsapi.sandbox.domain.organisation import person
+from cmsapi.sandbox.domain.organisation import show_person
 from cmsapi.sandbox.world.billing import TYPES
 from cmsapi.sandbox.world.clock import timestamp
 
@@ -18,7 +18,7 @@ _CUT = 255
 
 
 def list_credit_usages(call: Call) -> Document:
-    """List the entries of one type, filtered by a text in the keyword."""
+    """List the usages of one type of credit, filtered by a text in the keyword."""
     usages = call.store.usages[call.query.choice("type", TYPES)]
     if text := call.query.text("q"):
         wanted = text.casefold()
@@ -30,7 +30,7 @@ def list_credit_usages(call: Call) -> Document:
 
 
 def _spell(keyword: str, behaviour: Behaviour) -> str:
-    """Write a keyword as usages do."""
+    """Return the spelling of a keyword in usages."""
     ways = behaviour.usage_keyword
     if "nfc" in ways:
         keyword = unicodedata.normalize("NFC", keyword)
@@ -53,6 +53,6 @@ def _show(usage: Usage, behaviour: Behaviour) -> Document:
             "countryCode": usage.country_code.lower() if behaviour.usage_country == "lower" else usage.country_code,
             "languageCode": usage.language_code,
         },
-        "user": person(usage.user),
+        "user": show_person(usage.user),
         "workspace": {"id": usage.workspace.id, "name": usage.workspace.name},
     }

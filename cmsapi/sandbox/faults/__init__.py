@@ -1,1 +1,1 @@
-"""What goes wrong on the way to the service."""
+"""Faults between client and service: rules, their injection, and a proxy for faults below HTTP."""

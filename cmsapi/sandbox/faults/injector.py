@@ -1,4 +1,4 @@
-"""Fault injection: which fault breaks a request, and how long the way takes."""
+"""Fault injection: the fault that breaks a request, and the latency of its way."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cmsapi.sandbox.randomness.seeded import seeded_random
 
 
 class FaultInjector:
-    """Decide the delays and faults of each request, reproducibly.
+    """Choose the delays and faults of each request, reproducibly.
 
     Args:
-        faults: What may happen.
+        faults: The faults to choose from.
         seed: Seed of the choices.
     """
 
@@ -30,22 +30,22 @@ class FaultInjector:
 
     @property
     def pending(self) -> list[tuple[Fault, int | None]]:
-        """The faults that may still strike, each with how many requests it will break; None for all that match."""
+        """The faults that may still strike, each with the number of requests left to break; None for all that match."""
         return [(rule, left) for (rule, _), left in zip(self._rules, self._left, strict=True) if left != 0]
 
     def add(self, rule: Fault) -> None:
-        """Let a fault strike from now on, before those that are there."""
+        """Add a fault that strikes from now on, before the existing ones."""
         self._rules.insert(0, (rule, seeded_random(self._seed, "fault", self._added)))
         self._left.insert(0, rule.times)
         self._added += 1
 
     def clear(self) -> None:
-        """Let no fault strike from now on; delays and steps of the clock stay."""
+        """Remove all faults; latency and steps of the clock stay."""
         self._rules.clear()
         self._left.clear()
 
     def draw_latency(self) -> float:
-        """Draw the seconds of one way."""
+        """Draw the latency of one direction, in seconds."""
         if self._latency is None:
             return 0.0
         if callable(self._latency):
@@ -53,7 +53,13 @@ class FaultInjector:
         return self._delays.uniform(*self._latency)
 
     def fault_for(self, method: str, path: str, at: float) -> Fault | None:
-        """Return the fault that breaks a request that arrives at a reading of the clock, if any, and count it."""
+        """Return the fault that breaks a request, and count it; None if the request stays whole.
+
+        Args:
+            method: HTTP method.
+            path: Path, percent-encoded.
+            at: Reading of the clock at the arrival.
+        """
         since = self._since(at)
         for index, (rule, rng) in enumerate(self._rules):
             left, (begin, end) = self._left[index], rule.between
@@ -66,7 +72,7 @@ class FaultInjector:
         return None
 
     def due_clock_step(self, at: float) -> float:
-        """Return the seconds by which the service's clock has to be set forward by now; once."""
+        """Return the seconds by which the service's clock steps forward now; each step is returned once."""
         since, step = self._since(at), 0.0
         while self._steps and self._steps[0][0] <= since:
             step += self._steps.pop(0)[1]

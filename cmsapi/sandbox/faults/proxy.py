@@ -1,8 +1,7 @@
-"""A proxy on loopback that does to bytes what a plan of faults says: for what no transport in the process can show.
+"""A proxy on loopback that applies faults to bytes, for faults that a transport in the process cannot show.
 
-It stands between any HTTP/1.1 client and a sandbox that is served, and forwards each request over a connection of its
-own. A fault that the sandbox would answer with is answered here, so that the sandbox's ledger has the truth: only what
-reached it.
+The proxy stands between any HTTP/1.1 client and a served sandbox, and forwards each request over a new connection. It
+answers with the faults itself, so the sandbox's ledger contains only the requests that have reached the sandbox.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-# Slow bytes come in so many pieces.
+# Number of pieces of a slow answer.
 _PIECES = 10
 _CHUNK = 64 * 1024
 
 
 class FaultProxy:
-    """Forward to a served sandbox, byte by byte and with faults; use it as an async context manager.
+    """Forward requests to a served sandbox, with faults; use it as an async context manager.
 
     Args:
-        upstream: Base URL of what is served, `http://host:port`.
-        faults: What may happen; clock steps are left out.
+        upstream: Base URL of the sandbox, `http://host:port`.
+        faults: The faults; clock steps are ignored.
         seed: Seed of the choices.
     """
 
@@ -72,36 +71,36 @@ class FaultProxy:
             while await self._exchange(reader, writer):
                 pass
         except (asyncio.CancelledError, asyncio.IncompleteReadError, OSError):
-            # Whoever asked has gone, or the sandbox has, or this proxy is being closed.
+            # The client or the sandbox has closed its connection, or the proxy closes.
             pass
         finally:
             writer.transport.abort()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Carry one request; tell whether the connection lives on."""
+        """Exchange one request and its answer; return whether the connection stays open."""
         request = await _read_message(reader)
         method, target, _ = request.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
         await asyncio.sleep(self._injector.draw_latency())
         at = asyncio.get_running_loop().time()
         fault = self._injector.fault_for(method, target.partition("?")[0], at)
         if fault is not None and fault.when == "before" and (fault.drop or fault.status is not None):
-            return await _tell(writer, fault, b"")
+            return await _write_faulty(writer, fault, b"")
         if fault is not None and fault.late is not None and fault.replaces_answer:
-            self._later(self._forward_late(request, fault.late))
-            return await _tell(writer, fault, b"")
+            self._run(self._forward_late(request, fault.late))
+            return await _write_faulty(writer, fault, b"")
         answer = await (self._forward(request) if fault is None else self._forward_late(request, fault.late or 0.0))
         await asyncio.sleep(self._injector.draw_latency())
         if fault is None:
             writer.write(answer)
             await writer.drain()
             return True
-        return await _tell(writer, fault, answer)
+        return await _write_faulty(writer, fault, answer)
 
     async def _forward_late(self, request: bytes, seconds: float) -> bytes:
         await asyncio.sleep(seconds)
         return await self._forward(request)
 
-    def _later(self, work: Coroutine[Any, Any, bytes]) -> None:
+    def _run(self, work: Coroutine[Any, Any, bytes]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._open.add(task)
         task.add_done_callback(self._open.discard)
@@ -116,8 +115,8 @@ class FaultProxy:
             writer.close()
 
 
-async def _tell(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bool:
-    """Write what a fault makes of an answer; tell whether the connection lives on."""
+async def _write_faulty(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bool:
+    """Write an answer as a fault changes it; return whether the connection stays open."""
     head, _, body = answer.partition(b"\r\n\r\n")
     half = head + b"\r\n\r\n" + body[: len(body) // 2]
     if fault.status is not None:
@@ -135,7 +134,7 @@ async def _tell(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bo
         await _end(writer)
         return False
     elif fault.spoil == "truncated":
-        # The head promises all of it.
+        # The head has the length of the whole answer.
         writer.write(half)
         await _end(writer)
         return False
@@ -151,7 +150,7 @@ async def _tell(writer: asyncio.StreamWriter, fault: Fault, answer: bytes) -> bo
 
 
 async def _end(writer: asyncio.StreamWriter) -> None:
-    """Close the way there, so that what was written arrives before the connection breaks."""
+    """End the stream, so that the written bytes arrive before the connection breaks."""
     await writer.drain()
     writer.write_eof()
     await asyncio.sleep(0)
@@ -165,7 +164,7 @@ async def _drip(writer: asyncio.StreamWriter, data: bytes, seconds: float) -> No
 
 
 async def _stream(writer: asyncio.StreamWriter, answer: Answer) -> None:
-    """Write an answer in chunks, so that nobody can tell its length in advance."""
+    """Write an answer in chunks, so that its head does not contain its length."""
     if answer.status == HTTPStatus.NO_CONTENT:
         writer.write(_head(answer, ""))
         return
@@ -180,7 +179,7 @@ async def _stream(writer: asyncio.StreamWriter, answer: Answer) -> None:
 def _parse(head: bytes, body: bytes) -> Answer:
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    # A spoiled answer has a length of its own, and only JSON, in these words, can be told otherwise.
+    # A spoiled answer has another length. The name is spelled as aiohttp's server spells it.
     headers.pop("Content-Length", None)
     return Answer(int(first.split(" ", 2)[1]), headers, body)
 

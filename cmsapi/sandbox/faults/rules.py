@@ -1,7 +1,7 @@
-"""What networks, gateways and services do: delays, errors, broken connections and answers, before or after the effect.
+"""Rules for faults: delays, errors, broken connections and spoiled answers, before or after the effect of a request.
 
-A plan of faults is a value. The sandbox follows it in the same process and on its socket; a `FaultProxy` follows it
-byte by byte.
+The rules are plain values. The sandbox applies them to answers, in the same process and on its socket; a `FaultProxy`
+applies them to bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Spoiled = Literal[
 
 def _span(instance: Fault, attribute: attrs.Attribute[Any], span: tuple[float, float]) -> None:
     if not span[0] < span[1]:
-        raise ValueError(f"between is (begin, end) in seconds, the begin first, not {span!r}")
+        raise ValueError(f"`between` must be (begin, end) in seconds with begin < end, got {span!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -44,19 +44,18 @@ class Fault:
         match: Method and path with wildcards, for example `POST /v1/keywords/*/analyze`.
         status: Status to answer with instead.
         drop: Whether to break the connection instead of answering.
-        spoil: What to make of a good answer: `truncated`, `oversized` (40 MiB), `empty`, `html` (a page of some
-            gateway), `nested` and `digits` (bombs), `garbage` (no HTTP at all), `null status`, `unknown status`, or
-            `superseded` (another identifier). The request has taken effect then; errors of the service are not spoiled.
-        slow: Seconds by which the bytes of the answer come later.
-        late: Seconds after which the request reaches the service, although its client may have gone by then. Together
-            with `status` or `drop` and `when="after"` the client is told at once, and the effect comes afterwards.
+        spoil: Change to a good answer: `truncated`, `oversized` (40 MiB), `empty`, `html` (the page of a gateway),
+            `nested` and `digits` (JSON bombs), `garbage` (not HTTP), `null status`, `unknown status`, or `superseded`
+            (another identifier). The request has taken effect; errors of the service are not spoiled.
+        slow: Seconds by which the answer is delayed.
+        late: Seconds after which the request reaches the service, even if its client has stopped waiting. Together with
+            `status` or `drop` and `when="after"` the client gets that answer at once, and the effect comes later.
         retry_after: Seconds for a `Retry-After` header.
-        when: `before` the request reaches the service, or `after` it took effect; a connection may also break
-            `within` the answer, which only a `FaultProxy` shows as bytes.
-        times: How many requests to break; None for all that match.
+        when: `before` the request reaches the service, or `after` its effect; a connection may also break `within` the
+            answer, which only a `FaultProxy` does to bytes.
+        times: Number of requests to break; None for all that match.
         probability: Chance of each matching request, from 0 to 1.
-        between: Seconds since the first request during which it strikes: a burst, an outage, a key that is refused for
-            a while.
+        between: Seconds since the first request, as (begin, end), during which the fault strikes.
     """
 
     match: str = "* *"
@@ -72,27 +71,29 @@ class Fault:
     between: tuple[float, float] = attrs.field(default=(0.0, math.inf), validator=_span)
 
     def __attrs_post_init__(self) -> None:
-        """Refuse a fault that breaks nothing or in two ways.
+        """Check that the fault breaks requests in exactly one way.
 
         Raises:
-            ValueError: It has none of status, drop, spoil, slow and late, or several that do not go together.
+            ValueError: The fault has none of status, drop, spoil, slow and late, or several that exclude each other.
         """
         ways = (self.status is not None, self.drop, self.spoil is not None, self.slow is not None)
         if sum(ways) > 1 or (sum(ways) == 0 and self.late is None):
-            raise ValueError("a fault has exactly one of a status or drop=True, spoil, slow or late")
+            raise ValueError("a fault must have exactly one of `status`, `drop`, `spoil`, `slow` or `late`")
         if self.late is not None and any(ways) and not (self.when == "after" and self.replaces_answer):
-            raise ValueError("late goes with a status or drop=True that comes when='after', or stands alone")
+            raise ValueError("`late` must be alone, or beside `status` or `drop` with when='after'")
         if self.when == "within" and not self.drop:
-            raise ValueError("only a dropped connection breaks within an answer: when is 'before' or 'after'")
+            raise ValueError(
+                "`when` must be 'before' or 'after', because only `drop` breaks a connection within an answer"
+            )
 
     @property
     def replaces_answer(self) -> bool:
-        """Whether the client is told something else than the service's answer."""
+        """Whether the client gets another answer than the service's, or none."""
         return self.drop or self.status is not None
 
     @property
     def kind(self) -> str:
-        """A word or two for a table."""
+        """A short description for tables."""
         if self.late is not None:
             return f"{self.status or 'dropped'} before a late effect" if self.replaces_answer else "late"
         if self.status is not None:
@@ -114,14 +115,14 @@ def _steps(steps: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], .
 
 @attrs.frozen(kw_only=True)
 class Faults:
-    """Make the way to the service imperfect, and its clock.
+    """The delays and faults between client and service, and the steps of the service's clock.
 
     Args:
         latency: One-way delay in seconds, drawn in each direction: a range, or a callable `(random.Random) -> float`
             such as `Lognormal(0.1, 1.0)` for a heavy tail.
-        rules: Faults; the first that matches a request breaks it.
-        clock_steps: Pairs of seconds since the first request and seconds by which the service's clock is set forward,
-            or back where they are negative. A `FaultProxy` leaves clocks alone.
+        rules: Faults; the first one that matches a request breaks it.
+        clock_steps: Pairs of seconds since the first request and seconds by which the service's clock steps forward, or
+            back if they are negative. A `FaultProxy` does not change clocks.
     """
 
     latency: Latency = None
@@ -130,7 +131,7 @@ class Faults:
 
 
 def as_faults(setting: Faults | Fault | Iterable[Fault] | None) -> Faults:
-    """Complete a setting: nothing, one fault, several, or all of it."""
+    """Return the faults of a setting: None, one fault, several, or complete faults."""
     if isinstance(setting, Faults):
         return setting
     return Faults(rules=(setting,) if isinstance(setting, Fault) else tuple(setting or ()))

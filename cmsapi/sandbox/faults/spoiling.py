@@ -1,6 +1,6 @@
-"""What becomes of good answers on their way back: cut, blown up, replaced by something else, or telling another story.
+"""Spoilings: changes to a good answer on its way back, which truncate, inflate, replace or falsify it.
 
-Each spoiling keeps the status. What it spoils took effect: whoever gets it has an answer that cannot be believed.
+Each spoiling keeps the HTTP status. The request has taken effect, and its client cannot trust the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import attrs
 
 from cmsapi.sandbox.messages.answers import JSON, Answer, encode
 
-# Larger than any client should take.
+# Larger than any answer that a client should accept.
 OVERSIZED = 40 * 1024 * 1024
 GARBAGE = b"\x16\x03\x01 220 smtp.invalid ready\r\n\r\n"
 _DEPTH = 100_000
@@ -22,30 +22,30 @@ _PAGE = b"<!doctype html><title>Sign in</title><p>Please accept the terms of thi
 _STATUSES = frozenset({"analysisStatus", "status"})
 
 
-def _with(answer: Answer, body: bytes, content_type: str | None = None) -> Answer:
+def _evolve(answer: Answer, body: bytes, content_type: str | None = None) -> Answer:
     headers = answer.headers if content_type is None else {**answer.headers, "Content-Type": content_type}
     return attrs.evolve(answer, headers=headers, body=body)
 
 
-def _retold(tell: Callable[[Any], Any]) -> Callable[[Answer], Answer]:
-    """Make a spoiling that changes what a document says."""
+def _rewriting(rewrite: Callable[[Any], Any]) -> Callable[[Answer], Answer]:
+    """Make a spoiling that changes the JSON document."""
 
     def spoil(answer: Answer) -> Answer:
         if not answer.body or answer.headers.get("Content-Type") != JSON:
             return answer
-        return _with(answer, encode(tell(json.loads(answer.body))))
+        return _evolve(answer, encode(rewrite(json.loads(answer.body))))
 
     return spoil
 
 
-def _replaced(value: Any, word: str | None) -> Any:
-    """Replace the status of whatever has one, also in lists."""
+def _replace_status(value: Any, word: str | None) -> Any:
+    """Replace each status in a document, in lists, too."""
     if isinstance(value, list):
-        return [_replaced(item, word) for item in value]
+        return [_replace_status(item, word) for item in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: word if name in _STATUSES and isinstance(item, str) else _replaced(item, word)
+        name: word if name in _STATUSES and isinstance(item, str) else _replace_status(item, word)
         for name, item in value.items()
     }
 
@@ -57,16 +57,16 @@ def _superseded(document: Any) -> Any:
 
 
 SPOILINGS: Mapping[str, Callable[[Answer], Answer]] = {
-    "truncated": lambda answer: _with(answer, answer.body[: len(answer.body) // 2]),
-    "oversized": lambda answer: _with(answer, answer.body + b" " * (OVERSIZED - len(answer.body))),
-    "empty": lambda answer: _with(answer, b""),
-    "html": lambda answer: _with(answer, _PAGE, "text/html"),
-    "nested": lambda answer: _with(answer, b"[" * _DEPTH),
-    "digits": lambda answer: _with(answer, b"9" * _DIGITS),
-    "null status": _retold(lambda document: _replaced(document, None)),
-    "unknown status": _retold(lambda document: _replaced(document, "reticulating")),
-    "superseded": _retold(_superseded),
+    "truncated": lambda answer: _evolve(answer, answer.body[: len(answer.body) // 2]),
+    "oversized": lambda answer: _evolve(answer, answer.body + b" " * (OVERSIZED - len(answer.body))),
+    "empty": lambda answer: _evolve(answer, b""),
+    "html": lambda answer: _evolve(answer, _PAGE, "text/html"),
+    "nested": lambda answer: _evolve(answer, b"[" * _DEPTH),
+    "digits": lambda answer: _evolve(answer, b"9" * _DIGITS),
+    "null status": _rewriting(lambda document: _replace_status(document, None)),
+    "unknown status": _rewriting(lambda document: _replace_status(document, "reticulating")),
+    "superseded": _rewriting(_superseded),
 }
-#: What is wrong below HTTP: seen as bytes behind a `FaultProxy`, elsewhere as a connection that breaks.
+# Spoilings below HTTP: a `FaultProxy` sends their bytes; without one the connection breaks.
 BELOW_HTTP = frozenset({"garbage"})
 NAMES = frozenset(SPOILINGS) | BELOW_HTTP

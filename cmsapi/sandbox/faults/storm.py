@@ -1,4 +1,4 @@
-"""Bad weather by the seed: a plan of faults that nobody wrote, so that tests meet what nobody thought of."""
+"""Storms: random faults drawn from a seed, so that tests meet combinations that no author thought of."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ _LATENCIES: Sequence[Latency] = (None, (0.0, 0.05), (0.01, 0.8), Lognormal(0.08,
 _SIDES: Sequence[When] = ("before", "after")
 _PLACES: Sequence[When] = ("before", "within", "after")
 _SPOILED: Sequence[Spoiled] = ("truncated", "empty", "html", "nested", "digits", "garbage")
-_FLAPPING: Sequence[Spoiled] = ("null status", "unknown status")
+_WRONG_STATUSES: Sequence[Spoiled] = ("null status", "unknown status")
 
 _Draw = Callable[[random.Random, float], Fault]
 
 
 def storm(seed: object, *, lasts: float = 300.0) -> Faults:
-    """Draw a plan of faults; the same seed gives the same plan.
+    """Draw faults; the same seed gives the same faults.
 
-    It has errors and drops on either side of the effect, launches that take effect when their client has gone, bursts
-    of 429, broken answers, slow ones, words that flap, a key that is refused for a while, and steps of the clock. What
-    it never does is lie about the effect in a way that no client could see through: a 4xx means that nothing happened.
+    A storm has errors and drops before and after the effect, launches that take effect after their client has stopped
+    waiting, bursts of 429, broken and slow answers, wrong status words, a key that is refused for some time, and steps
+    of the clock. It never lies about the effect in a way that a client cannot detect: a 4xx means that the request had
+    no effect.
 
     Args:
-        seed: Seed of the plan.
-        lasts: Seconds after the first request at which it is over; only the latency stays.
+        seed: Seed of the storm.
+        lasts: Seconds after the first request at which the storm ends; only the latency stays.
 
     Returns:
         Faults for a `Sandbox` or a `FaultProxy`.
@@ -43,23 +44,23 @@ def storm(seed: object, *, lasts: float = 300.0) -> Faults:
     return Faults(latency=rng.choice(_LATENCIES), rules=rules, clock_steps=steps)
 
 
-def _somewhen(rng: random.Random, lasts: float) -> tuple[float, float]:
+def _period(rng: random.Random, lasts: float) -> tuple[float, float]:
     begin = rng.choice((0.0, rng.uniform(0, lasts / 2)))
     return begin, rng.uniform(begin + lasts / 20, lasts)
 
 
-def _often(rng: random.Random) -> float:
+def _probability(rng: random.Random) -> float:
     return rng.choice((0.05, 0.2, 0.5))
 
 
 def _failure(rng: random.Random, lasts: float) -> Fault:
     status, when = rng.choice((500, 502, 503)), rng.choice(_SIDES)
-    return Fault(status=status, when=when, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+    return Fault(status=status, when=when, times=None, probability=_probability(rng), between=_period(rng, lasts))
 
 
 def _drop(rng: random.Random, lasts: float) -> Fault:
     when = rng.choice(_PLACES)
-    return Fault(drop=True, when=when, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+    return Fault(drop=True, when=when, times=None, probability=_probability(rng), between=_period(rng, lasts))
 
 
 def _burst(rng: random.Random, lasts: float) -> Fault:
@@ -71,22 +72,26 @@ def _burst(rng: random.Random, lasts: float) -> Fault:
 
 def _spoiled(rng: random.Random, lasts: float) -> Fault:
     spoil = rng.choice(_SPOILED)
-    return Fault(spoil=spoil, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+    return Fault(spoil=spoil, times=None, probability=_probability(rng), between=_period(rng, lasts))
 
 
-def _flapping(rng: random.Random, lasts: float) -> Fault:
+def _wrong_status(rng: random.Random, lasts: float) -> Fault:
     return Fault(
-        match=_READS, spoil=rng.choice(_FLAPPING), times=None, probability=_often(rng), between=_somewhen(rng, lasts)
+        match=_READS,
+        spoil=rng.choice(_WRONG_STATUSES),
+        times=None,
+        probability=_probability(rng),
+        between=_period(rng, lasts),
     )
 
 
 def _superseded(rng: random.Random, lasts: float) -> Fault:
-    return Fault(match="GET /v1/contents/*/generation", spoil="superseded", times=1, probability=_often(rng))
+    return Fault(match="GET /v1/contents/*/generation", spoil="superseded", times=1, probability=_probability(rng))
 
 
 def _missing(rng: random.Random, lasts: float) -> Fault:
     return Fault(
-        match=_READS, status=404, times=rng.randint(1, 3), probability=_often(rng), between=_somewhen(rng, lasts)
+        match=_READS, status=404, times=rng.randint(1, 3), probability=_probability(rng), between=_period(rng, lasts)
     )
 
 
@@ -97,14 +102,14 @@ def _refused_key(rng: random.Random, lasts: float) -> Fault:
 
 def _slow(rng: random.Random, lasts: float) -> Fault:
     slow = rng.choice((2.0, 20.0, 120.0))
-    return Fault(slow=slow, times=None, probability=_often(rng), between=_somewhen(rng, lasts))
+    return Fault(slow=slow, times=None, probability=_probability(rng), between=_period(rng, lasts))
 
 
 def _late(rng: random.Random, lasts: float) -> Fault:
-    told: dict[str, Any] = rng.choice(({}, {"drop": True, "when": "after"}, {"status": 502, "when": "after"}))
+    answer: dict[str, Any] = rng.choice(({}, {"drop": True, "when": "after"}, {"status": 502, "when": "after"}))
     late = lasts * rng.choice((0.01, 0.03, 0.07, 0.15))
     match = rng.choice(_LAUNCHES)
-    return Fault(match=match, late=late, times=None, probability=0.5, between=(0.0, lasts), **told)
+    return Fault(match=match, late=late, times=None, probability=0.5, between=(0.0, lasts), **answer)
 
 
 _DRAWS: Sequence[_Draw] = (
@@ -115,7 +120,7 @@ _DRAWS: Sequence[_Draw] = (
     _burst,
     _spoiled,
     _spoiled,
-    _flapping,
+    _wrong_status,
     _superseded,
     _missing,
     _refused_key,

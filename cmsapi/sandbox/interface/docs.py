@@ -1,6 +1,6 @@
-"""The page for people: every operation and the rules that hold for all of them, as a table without any script.
+"""The documentation for people at `/docs`: the general rules and a table of the operations.
 
-On a socket a script of the sandbox's own makes a reference of it that can send requests.
+The page works without scripts. On a socket a script turns the table into a reference that sends requests.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from string import Template
 from cmsapi.sandbox.interface.openapi import summary
 from cmsapi.sandbox.interface.routes import ROUTES, Route
 
-# For everything that a browser shows: nothing from anywhere else, no frame around it, nothing kept.
-HEADERS: Mapping[str, str] = {
+# For every page and script: a browser loads nothing from other sites, allows no frame around it, and stores nothing.
+BROWSER_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -40,16 +40,17 @@ _PAGE = Template("""<!doctype html>
   <nav aria-label="Pages"><a href="/">Live</a><a href="/docs" aria-current="page">Reference</a></nav>
   <p class="quiet">version 1.0.0 · <a href="/openapi.json">openapi.json</a></p>
 </header>
-<p id="lost" class="lost" role="alert" hidden>The description at /openapi.json could not be read, so this is only a
-table. <a href="/docs">Try again</a></p>
+<p id="lost" class="lost" role="alert" hidden>The browser cannot read /openapi.json, so this page shows only a table.
+<a href="/docs">Try again</a></p>
 <div class="page">
 <h2>Content Marketing Service API</h2>
 <ul class="rules">
-<li>Every request carries <code>Authorization: Bearer sk_…</code>, except for <code>/health</code>,
+<li>Every request has the header <code>Authorization: Bearer sk_…</code>, except for <code>/health</code>,
 <code>/openapi.json</code> and <code>/docs</code>.</li>
-<li>20 requests in any second and 1,000 in any hour; beyond that 429 with <code>Retry-After</code>.</li>
-<li>Errors are <code>{"error": {"code": "…", "message": "…"}}</code>.</li>
-<li>Collections take <code>page</code> and <code>limit</code> (1 to 100, by default 25).</li>
+<li>A key may send 20 requests in any second and 1,000 in any hour; further requests get a 429 with
+<code>Retry-After</code>.</li>
+<li>Errors have the form <code>{"error": {"code": "…", "message": "…"}}</code>.</li>
+<li>Collections take <code>page</code> and <code>limit</code> (1 to 100, 25 by default).</li>
 </ul>
 <main id="operations">
 <table>

@@ -1,4 +1,4 @@
-"""The machine-readable description of the interface: version 1.0.0 (specification, section 9, rule 2)."""
+"""The OpenAPI description of the interface: version 1.0.0 (specification, section 9, rule 2)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _ERRORS = {
 }
 _MEANINGS = {
     "BadRequest": "Malformed request",
-    "Unauthorized": "Key missing, malformed, invalid or revoked",
-    "Forbidden": "Authenticated but not permitted",
+    "Unauthorized": "The key is missing, malformed, invalid or revoked",
+    "Forbidden": "The key is valid, but its user may not do this",
     "NotFound": "The resource does not exist or is not visible to the user",
-    "Conflict": "Conflict with the current state",
-    "ValidationError": "The body fails schema validation; the message names the field",
-    "RateLimited": "Hourly or burst limit exceeded",
+    "Conflict": "The request conflicts with the current state",
+    "ValidationError": "The body violates its schema; the message names the field",
+    "RateLimited": "The hourly or the burst limit is exceeded",
     "InternalError": "Unexpected server error",
     "BadGateway": "An upstream service returned an error",
-    "ServiceUnavailable": "Temporarily unavailable",
+    "ServiceUnavailable": "The service is temporarily unavailable",
 }
 _WORD: Schema = {"type": "string"}
 _IDENTIFIER: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}
@@ -49,8 +49,8 @@ _PARAMETERS: dict[str, Schema] = {
 }
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _OWN_HEADERS = {"401": ("WWW-Authenticate",), "429": ("Retry-After",)}
-# What is answered without the service, or without a valid key.
-_INSTEAD = frozenset({"401", "500", "502", "503"})
+# Statuses of answers to requests without a valid key, and of faults.
+_WITHOUT_SERVICE = frozenset({"401", "500", "502", "503"})
 
 
 @functools.cache
@@ -63,15 +63,15 @@ def document(rate_headers: str = "every") -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of every operation.
 
     Args:
-        rate_headers: Which answers carry the rate headers, as `Behaviour` has it.
+        rate_headers: Which answers have the rate headers, as in `Behaviour`.
     """
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
     html = {"text/html": {"schema": {"type": "string"}}}
-    paths["/health"] = {"get": _open("health", "Say that the service is up", _json(ref("Health")))}
-    paths["/openapi.json"] = {"get": _open("openapi", "Describe the interface", _json({"type": "object"}))}
-    paths["/docs"] = {"get": _open("docs", "Describe the interface for people", html)}
+    paths["/health"] = {"get": _public("health", "Report that the service is up", _json(ref("Health")))}
+    paths["/openapi.json"] = {"get": _public("openapi", "Describe the interface as OpenAPI", _json({"type": "object"}))}
+    paths["/docs"] = {"get": _public("docs", "Describe the interface for people", html)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -79,7 +79,7 @@ def document(rate_headers: str = "every") -> dict[str, Any]:
             "version": "1.0.0",
             "description": "AI-assisted content marketing and search optimisation.",
         },
-        "servers": [{"url": "/", "description": "Where this description was read"}],
+        "servers": [{"url": "/", "description": "The server of this description"}],
         "security": [{"apiKey": []}],
         "paths": paths,
         "components": {
@@ -90,7 +90,7 @@ def document(rate_headers: str = "every") -> dict[str, Any]:
                 "WWW-Authenticate": {"required": True, "schema": {"type": "string"}},
             },
             "responses": {
-                name: _error(status, name, rate_headers == "every" or status not in _INSTEAD)
+                name: _error(status, name, rate_headers == "every" or status not in _WITHOUT_SERVICE)
                 for status, name in _ERRORS.items()
             },
         },
@@ -98,7 +98,7 @@ def document(rate_headers: str = "every") -> dict[str, Any]:
 
 
 def summary(route: Route) -> str:
-    """Return what an operation does, in one sentence."""
+    """Return the summary of an operation, in one sentence."""
     return (route.handler.__doc__ or route.name).splitlines()[0].rstrip(".")
 
 
@@ -147,7 +147,7 @@ def _query(name: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": name == "type", "schema": _PARAMETERS.get(name, _WORD)}
 
 
-def _open(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
+def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
     return {
         "operationId": name,
         "summary": text,

@@ -1,4 +1,4 @@
-"""The table of operations (specification, section 4): where a request goes and what it may carry."""
+"""The table of operations (specification, section 4), and the search for the operation of a request."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ CONTENT_FILTERS = (
     "contentStatusId",
     "contentStatusId[]",
 )
-_REMEMBERED_PATHS = 20_000
+_MAX_CACHED_PATHS = 20_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @attrs.frozen(eq=False)
 class Route:
-    """Describe one operation.
+    """One operation.
 
     Args:
         method: HTTP method.
         template: Path with parameters in braces.
-        handler: What answers; its name is the operation's name.
+        handler: The handler, whose name is the operation's name.
+        answers: Schema of the answer: `X`, `page of X` for an envelope, `list of X`, or None for a deletion.
         status: Status of success.
-        answers: Name of the schema of the answer; `page of X` for an envelope, None for a deletion.
-        body: Name of the schema of the request body, or None when it takes none.
-        optional_body: Whether the body may be missing.
+        body: Name of the schema of the request body; None for an operation without one.
+        optional_body: Whether the body may be absent.
         query: Names of the query parameters.
     """
 
@@ -152,7 +152,7 @@ ROUTES: tuple[Route, ...] = (
 
 
 class Router:
-    """Find the operation of a method and a path, and remember paths met before."""
+    """Find the operation of a method and a path, and cache the paths."""
 
     def __init__(self) -> None:
         self._paths: list[tuple[re.Pattern[str], dict[str, Route]]] = []
@@ -161,28 +161,28 @@ class Router:
             by_template.setdefault(route.template, {})[route.method] = route
         for template, methods in by_template.items():
             self._paths.append((re.compile(re.sub(r"{\w+}", "([^/]+)", template)), methods))
-        self._known: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
+        self._cache: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """Return the operation and its decoded path parameters.
 
         Raises:
-            Refusal: No such operation (404), or a parameter that cannot be parsed (400).
+            Refusal: The operation does not exist (404), or a parameter cannot be decoded (400).
         """
-        if known := self._known.get((method, path)):
+        if known := self._cache.get((method, path)):
             return known
         for pattern, methods in self._paths:
             match = pattern.fullmatch(path)
             if match is None:
                 continue
             if method not in methods:
-                # Section 7 has no 405: an operation that section 4 does not list does not exist.
+                # Section 7 does not list 405: an operation that section 4 does not list does not exist.
                 raise Refusal(404, f"no such operation; this path has {', '.join(sorted(methods))}")
             route = methods[method]
             params = dict(zip(route.parameters, map(_decoded, match.groups()), strict=True))
-            if len(self._known) >= _REMEMBERED_PATHS:
-                self._known.clear()
-            self._known[method, path] = (route, params)
+            if len(self._cache) >= _MAX_CACHED_PATHS:
+                self._cache.clear()
+            self._cache[method, path] = (route, params)
             return route, params
         raise Refusal(404, "no such path")
 
@@ -191,7 +191,7 @@ def _decoded(text: str) -> str:
     try:
         value = unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise Refusal(400, "path: not percent-encoded UTF-8") from None
+        raise Refusal(400, "path: must be percent-encoded UTF-8") from None
     if _CONTROL.search(value):
-        raise Refusal(400, "path: a parameter holds control characters")
+        raise Refusal(400, "path: a parameter must not contain control characters")
     return value

@@ -1,8 +1,10 @@
-"""The shapes of bodies, as JSON Schema: requests are checked against them, and `/openapi.json` shows them all."""
+"""JSON Schemas of bodies: the service checks requests against them, and `/openapi.json` describes all of them."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from cmsapi.sandbox.world.billing import TYPES
 
 Schema = dict[str, Any]
 
@@ -17,7 +19,7 @@ ADDRESS: Schema = {"type": "string", "pattern": "^https?://[^/]"}
 
 
 def ref(name: str) -> Schema:
-    """Point to a schema of the components."""
+    """Refer to a schema of the components."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -32,7 +34,7 @@ def listing(schema: Schema) -> Schema:
 
 
 def shape(properties: dict[str, Schema], *, optional: dict[str, Schema] | None = None, **more: Any) -> Schema:
-    """Describe an object: all properties are required but the optional ones."""
+    """Describe an object whose properties are required, except the optional ones."""
     known = {**properties, **(optional or {})}
     return {"type": "object", "properties": known, "required": list(properties), **more}
 
@@ -202,7 +204,7 @@ RESPONSES: dict[str, Schema] = {
     "Report": shape(
         {
             "score": {"type": "number", "minimum": 0, "maximum": 1},
-            # Its shape is not shown: any JSON.
+            # The specification does not show its shape: any JSON.
             "recommendations": {},
             "sources": listing(
                 shape(
@@ -263,7 +265,7 @@ RESPONSES: dict[str, Schema] = {
             "createdAt": MOMENT,
             "amount": INTEGER,
             "remainingCredits": INTEGER,
-            "type": {"type": "string", "enum": ["analysis", "ai_writing", "content_idea_search"]},
+            "type": {"type": "string", "enum": list(TYPES)},
             "keyword": shape({"keyword": STRING, "countryCode": STRING, "languageCode": STRING}),
             "user": shape(_PERSON),
             "workspace": _NAMED,

@@ -38,7 +38,7 @@ CODES = {
 
 @attrs.frozen
 class Answer:
-    """Hold an answer: status, headers, encoded body, and the `error.code` of a refusal."""
+    """An answer: status, headers, encoded body, and the `error.code` of an error."""
 
     status: int
     headers: dict[str, str]
@@ -47,17 +47,17 @@ class Answer:
 
 
 def document(status: int, value: object) -> Answer:
-    """Answer with a JSON document."""
+    """Make an answer with a JSON document."""
     return Answer(status, {"Content-Type": JSON}, encode(value))
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
-    """Answer with an error document: `{"error": {"code", "message"}}`."""
+    """Make an answer with an error document: `{"error": {"code", "message"}}`."""
     code = CODES.get(status) or (INTERNAL_ERROR if status >= HTTPStatus.INTERNAL_SERVER_ERROR else BAD_REQUEST)
     body = encode({"error": {"code": code, "message": message}})
     return Answer(status, {"Content-Type": JSON, **(headers or {})}, body, code)
 
 
 def encode(value: Any) -> bytes:
-    """Encode JSON in ASCII: lone surrogates, which clients may send, survive the way back."""
+    """Encode JSON in ASCII, so that lone surrogates, which clients may send, come back unchanged."""
     return _encoder.encode(value).encode("ascii")

@@ -1,4 +1,4 @@
-"""Bodies: JSON or 400, fitting the schema or 422 with the name of the failing field (specification, section 7)."""
+"""Request bodies: 400 if a body is not JSON, 422 if it violates its schema (specification, section 7)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def parse(body: bytes, content_type: str | None) -> Any:
     """Parse a JSON body.
 
     Raises:
-        Refusal: 400: larger than 64 MiB, not sent as JSON (section 1, convention 1), no UTF-8, no JSON, nested too
-            deep, or a number that JSON does not have.
+        Refusal: 400: the body is larger than 64 MiB, was not sent as JSON (section 1, convention 1), is not UTF-8 or
+            not JSON, is nested too deeply, or contains a number that JSON does not have.
     """
     if len(body) > LARGEST_BODY:
-        # Section 7 has no 413, and section 8, rule 7, shows no maximum.
-        raise Refusal(400, f"body: larger than {LARGEST_BODY} bytes")
+        # Section 7 does not list 413, and section 8, rule 7, shows no maximum.
+        raise Refusal(400, f"body: must be at most {LARGEST_BODY} bytes")
     if body and (content_type or "").partition(";")[0].strip().lower() != JSON:
         raise Refusal(400, "Content-Type: must be application/json")
     try:
@@ -40,10 +40,10 @@ def parse(body: bytes, content_type: str | None) -> Any:
 
 
 def check(schema: dict[str, Any], value: Any, field: str = "body") -> None:
-    """Hold a value against the part of JSON Schema that request bodies use.
+    """Check a value against the part of JSON Schema that request bodies use.
 
     Raises:
-        Refusal: 422; the message names the failing field.
+        Refusal: 422: the value violates the schema; the message names the failing field.
     """
     if "anyOf" in schema:  # a nullable field
         if value is None:
@@ -57,10 +57,10 @@ def check(schema: dict[str, Any], value: Any, field: str = "body") -> None:
 
 
 def moment(text: str, field: str) -> float:
-    """Read an ISO 8601 timestamp as epoch seconds; without an offset it is UTC.
+    """Read an ISO 8601 timestamp as epoch seconds; without an offset it is in UTC.
 
     Raises:
-        Refusal: 422: it is none.
+        Refusal: 422: the text is not a timestamp.
     """
     try:
         value = datetime.fromisoformat(text.upper())

@@ -1,4 +1,4 @@
-"""One authenticated, admitted and parsed request, as handlers see it."""
+"""One request as handlers see it: authenticated, within the limits, and parsed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _Record = TypeVar("_Record", bound="InWorkspace")
 
 
 class Call:
-    """Carry one request to its handler.
+    """One request of an operation.
 
     Args:
         world: State of the service.
         user: Owner of the API key.
         params: Path parameters, decoded.
         query: Query parameters.
-        body: Parsed body, already checked against its schema; empty when the operation takes none.
+        body: Parsed and validated body; empty if the operation takes none.
     """
 
     __slots__ = ("body", "params", "query", "target_id", "user", "world")
@@ -44,14 +44,14 @@ class Call:
 
     @property
     def store(self) -> Store:
-        """The records."""
+        """The records of the service."""
         return self.world.store
 
     def find(self, table: dict[str, _Record], param: str) -> _Record:
         """Return the record that a path parameter names.
 
         Raises:
-            Refusal: It does not exist, or lies in a workspace of others.
+            Refusal: The record does not exist, or belongs to a workspace without the user.
         """
         record = table.get(self.params[param])
         if record is None or record.id in self.world.forgotten:
@@ -63,7 +63,7 @@ class Call:
         """Return the workspace of the path.
 
         Raises:
-            Refusal: It does not exist, or the user does not belong to it.
+            Refusal: The workspace does not exist, or the user is not a member.
         """
         workspace = self.store.workspaces.get(self.params["workspaceId"])
         if workspace is None or workspace.id in self.world.forgotten:
@@ -75,7 +75,7 @@ class Call:
         """Return the record of the same workspace that a field of the body names, or None.
 
         Raises:
-            Refusal: There is none of this identifier; the message names the field.
+            Refusal: The workspace has no such record; the message names the field.
         """
         if value is None:
             return None
@@ -85,11 +85,11 @@ class Call:
         return record
 
     def page(self, items: Sequence[_Item], show: Callable[[_Item], Document]) -> Document:
-        """Answer with one page of a collection (section 1, rules 3 and 4), newest first.
+        """Return one page of a collection (section 1, rules 3 and 4), in the order that the behaviour says.
 
         Args:
-            items: All of them, oldest first.
-            show: View of one item.
+            items: All items, oldest first.
+            show: Returns the document of an item.
         """
         page = self.query.integer("page", minimum=1) or 1
         limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
@@ -97,7 +97,7 @@ class Call:
         if self.world.behaviour.order == "oldest":
             shown = items[start : start + limit]
         else:
-            # Of a long list only these few are copied.
+            # Reversing the whole list would copy all of it.
             end = max(0, total - start)
             shown = items[max(0, end - limit) : end][::-1]
         return {
@@ -108,7 +108,7 @@ class Call:
     def _check_membership(self, workspace: Workspace, param: str) -> None:
         if self.user.id in workspace.member_ids:
             return
-        # spec 5, rules 6 and 7: a foreign workspace is forbidden or does not exist
+        # Section 5, rules 6 and 7: a foreign workspace is forbidden, or hidden as if it did not exist.
         if self.world.behaviour.foreign_workspace == 403:
             raise Refusal(403, "not a member of this workspace")
         raise Refusal(404, f"{param}: no such resource")

@@ -1,4 +1,4 @@
-"""Query parameters: pages, filters and choices (specification, sections 1 and 7)."""
+"""Query parameters: paging, filters and choices (specification, sections 1 and 7)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Query:
 
     Args:
         text: Raw query string.
-        malformed: Status for a value out of its range or not of its type.
+        malformed: Status for a value of the wrong type or out of its range.
 
     Raises:
-        Refusal: It is no percent-encoded UTF-8.
+        Refusal: The query string is not percent-encoded UTF-8.
     """
 
     __slots__ = ("_malformed", "_values")
@@ -32,24 +32,24 @@ class Query:
         try:
             pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
         except ValueError:
-            raise Refusal(400, "query: not percent-encoded UTF-8") from None
+            raise Refusal(400, "query: must be percent-encoded UTF-8") from None
         for name, value in pairs:
             self._values.setdefault(name, []).append(value)
 
     def text(self, name: str) -> str | None:
-        """Return an optional text; the last one counts when it comes several times."""
+        """Return an optional text; the last of several values counts."""
         values = self._values.get(name)
         return values[-1] if values else None
 
     def texts(self, name: str) -> list[str]:
-        """Return every value of a name."""
+        """Return all values of a parameter."""
         return self._values.get(name, [])
 
     def integer(self, name: str, *, minimum: int | None = None, maximum: int | None = None) -> int | None:
         """Return an optional integer.
 
         Raises:
-            Refusal: It is no integer, or outside its range; it is never clamped.
+            Refusal: The value is not an integer, or out of its range; it is never clamped.
         """
         text = self.text(name)
         if text is None:
@@ -64,10 +64,10 @@ class Query:
         return value
 
     def choice(self, name: str, options: Collection[str]) -> str:
-        """Return a required parameter with one of a few values.
+        """Return a required parameter that has one of a few values.
 
         Raises:
-            Refusal: It is missing (400, section 7), or none of them.
+            Refusal: The parameter is missing (400, section 7), or its value is not an option.
         """
         text = self.text(name)
         if text is None:

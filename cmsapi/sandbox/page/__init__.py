@@ -1,4 +1,4 @@
-"""The sandbox as a page for people: what arrives, what runs, what it cost, and buttons for the strings of `Sandbox`.
+"""The live page: requests, jobs, credits and faults of a served sandbox, with buttons that change them.
 
-It is no part of the interface: its requests meet no fault, count against no limit and are not in the ledger.
+The page is not part of the interface: its requests meet no faults, count against no limit and are not in the ledger.
 """

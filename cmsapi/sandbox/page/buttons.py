@@ -1,4 +1,4 @@
-"""The buttons of the page: each pulls a string of `Sandbox` that a program may pull as well."""
+"""The buttons of the live page: each calls a method of `Controls` that a program may call as well."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ FAULTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def finish(controls: Controls, body: dict[str, Any]) -> None:
-    """End a job now."""
+    """End a running job."""
     controls.finish(body["target_id"], "failed" if body["failed"] else "success")
 
 
 def decide(controls: Controls, body: dict[str, Any]) -> None:
-    """Let a colleague confirm or discard what is in review."""
+    """Confirm or cancel the generation in review, as a colleague."""
     decision = controls.confirm_elsewhere if body["confirm"] else controls.cancel_elsewhere
     decision(body["target_id"])
 
 
 def credit(controls: Controls, body: dict[str, Any]) -> None:
-    """Set balances."""
+    """Set credit balances."""
     controls.set_credits(**body)
 
 
 def fault(controls: Controls, body: dict[str, Any]) -> None:
-    """Break some of the requests to come."""
+    """Add a fault."""
     name = body["name"]
     if name not in FAULTS:
         raise Refusal(422, f"name: must be one of {', '.join(FAULTS)}")
@@ -55,8 +55,8 @@ def fault(controls: Controls, body: dict[str, Any]) -> None:
     controls.add_fault(Fault(match=body["match"], times=body["times"], **FAULTS[name]))
 
 
-def calm(controls: Controls, body: dict[str, Any]) -> None:
-    """Break no more requests."""
+def clear_faults(controls: Controls, body: dict[str, Any]) -> None:
+    """Remove all faults."""
     controls.clear_faults()
 
 
@@ -69,25 +69,25 @@ _BUTTONS: Mapping[str, Button] = {
     "decide": (decide, _body({"target_id": FILLED, "confirm": BOOLEAN})),
     "credit": (credit, _body({}, dict.fromkeys(("analysis", "ai_writing", "content_ideas_searches"), COUNT))),
     "fault": (fault, _body({"name": FILLED, "match": FILLED, "times": nullable(COUNT)})),
-    "calm": (calm, _body({})),
+    "clear_faults": (clear_faults, _body({})),
 }
 
 
 def press(controls: Controls, name: str, body: bytes) -> None:
-    """Press a button.
+    """Run the action of a button.
 
     Args:
-        controls: What the buttons use.
-        name: Which.
-        body: What to do, as JSON.
+        controls: The controls of the service.
+        name: Name of the button.
+        body: Arguments of the action, as JSON.
 
     Raises:
-        Refusal: There is no such button, or what it should do makes no sense, or it is too late for it.
+        Refusal: The button does not exist, an argument is invalid, or the state does not allow the action.
     """
     if name not in _BUTTONS:
         raise Refusal(404, f"{name}: no such button")
     button, schema = _BUTTONS[name]
-    value = bodies.parse(body, JSON)  # the guard has seen to it
+    value = bodies.parse(body, JSON)  # the guard has checked the type
     bodies.check(schema, value)
     try:
         button(controls, value)

@@ -1,8 +1,8 @@
-"""Who may read the page and press its buttons: a browser on this machine that has the page itself open.
+"""The guard of the live page: only the page itself, in a browser on this machine, may read it and press its buttons.
 
-The page needs no key, so the browser's word is all there is. A foreign site that is open in the same browser can send
-requests here, and with a name of its own that it lets point to this machine (DNS rebinding) even read the answers. What
-such a site cannot do is leave away its own name: it is in `Host`, in `Origin`, or in `Sec-Fetch-Site`.
+The page needs no key, so the guard relies on the headers of the browser. A foreign site in the same browser can send
+requests to this machine. If its own name resolves to this machine (DNS rebinding), it can even read the answers.
+Such a site cannot hide its name, which is in `Host`, in `Origin` or in `Sec-Fetch-Site`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OWN_SITES = frozenset({None, "same-origin", "none"})
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host, without a port, is this machine by its very name: an address that needs no look-up."""
+    """Whether a host, without a port, is `localhost` or a loopback address, which needs no name resolution."""
     if host == "localhost":
         return True
     try:
@@ -28,23 +28,23 @@ def is_loopback(host: str | None) -> bool:
 
 
 def host_refusal(headers: Mapping[str, str]) -> str | None:
-    """Return why whoever asks does not see the page, or None when nothing speaks against it."""
+    """Return the reason to hide the page from a request by its `Host`; None if the request may read it."""
     try:
         host = urlsplit(f"//{headers.get('Host', '')}").hostname
     except ValueError:
         host = None
-    return None if is_loopback(host) else "Host: only localhost or a loopback address has this page"
+    return None if is_loopback(host) else "Host: must be localhost or a loopback address"
 
 
 def request_refusal(method: str, headers: Mapping[str, str]) -> str | None:
-    """Return why a request does not come from the page, or None when nothing speaks against it."""
+    """Return the reason to refuse a request that does not come from the page; None if it may come from there."""
     if refusal := host_refusal(headers):
         return refusal
     if headers.get("Origin", own := f"http://{headers['Host']}") != own:
-        return "Origin: another site"
+        return "Origin: must be the page itself"
     if headers.get("Sec-Fetch-Site") not in _OWN_SITES:
-        return "Sec-Fetch-Site: another site"
-    # A form of a foreign site can send no JSON; a script there would have to ask first, and nobody answers.
+        return "Sec-Fetch-Site: must be the page itself"
+    # A form of a foreign site cannot send JSON, and a script there needs a preflight request, which fails.
     if method == "POST" and headers.get("Content-Type") != "application/json":
-        return "Content-Type: only application/json"
+        return "Content-Type: must be application/json"
     return None

@@ -1,4 +1,4 @@
-"""What the page shows, as one JSON document: the truth, not what a client would be told."""
+"""The content of the live page as one JSON document: the true state, not the answers that clients get."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def overview(service: Service, injector: FaultInjector, seen: int = 0) -> dict[s
     """Describe the present state.
 
     Args:
-        service: What is shown.
+        service: The service.
         injector: The faults on the way to it.
-        seen: How many entries of the ledger the page has already.
+        seen: Number of entries of the ledger that the page has read before.
     """
     world, ledger, statistics = service.world, service.ledger, service.statistics
     at = world.clock.seconds()
@@ -87,7 +87,7 @@ def _limit(limit: int) -> int | None:
 
 
 def _bars(ledger: Ledger, at: float, width: float) -> list[tuple[int, int]]:
-    """Count the last requests by their age, oldest first: all of them, and those refused for the limits."""
+    """Count the latest requests by their age, oldest first: all requests, and those refused by the limits."""
     begin = bisect_right(ledger, at - BARS * width, key=attrgetter("at"))
     everything, refused = Counter[int](), Counter[int]()
     for entry in ledger[begin:]:

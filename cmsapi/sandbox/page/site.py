@@ -1,4 +1,4 @@
-"""The paths of the page: `/`, its files, and what its script reads and presses below `/_sandbox/`."""
+"""The paths of the live page: `/`, and below `/_sandbox/` its files, its state and its buttons."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _FILES = frozenset({"live.html", "live.js", "page.css", "reference.js"})
 
 
 class LivePage:
-    """Answer the requests of the page.
+    """Answer the requests of the live page.
 
     Args:
-        controls: What the buttons use.
-        service: What is shown.
+        controls: The controls that the buttons use.
+        service: The service that the page shows.
         injector: The faults on the way to it.
         examples: Values for the fields of the reference.
-        host: Address that is listened on. The page exists on loopback only; elsewhere there are only the files that
-            the reference needs.
+        host: Address that the sandbox listens on. The page exists only on loopback; on other addresses there are only
+            the files of the reference.
     """
 
     def __init__(
@@ -46,18 +46,18 @@ class LivePage:
         self._examples = examples
         self._service = service
         self._injector = injector
-        self._alone = guard.is_loopback(host)
-        # A page that was open before sees that it talks to another sandbox now.
-        self._run = uuid.uuid4().hex
+        self._on_loopback = guard.is_loopback(host)
+        # An open page notices by this that another sandbox answers.
+        self._run_id = uuid.uuid4().hex
         self._files: dict[str, bytes] = {}
 
     async def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
-        """Return the answer, or None when the path belongs to the service.
+        """Return the answer; None if the path belongs to the service.
 
         Args:
             method: HTTP method.
             target: Path and query, percent-encoded.
-            headers: Request headers, looked up without regard to case.
+            headers: Request headers, whose names ignore case.
             body: Whole body.
         """
         path, _, query = target.partition("?")
@@ -68,14 +68,14 @@ class LivePage:
             answer = await self._answer(method, name, query, headers, body)
         except Refusal as refusal:
             answer = answers.error(refusal.status, refusal.message, refusal.headers)
-        answer.headers.update(docs.HEADERS)
+        answer.headers.update(docs.BROWSER_HEADERS)
         return answer
 
     async def _answer(self, method: str, name: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
         if method == "GET" and name in _FILES and name != "live.html":
             return await self._file(name)
-        if not self._alone:
-            raise Refusal(404, "the page is there only where the sandbox listens on loopback")
+        if not self._on_loopback:
+            raise Refusal(404, "the live page exists only on loopback addresses")
         if method == "GET" and name == "live.html":
             if refusal := guard.host_refusal(headers):
                 raise Refusal(403, refusal)
@@ -90,7 +90,7 @@ class LivePage:
         if name == "state":
             seen = parse_qs(query).get("seen", ["0"])[0]
             known = int(seen) if seen.isdecimal() else 0
-            return answers.document(200, {"run": self._run, **overview(self._service, self._injector, known)})
+            return answers.document(200, {"run": self._run_id, **overview(self._service, self._injector, known)})
         if name == "examples":
             return answers.document(200, self._examples)
         raise Refusal(404, "no such path")

@@ -29,7 +29,7 @@ class Lognormal:
 
 @attrs.frozen
 class Fixed:
-    """Take the same time always.
+    """Return the same duration each time.
 
     Args:
         seconds: The duration.
@@ -48,7 +48,7 @@ class Weibull:
 
     Args:
         scale: Scale in seconds.
-        shape: Below 1 a heavy tail, above 1 an ageing process.
+        shape: Below 1 the tail is heavy, above 1 the hazard rises with time.
     """
 
     scale: float = attrs.field(validator=attrs.validators.gt(0))

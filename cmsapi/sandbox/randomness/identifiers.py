@@ -12,11 +12,11 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 class Identifiers:
-    """Hand out identifiers such as `usr_01hx…`: the nth of a prefix depends on the seed and n only.
+    """Make identifiers such as `usr_01hx…`: the nth of a prefix depends on the seed and n only.
 
     Args:
         seed: Seed of the sandbox.
-        odd: Whether they hold what must be percent-encoded in a path.
+        odd: Whether identifiers contain characters that must be percent-encoded in a path.
     """
 
     def __init__(self, seed: object, *, odd: bool = False) -> None:
@@ -25,7 +25,7 @@ class Identifiers:
         self._counts: Counter[str] = Counter()
 
     def new(self, prefix: str) -> str:
-        """Return the next identifier of a prefix: the prefix, an underscore (or odd signs) and 26 characters."""
+        """Return the next identifier of a prefix: the prefix, an underscore (or odd characters) and 26 characters."""
         self._counts[prefix] += 1
         letters = seeded_random(self._seed, prefix, self._counts[prefix]).choices(_ALPHABET, k=22)
         return f"{prefix}{self._mark}01hx{''.join(letters)}"
@@ -35,13 +35,13 @@ def checked_api_key(text: str) -> str:
     """Return an API key that a person chose.
 
     Raises:
-        ValueError: It is none (specification, section 5, rule 2).
+        ValueError: The text is not an API key (specification, section 5, rule 2).
     """
     if not _KEY.fullmatch(text):
-        raise ValueError("an API key is sk_ and at least one letter, digit, - or _ after it")
+        raise ValueError("an API key must be sk_ followed by at least one letter, digit, - or _")
     return text
 
 
 def api_key(seed: object, label: str) -> str:
-    """Return an API key (specification, section 5, rule 2) that depends on the seed and its label only."""
+    """Return an API key (specification, section 5, rule 2) that depends on the seed and the label only."""
     return "sk_" + "".join(seeded_random(seed, "key", label).choices(_ALPHABET, k=40))

@@ -1,1 +1,1 @@
-"""The service without I/O: keys, limits, the ledger, and the steps of a request."""
+"""The service without I/O: API keys, limits, kinds of jobs, the ledger, and the steps of a request."""

@@ -19,7 +19,7 @@ _PREFIX = "Bearer "
 
 @attrs.define(eq=False)
 class ApiKey:
-    """Hold an API key: whose it is, what to call it in the ledger, and its own rate window."""
+    """An API key: its label in the ledger, its user, and its own rate window."""
 
     label: str
     user: User
@@ -28,10 +28,10 @@ class ApiKey:
 
 
 class ApiKeys:
-    """Know the API keys by their text.
+    """Keep the API keys by their text.
 
     Args:
-        limits: The rate limits of each.
+        limits: The rate limits of each key.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -39,7 +39,7 @@ class ApiKeys:
         self._keys: dict[str, ApiKey] = {}
 
     def add(self, text: str, label: str, user: User, *, revoked: bool = False) -> None:
-        """Register a key."""
+        """Add a key."""
         self._keys[text] = ApiKey(label, user, SlidingWindow(self._limits), revoked)
 
     def __getitem__(self, text: str) -> ApiKey:
@@ -49,14 +49,14 @@ class ApiKeys:
         return iter(self._keys.values())
 
     def label(self, authorization: str | None) -> str:
-        """Name the key of a header for the ledger, never showing it."""
+        """Return the label of the key of an `Authorization` header; it never contains the key."""
         if authorization is None:
             return "none"
         key = self._find(authorization)
         return key.label if key else "unknown"
 
     def window(self, authorization: str | None) -> SlidingWindow:
-        """Return the rate window of the key of a header; a key that does not exist has used nothing."""
+        """Return the rate window of the key of an `Authorization` header; the window of an unknown key is empty."""
         key = self._find(authorization or "")
         return key.window if key else SlidingWindow(self._limits)
 
@@ -64,7 +64,7 @@ class ApiKeys:
         """Return the key of an `Authorization` header.
 
         Raises:
-            Refusal: 401: missing, malformed, unknown or revoked (rule 5).
+            Refusal: 401: the key is missing, malformed, unknown or revoked (rule 5).
         """
         key = self._keys.get(authorization[7:]) if authorization and authorization.startswith(_PREFIX) else None
         if key is not None and not key.revoked:

@@ -1,4 +1,4 @@
-"""Every request the sandbox has seen, with its arrival and its outcome."""
+"""The ledger: every request that has arrived, with its outcome."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ LAUNCHES = frozenset({"analyze_keyword", "analyze_prompt", "start_content_idea_s
 
 @attrs.frozen
 class Entry:
-    """Record one request. It never holds a key, a body or a query.
+    """One request. An entry never contains a key, a body or a query.
 
     Args:
-        at: Arrival in seconds of the sandbox's clock: the loop's own time.
+        at: Moment of arrival, in seconds of the sandbox's clock, which are the loop's.
         method: HTTP method.
         path: Path as sent, without the query.
-        operation: Name of the operation, or None when no route matched.
+        operation: Name of the operation; None if no route matched.
         key: Label of the API key: `admin`, `member`, `revoked`, `unknown` or `none`.
-        status: Status of the answer, or None when the connection was dropped.
-        outcome: `ok`, the `error.code`, `dropped`, or how a good answer was spoiled.
-        target_id: What it acted on: the resource of the path, or the one it created.
-        charged: Whether it consumed a credit on arrival.
-        effect: Whether it changed anything.
+        status: Status of the answer; None if the connection was dropped.
+        outcome: `ok`, the `error.code`, `dropped`, or the name of the spoiling of a good answer.
+        target_id: The resource of the path, or the one that the request created.
+        charged: Whether the request consumed a credit on arrival.
+        effect: Whether the request changed anything.
     """
 
     at: float
@@ -40,7 +40,7 @@ class Entry:
 
 
 class Ledger(Sequence[Entry]):
-    """Hold the entries in order of arrival."""
+    """The entries in order of arrival."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
@@ -66,7 +66,7 @@ class Ledger(Sequence[Entry]):
         self._entries.append(entry)
 
     def amend_last(self, *, status: int | None, outcome: str) -> None:
-        """Write down what the client of the last request was told instead of the truth."""
+        """Replace the status and outcome of the last request by those that its client gets."""
         self._entries[-1] = attrs.evolve(self._entries[-1], status=status, outcome=outcome)
 
     def clear(self) -> None:
@@ -79,7 +79,7 @@ class Ledger(Sequence[Entry]):
         return [entry for entry in self._entries if all(getattr(entry, name) == value for name, value in wanted)]
 
     def count(self, value: object = None, **fields: object) -> int:
-        """Count the entries whose fields equal the given values, or those equal to a whole entry."""
+        """Count the entries whose fields equal the given values, or that equal a whole entry."""
         return self._entries.count(value) if isinstance(value, Entry) else len(self.filter(**fields))
 
     def launches(self, target_id: str | None = None) -> list[Entry]:

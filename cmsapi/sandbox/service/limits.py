@@ -1,8 +1,8 @@
 """The two rate limits of a key: exact sliding windows over the arrivals (specification, section 8).
 
-At most `per_second` arrivals in any second and `per_hour` in any hour. One log of admitted arrivals answers both
-questions: the hour is full when the log is, the second is full when the arrival `per_second` places back is younger
-than a second. Nothing is scanned.
+The service admits at most `per_second` arrivals in any second and `per_hour` in any hour. One log of the last hour's
+arrivals decides both: the hour is full if the log has `per_hour` entries, and the second is full if the entry
+`per_second` places back is younger than a second. No check scans the log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNLIMITED = 10**9
 
 @attrs.frozen
 class Limits:
-    """Set the two rate limits of every API key (specification, section 8).
+    """The two rate limits of each API key (specification, section 8).
 
     Args:
         per_second: Requests admitted in any second.
@@ -32,27 +32,27 @@ class Limits:
 
     @classmethod
     def unlimited(cls) -> Limits:
-        """Admit everything. The headers then show a limit of a thousand million."""
+        """Return limits that admit every request; the headers then show a limit of 1,000,000,000."""
         return cls(per_second=UNLIMITED, per_hour=UNLIMITED)
 
 
 class SlidingWindow:
-    """Keep the arrivals of one API key.
+    """Count the arrivals of one API key against its limits.
 
     Args:
-        limits: The limits to hold.
+        limits: The limits.
     """
 
     __slots__ = ("_log", "limits")
 
     def __init__(self, limits: Limits) -> None:
         self.limits: Limits = limits
-        # Without an hourly limit the log need not reach back further than the burst.
+        # Without an hourly limit the log needs no more entries than the burst.
         shortest = limits.per_second if limits.per_hour >= UNLIMITED else None
         self._log: deque[float] = deque(maxlen=0 if shortest is not None and shortest >= UNLIMITED else shortest)
 
     def wait(self, at: float) -> float:
-        """Return the seconds until an arrival is admitted: 0 when it is admitted now."""
+        """Return the seconds until an arrival is admitted; 0 means now."""
         log, limits = self._log, self.limits
         self._expire(at)
         wait = 0.0
@@ -67,18 +67,18 @@ class SlidingWindow:
         self._log.append(at)
 
     def remove_last(self) -> None:
-        """Take back the last arrival."""
+        """Remove the last arrival."""
         if self._log:
             self._log.pop()
 
     def used(self, at: float) -> tuple[int, int]:
-        """Return how many arrivals count against the second and against the hour; 0 where there is no limit."""
+        """Return how many arrivals count against the second and against the hour; 0 without a limit."""
         self._expire(at)
         second = sum(1 for _ in itertools.takewhile(lambda arrival: arrival + SECOND > at, reversed(self._log)))
         return second, len(self._log) if self.limits.per_hour < UNLIMITED else 0
 
     def headers(self, at: float) -> dict[str, str]:
-        """Describe the hour: its limit, what remains, seconds until the oldest request leaves (section 8, rule 2)."""
+        """Return the rate headers: hourly limit, remaining requests, seconds until one expires (section 8, rule 2)."""
         self._expire(at)
         log, limit = self._log, self.limits.per_hour
         return {
@@ -94,5 +94,5 @@ class SlidingWindow:
 
 
 def retry_after(wait: float) -> int:
-    """Round a wait up to whole seconds, at least one, so that a retry then is admitted."""
+    """Round a wait up to whole seconds, at least one, so that a retry after it is admitted."""
     return max(1, math.ceil(wait))

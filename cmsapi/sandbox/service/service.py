@@ -1,6 +1,7 @@
-"""The service without I/O: bytes in, bytes out, time injected.
+"""The service without I/O: it takes a request and returns an answer.
 
-The order of the steps is the interface: key (401, not counted), rate limits (429), route, permission, body, handler.
+The order of the steps is part of the interface: key (401, which does not count), rate limits (429), route, role, body,
+handler.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from cmsapi.sandbox.world.clock import DateHeader
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from cmsapi.sandbox.messages.request import Request
     from cmsapi.sandbox.service.api_keys import ApiKey, ApiKeys
     from cmsapi.sandbox.world.world import World
 
@@ -33,12 +33,12 @@ _WITHOUT_EFFECT = frozenset({"score_keyword", "score_prompt"})
 
 @attrs.frozen
 class Statistics:
-    """Count the requests so far.
+    """Counters of the requests so far.
 
     Args:
-        requests: All of them.
-        unauthorized: Answered with 401.
-        rate_limited: Answered with 429.
+        requests: All requests.
+        unauthorized: Requests answered with 401.
+        rate_limited: Requests answered with 429.
     """
 
     requests: int
@@ -68,101 +68,92 @@ class Service:
         """A snapshot of the counters."""
         return Statistics(len(self.ledger), self._unauthorized, self._rate_limited)
 
-    def handle(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Answer one request, which arrives now.
-
-        Args:
-            method: HTTP method.
-            path: Path, still percent-encoded.
-            query: Query string, still percent-encoded.
-            headers: Request headers, looked up without regard to case.
-            body: Whole body; empty when there is none.
-        """
+    def handle(self, request: Request) -> Answer:
+        """Answer a request that arrives now."""
         world = self.world
         at = world.clock.seconds()
-        authorization = headers.get("authorization")
         if at >= world.jobs.next_end:
             complete_due_jobs(world, at)
-        if (answer := self._answer_public(method, path)) is not None:
-            return self._record(at, method, path, None, "none", answer)
+        if (answer := self._answer_public(request)) is not None:
+            return self._record(request, at, "none", answer)
         try:
-            key = self.keys.authenticate(authorization)
+            key = self.keys.authenticate(request.authorization)
         except Refusal as refusal:
             self._unauthorized += 1
-            told = {"WWW-Authenticate": "Bearer", **self._rate_headers(authorization, at)}
-            answer = answers.error(refusal.status, refusal.message, told)
-            return self._record(at, method, path, None, self.keys.label(authorization), answer)
-        return self._answer_with_key(key, at, method, path, query, headers, body)
+            headers = {"WWW-Authenticate": "Bearer", **self._rate_headers(request, at)}
+            answer = answers.error(refusal.status, refusal.message, headers)
+            return self._record(request, at, self.keys.label(request.authorization), answer)
+        wait = key.window.wait(at)
+        if wait > 0:
+            answer = self._answer_over_limit(key, wait, at)
+            return self._record(request, at, key.label, answer, self._operation_name(request))
+        return self._answer_operation(request, key, at)
 
-    def record_fault(
-        self, method: str, path: str, headers: Mapping[str, str], status: int | None, outcome: str
-    ) -> None:
-        """Write a request down that a fault kept from the service."""
-        at, label = self.world.clock.seconds(), self.keys.label(headers.get("authorization"))
-        name = self._name(method, path)
-        self.ledger.append(Entry(at, method, path, name, label, status, outcome, None, charged=False, effect=False))
+    def record_fault(self, request: Request, status: int | None, outcome: str) -> None:
+        """Record a request that a fault broke before it reached the service."""
+        at, label = self.world.clock.seconds(), self.keys.label(request.authorization)
+        name = self._operation_name(request)
+        self.ledger.append(
+            Entry(at, request.method, request.path, name, label, status, outcome, None, charged=False, effect=False)
+        )
 
-    def gateway_error(self, status: int, message: str, path: str, headers: Mapping[str, str]) -> Answer:
-        """Make the error that something between client and service answers with; it leaves now.
+    def gateway_error(self, request: Request, status: int, message: str) -> Answer:
+        """Make the error that a gateway between client and service answers with now.
 
         Args:
+            request: The request.
             status: HTTP status.
             message: Text for people.
-            path: Path of the request.
-            headers: Headers of the request.
         """
-        told = {"Date": self._date.at(self.world.date())}
-        if path not in _PUBLIC_PATHS:
-            told |= self._rate_headers(headers.get("authorization"), self.world.clock.seconds())
-        return answers.error(status, message, told)
+        headers = {"Date": self._date.at(self.world.date())}
+        if request.path not in _PUBLIC_PATHS:
+            headers |= self._rate_headers(request, self.world.clock.seconds())
+        return answers.error(status, message, headers)
 
-    def _rate_headers(self, authorization: str | None, at: float) -> dict[str, str]:
-        """Describe the hour of a key to which the service has not answered."""
+    def _rate_headers(self, request: Request, at: float) -> dict[str, str]:
+        """Return the rate headers of an answer to a request without a valid key, or of a gateway."""
         if self.world.behaviour.rate_headers == "valid_key":
             return {}
-        return self.keys.window(authorization).headers(at)
+        return self.keys.window(request.authorization).headers(at)
 
-    def _answer_with_key(
-        self, key: ApiKey, at: float, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-    ) -> Answer:
-        window, behaviour = key.window, self.world.behaviour
-        wait = window.wait(at)
-        if wait > 0:
-            self._rate_limited += 1
-            if behaviour.count_rejected:
-                window.add(at)
-                wait = window.wait(at)
-            told = {**window.headers(at), "Retry-After": str(limits.retry_after(wait))}
-            answer = answers.error(429, "too many requests", told)
-            return self._record(at, method, path, self._name(method, path), key.label, answer)
+    def _answer_public(self, request: Request) -> Answer | None:
+        """Answer the paths that need no key and do not count (section 8, rule 3)."""
+        if request.path not in _PUBLIC_PATHS:
+            return None
+        if request.method != "GET":
+            return answers.error(404, "no such operation; this path has GET")
+        if request.path == "/health":
+            return answers.document(200, {"status": "ok"})
+        if request.path == "/openapi.json":
+            return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded(self.world.behaviour.rate_headers))
+        return Answer(200, {"Content-Type": "text/html; charset=utf-8", **docs.BROWSER_HEADERS}, docs.encoded())
+
+    def _answer_over_limit(self, key: ApiKey, wait: float, at: float) -> Answer:
+        self._rate_limited += 1
+        if self.world.behaviour.count_rejected:
+            key.window.add(at)
+            wait = key.window.wait(at)
+        headers = {**key.window.headers(at), "Retry-After": str(limits.retry_after(wait))}
+        return answers.error(429, "too many requests", headers)
+
+    def _answer_operation(self, request: Request, key: ApiKey, at: float) -> Answer:
+        window, behaviour, billing = key.window, self.world.behaviour, self.world.billing
         window.add(at)
-        charges = self.world.billing.charges
+        charges = billing.charges
         name, call = None, None
         try:
-            route, params = self._router.find(method, path)
+            route, params = self._router.find(request.method, request.path)
             name = route.name
             self._check_role(key, name)
-            parsed = _parse(route, headers.get("content-type"), body)
-            call = Call(self.world, key.user, params, Query(query, behaviour.malformed_query), parsed)
+            body = _parse_body(route, request)
+            call = Call(self.world, key.user, params, Query(request.query, behaviour.malformed_query), body)
             answer = self._success(route, route.handler(call))
         except Refusal as refusal:
             answer = answers.error(refusal.status, refusal.message, refusal.headers)
             if not behaviour.count_client_errors:
                 window.remove_last()
         answer.headers.update(window.headers(at))
-        return self._record(at, method, path, name, key.label, answer, call, self.world.billing.charges > charges)
-
-    def _answer_public(self, method: str, path: str) -> Answer | None:
-        """Answer the paths that need no key and count nowhere (section 8, rule 3)."""
-        if path not in _PUBLIC_PATHS:
-            return None
-        if method != "GET":
-            return answers.error(404, "no such operation; this path has GET")
-        if path == "/health":
-            return answers.document(200, {"status": "ok"})
-        if path == "/openapi.json":
-            return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded(self.world.behaviour.rate_headers))
-        return Answer(200, {"Content-Type": "text/html; charset=utf-8", **docs.HEADERS}, docs.encoded())
+        return self._record(request, at, key.label, answer, name, call, charged=billing.charges > charges)
 
     def _check_role(self, key: ApiKey, name: str) -> None:
         if name in self.world.behaviour.admin_only and key.user.role != "Admin":
@@ -173,38 +164,48 @@ class Service:
             return Answer(204, {}, b"")
         return answers.document(route.status, result)
 
-    def _name(self, method: str, path: str) -> str | None:
+    def _operation_name(self, request: Request) -> str | None:
         try:
-            return self._router.find(method, path)[0].name
+            return self._router.find(request.method, request.path)[0].name
         except Refusal:
             return None
 
     def _record(
         self,
+        request: Request,
         at: float,
-        method: str,
-        path: str,
-        name: str | None,
         label: str,
         answer: Answer,
+        operation: str | None = None,
         call: Call | None = None,
+        *,
         charged: bool = False,
     ) -> Answer:
         answer.headers["Date"] = self._date.at(self.world.date())
-        target_id = None
-        if call is not None:
-            target_id = call.target_id or next(iter(call.params.values()), None)
-        effect = answer.code is None and method != "GET" and name not in _WITHOUT_EFFECT
-        outcome = answer.code or "ok"
-        self.ledger.append(
-            Entry(at, method, path, name, label, answer.status, outcome, target_id, charged=charged, effect=effect)
+        entry = Entry(
+            at=at,
+            method=request.method,
+            path=request.path,
+            operation=operation,
+            key=label,
+            status=answer.status,
+            outcome=answer.code or "ok",
+            target_id=_target_id(call),
+            charged=charged,
+            effect=answer.code is None and request.method != "GET" and operation not in _WITHOUT_EFFECT,
         )
+        self.ledger.append(entry)
         return answer
 
 
-def _parse(route: Route, content_type: str | None, body: bytes) -> Any:
-    if route.body is None or (route.optional_body and not body):
+def _target_id(call: Call | None) -> str | None:
+    """Return what a call acted on: the resource that it created, or the one of its path."""
+    return (call.target_id or next(iter(call.params.values()), None)) if call else None
+
+
+def _parse_body(route: Route, request: Request) -> Any:
+    if route.body is None or (route.optional_body and not request.body):
         return {}
-    value = bodies.parse(body, content_type)
+    value = bodies.parse(request.body, request.headers.get("content-type"))
     bodies.check(schemas.REQUESTS[route.body], value)
     return value

@@ -1,4 +1,7 @@
-"""One exchange, whatever carries it: delay, fault or effect, delay. The transport and the socket share it."""
+"""One exchange of a request and its answer, with the delays and faults on the way.
+
+The transport and the socket share it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.faults.spoiling import BELOW_HTTP, SPOILINGS
+from cmsapi.sandbox.messages.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,82 +21,80 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """Carry requests to the service through the weather.
+    """Exchange requests and answers with the service.
 
     Args:
-        service: What answers.
-        injector: What happens on the way.
+        service: The service.
+        injector: Delays and faults on the way.
     """
 
     def __init__(self, service: Service, injector: FaultInjector) -> None:
         self._service = service
-        self.injector = injector
+        self._injector = injector
 
     async def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
-        """Return the answer, or None when the connection breaks instead.
+        """Return the answer to a request; None means that the connection breaks.
 
         Args:
             method: HTTP method.
             target: Path and query, percent-encoded.
-            headers: Request headers, looked up without regard to case.
+            headers: Request headers, whose names ignore case.
             body: Whole body.
         """
         path, _, query = target.partition("?")
-        # Without latency this still lets other tasks run, as every real request does.
-        await asyncio.sleep(self.injector.draw_latency())
-        at = self._service.world.clock.seconds()
-        if step := self.injector.due_clock_step(at):
-            self._service.world.clock.step(step)
-        fault = self.injector.fault_for(method, path, at)
-
-        def arrive() -> Answer | None:
-            return self._arrive(fault, method, path, query, headers, body)
-
+        request = Request(method, path, query, headers, body)
+        # Other tasks run here even without latency, as they do during each real request.
+        await asyncio.sleep(self._injector.draw_latency())
+        clock = self._service.world.clock
+        at = clock.seconds()
+        if step := self._injector.due_clock_step(at):
+            clock.step(step)
+        fault = self._injector.fault_for(method, path, at)
         if fault is None or fault.late is None:
-            answer = arrive()
+            answer = self._deliver(request, fault)
         else:
-            later = self._later(fault.late, arrive)
-            answer = self._broken(fault, path, headers) if fault.replaces_answer else await later
-        if delay := self.injector.draw_latency() + (fault.slow or 0.0 if fault else 0.0):
+            delivered = self._deliver_later(fault.late, lambda: self._deliver(request, fault))
+            answer = self._fault_answer(request, fault) if fault.replaces_answer else await delivered
+        if delay := self._injector.draw_latency() + (fault.slow or 0.0 if fault else 0.0):
             await asyncio.sleep(delay)
         return answer
 
-    def unreadable(self, status: int, message: str) -> Answer:
-        """Return the answer to what is no request: it has no key, counts nowhere and is in no ledger."""
-        return self._service.gateway_error(status, message, "", {})
+    def answer_unreadable(self, status: int, message: str) -> Answer:
+        """Return the answer to bytes that are not a request: it does not count, and the ledger has no entry."""
+        return self._service.gateway_error(Request("", "", "", {}, b""), status, message)
 
-    def _later(self, seconds: float, arrive: Callable[[], Answer | None]) -> asyncio.Future[Answer | None]:
-        """Let a request arrive later, whether or not its client still waits for the answer then."""
-        loop = asyncio.get_running_loop()
-        arrived: asyncio.Future[Answer | None] = loop.create_future()
-
-        def effect() -> None:
-            answer = arrive()
-            if not arrived.done():
-                arrived.set_result(answer)
-
-        loop.call_later(seconds, effect)
-        return arrived
-
-    def _arrive(
-        self, fault: Fault | None, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-    ) -> Answer | None:
+    def _deliver(self, request: Request, fault: Fault | None) -> Answer | None:
+        """Let a request reach the service, and break it or its answer as a fault says."""
         if fault is None or fault.slow is not None or (fault.late is not None and not fault.replaces_answer):
-            return self._service.handle(method, path, query, headers, body)
+            return self._service.handle(request)
         if fault.spoil is not None:
-            return self._spoiled(fault.spoil, self._service.handle(method, path, query, headers, body))
+            return self._spoil(fault.spoil, self._service.handle(request))
         if fault.when != "before":
-            self._service.handle(method, path, query, headers, body)
-        answer = self._broken(fault, path, headers)
+            self._service.handle(request)
+        answer = self._fault_answer(request, fault)
         status, outcome = (answer.status, answer.code or "ok") if answer else (None, "dropped")
         if fault.when == "before":
-            self._service.record_fault(method, path, headers, status, outcome)
+            self._service.record_fault(request, status, outcome)
         else:
             self._service.ledger.amend_last(status=status, outcome=outcome)
         return answer
 
-    def _spoiled(self, name: str, answer: Answer) -> Answer | None:
-        # An error says the same in any words.
+    @staticmethod
+    def _deliver_later(seconds: float, deliver: Callable[[], Answer | None]) -> asyncio.Future[Answer | None]:
+        """Deliver a request later, even if its client has stopped waiting by then."""
+        loop = asyncio.get_running_loop()
+        delivered: asyncio.Future[Answer | None] = loop.create_future()
+
+        def effect() -> None:
+            answer = deliver()
+            if not delivered.done():
+                delivered.set_result(answer)
+
+        loop.call_later(seconds, effect)
+        return delivered
+
+    def _spoil(self, name: str, answer: Answer) -> Answer | None:
+        # Errors stay as they are.
         if answer.code is not None:
             return answer
         if name in BELOW_HTTP:
@@ -101,10 +103,11 @@ class Exchange:
         self._service.ledger.amend_last(status=answer.status, outcome=name)
         return SPOILINGS[name](answer)
 
-    def _broken(self, fault: Fault, path: str, headers: Mapping[str, str]) -> Answer | None:
+    def _fault_answer(self, request: Request, fault: Fault) -> Answer | None:
+        """Return the answer that a fault gives instead of the service; None means that the connection breaks."""
         if fault.status is None:
             return None
-        answer = self._service.gateway_error(fault.status, "a fault of the sandbox", path, headers)
+        answer = self._service.gateway_error(request, fault.status, "a fault of the sandbox")
         if fault.retry_after is not None:
             answer.headers["Retry-After"] = str(fault.retry_after)
         return answer

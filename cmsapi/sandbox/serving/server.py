@@ -1,6 +1,6 @@
-"""The sandbox on a socket: aiohttp in front of the same exchange, and of the page.
+"""The sandbox on a socket: aiohttp in front of the exchange and the live page.
 
-Every answer comes from the exchange or the page: aiohttp has no route of its own, and so none that does not match.
+Each answer comes from one of these two: aiohttp has no routes, so no path can be missing there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 @asynccontextmanager
-async def served(exchange: Exchange, site: LivePage, host: str, port: int) -> AsyncIterator[int]:
-    """Serve while the context is open, and yield the port.
+async def listen(exchange: Exchange, site: LivePage, host: str, port: int) -> AsyncIterator[int]:
+    """Listen while the context is open, and yield the port.
 
     Args:
-        exchange: What answers.
-        site: The page beside it.
+        exchange: Answers the requests of clients.
+        site: Answers the requests of the live page.
         host: Address to listen on.
-        port: Port to listen on; 0 for any that is free.
+        port: Port to listen on; 0 for any free one.
     """
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
@@ -56,7 +56,7 @@ async def served(exchange: Exchange, site: LivePage, host: str, port: int) -> As
 
 
 class _Server(web.Server):
-    """Make a handler for each connection."""
+    """Make the handler of each connection."""
 
     def __init__(self, exchange: Exchange, respond: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
         super().__init__(respond)
@@ -67,7 +67,7 @@ class _Server(web.Server):
 
 
 class _Connection(web.RequestHandler):
-    """Answer in the shape of section 7 also what cannot be read as a request."""
+    """Answer unreadable requests, too, with the errors of section 7."""
 
     __slots__ = ("_exchange",)
 
@@ -82,23 +82,23 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what cannot be read, or what went wrong here; the connection is closed."""
+        """Answer an unreadable request or a failure of the sandbox, and close the connection."""
         if status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            # Neither told nor logged is the message of the parser: it may show a part of the key.
-            answer = self._exchange.unreadable(400, "the request line or a header is malformed or too long")
+            # The message of the parser may contain a part of the key, so no answer and no log shows it.
+            answer = self._exchange.answer_unreadable(400, "the request line or a header is malformed or too long")
         else:
             super().handle_error(request, status, exc, message)
-            answer = self._exchange.unreadable(500, "the sandbox has failed; its log says why")
+            answer = self._exchange.answer_unreadable(500, "the sandbox has failed; its log has the reason")
         response = _response(answer)
         response.force_close()
         return response
 
 
 async def _body(request: web.BaseRequest) -> bytes:
-    """Read a body, and no more of it than shows that it is too large."""
+    """Read a body, up to the chunk that exceeds the largest size."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(_CONTINUE)
-        # The answer itself has not begun.
+        # aiohttp must not take these bytes for the beginning of the answer.
         request.writer.output_size = 0
     body = bytearray()
     async for chunk in request.content.iter_any():

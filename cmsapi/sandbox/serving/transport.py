@@ -1,4 +1,4 @@
-"""The sandbox as a transport of the SDK: no socket, and so at home under virtual time."""
+"""The sandbox as a transport of the SDK: without a socket, so it works under virtual time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class SandboxTransport:
-    """Answer requests in the same process, for whatever host they name.
+    """Answer requests in the same process, whatever host their URL has.
 
     Args:
-        exchange: What carries them.
+        exchange: Answers the requests.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -33,7 +33,7 @@ class SandboxTransport:
         return Response(answer.status, answer.headers, answer.body)
 
     async def aclose(self) -> None:
-        """Do nothing: there is no connection to close."""
+        """Do nothing, because no connection is open."""
 
 
 def _target(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts that are long enough to look at: articles, related phrases, and how well a text fits a phrase."""
+"""Articles, related phrases, and the score of a text for a phrase."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOSINGS = (
     "so compare two of them side by side",
     "which is why the second opinion matters",
     "and that is easier to judge after a week",
-    "although nobody tells you at the counter",
+    "although the shop will not tell you",
     "and a simple list is enough to decide",
 )
 _SECTIONS = ("What it is", "How to choose", "What it costs", "Mistakes to avoid", "Where to go from here")
@@ -29,8 +29,8 @@ _ENDINGS = ("", " at home", " in winter", " for women", " for men", " on a budge
 _ENOUGH_WORDS = 600
 
 
-def write(rng: random.Random, phrase: str, title: str, *, fact_checks: bool) -> str:
-    """Write an article with the markers an editor leaves in it."""
+def write_article(rng: random.Random, phrase: str, title: str, *, fact_checks: bool) -> str:
+    """Write an article that contains an editor's annotations."""
     subject = html.escape(phrase)
     parts = [f"<h1>{html.escape(title)}</h1>", "<!-- generated draft: read before publishing -->"]
     for section in _SECTIONS:
@@ -44,19 +44,19 @@ def write(rng: random.Random, phrase: str, title: str, *, fact_checks: bool) -> 
     return "\n".join(parts)
 
 
-def related(rng: random.Random, phrase: str) -> list[str]:
-    """Return a handful of phrases around another, each of them once."""
+def related_phrases(rng: random.Random, phrase: str) -> list[str]:
+    """Return some phrases related to another, without duplicates."""
     phrases = [f"{qualifier} {phrase}{ending}" for qualifier in _QUALIFIERS for ending in _ENDINGS]
     return rng.sample(phrases, rng.randint(5, 40))
 
 
-def words(markup: str) -> int:
-    """Count the words of a body."""
+def count_words(markup: str) -> int:
+    """Count the words of an HTML body."""
     return len(_text(markup).split())
 
 
 def score(phrase: str, title: str, markup: str) -> int:
-    """Rate a text against a phrase from 0 to 100: its length, its title, how often the phrase's words occur."""
+    """Score a text for a phrase from 0 to 100, by its length, its title and the frequency of the phrase's words."""
     text = _text(markup)
     if not text.strip():
         return 0
@@ -67,7 +67,7 @@ def score(phrase: str, title: str, markup: str) -> int:
 
 
 def recommendations(phrase: str, markup: str) -> list[dict[str, Any]]:
-    """Say of every word of a phrase how often it occurs and how often it should."""
+    """Return how often each word of a phrase occurs and how often it should."""
     text = _text(markup).casefold()
     terms = dict.fromkeys(phrase.casefold().split()[:20])
     return [{"term": term, "count": text.count(term), "recommended": 5} for term in terms]

@@ -1,7 +1,7 @@
-"""HTML as a sequence of tokens, read in one go however broken it is.
+"""Tokens of HTML, read in linear time however broken the markup is.
 
-Python's own parser looks for the end of each unfinished tag anew, which takes the square of the length: seconds for
-30 KB of `<a `. Here, as in browsers, what is unfinished ends the document.
+Python's own parser searches for the end of each unfinished tag again, which takes quadratic time: seconds for 30 KB of
+`<a `. Here, as in browsers, an unfinished tag ends the document.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from html import unescape
 
 import attrs
 
-#: Elements whose content is text up to their end tag.
+# Elements whose content is text up to their end tag.
 RAW_TEXT = frozenset(
     ["iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp"]
 )
@@ -27,7 +27,7 @@ _BARE = re.compile(rf"[^{_SPACE}>]*")
 
 @attrs.frozen
 class Start:
-    """Hold a start tag: its name in lower case, its attributes, and whether it ends in a slash."""
+    """A start tag: its name in lower case, its attributes, and whether it ends in a slash."""
 
     name: str
     attributes: list[tuple[str, str]]
@@ -36,21 +36,21 @@ class Start:
 
 @attrs.frozen
 class End:
-    """Hold an end tag: its name in lower case."""
+    """An end tag: its name in lower case."""
 
     name: str
 
 
 @attrs.frozen
 class Comment:
-    """Stand for a comment, a declaration or an instruction."""
+    """A comment, a declaration or a processing instruction."""
 
 
 Token = str | Start | End | Comment
 
 
 def tokens(html: str) -> Iterator[Token]:
-    """Read markup; text comes without character references."""
+    """Read markup as tokens; character references in text are decoded."""
     at = 0
     while (opening := _OPENING.search(html, at)) is not None:
         if opening.start() > at:
@@ -81,7 +81,7 @@ def _past_comment(html: str, start: int) -> int:
 
 
 def _tag(html: str, at: int) -> tuple[str, list[tuple[str, str]], bool, int]:
-    """Read a tag from its name on; the place behind it is 0 when it does not end."""
+    """Read a tag from its name on; the returned position after it is 0 if the tag is unfinished."""
     named = _TAG_NAME.match(html, at)
     name, at = (named[0].lower(), named.end()) if named else ("", at)
     attributes: list[tuple[str, str]] = []

@@ -1,8 +1,8 @@
 """`htmlSanitized`: a body without editor annotations, safe to publish externally (specification, section 2.4).
 
-Comments, `<span data-comment>` and `<mark data-fact-check>` go, their text stays. What remains is written anew from
-a list of harmless elements and attributes, so that a script, an event handler or a `javascript:` address has no way
-through, however the markup is broken.
+Comments and the tags `<span data-comment>` and `<mark data-fact-check>` are removed, the text inside the tags is not.
+The output is written from a list of harmless elements and attributes. No script, event handler or `javascript:` address
+passes, however broken the markup is.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 _MARKERS = {"span": "data-comment", "mark": "data-fact-check"}
 
 
-@functools.lru_cache(maxsize=256)  # a content is read more often than written
-def sanitized(html: str) -> str:
+@functools.lru_cache(maxsize=256)  # contents are read more often than written
+def sanitize(html: str) -> str:
     """Return a body that is safe to publish.
 
     Args:
@@ -57,13 +57,13 @@ def sanitized(html: str) -> str:
 
 
 class _Writer:
-    """Write the harmless part of what is read."""
+    """Write the harmless part of the tokens."""
 
     def __init__(self) -> None:
         self._out: list[str] = []
         self._open: list[tuple[str, bool]] = []
         self._hidden: list[str] = []
-        # How often each is open, so that the end of what is not open costs nothing.
+        # How often each element is open, so that an end tag without a start tag costs no search.
         self._opened: Counter[str] = Counter()
 
     def start(self, tag: Start) -> None:
@@ -95,7 +95,7 @@ class _Writer:
             self._out.append(escape(text, quote=False))
 
     def result(self) -> str:
-        """Close what is still open and return what was written."""
+        """Close the open elements and return the output."""
         while self._open:
             self._close_last()
         return "".join(self._out)
@@ -114,7 +114,7 @@ class _Writer:
 
 
 def _attributes(attributes: list[tuple[str, str]]) -> str:
-    # Of a repeated attribute the first one counts.
+    # The first of repeated attributes counts.
     kept = {name: value for name, value in reversed(attributes) if name in _ATTRIBUTES}
     return "".join(
         f' {name}="{escape(value)}"'

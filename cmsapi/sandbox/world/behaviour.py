@@ -1,6 +1,6 @@
-"""What the specification does not show, decided by name.
+"""Settings for what the specification does not show.
 
-Each setting has the default that the project documents and the alternatives that a client should survive.
+Each setting has the default that the project documents, and alternatives that a client should survive.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ def _clocks(offsets: float | Iterable[float]) -> tuple[float, ...]:
 
 @attrs.frozen(kw_only=True)
 class Behaviour:
-    """Decide what the specification does not show.
+    """Choose the behaviour that the specification does not show.
 
     Args:
         refused_launch: Status when credits are exhausted, a job is already running, the keyword has no completed
             analysis, or a generation is decided outside `review`.
-        ideas_before_success: What reading the ideas of an unfinished search gives: a 409 or an empty page.
-        generation_running: Word of a generation that has begun; the specification shows none but `queued`.
-        applied, discarded, generation_failed: Words of a generation after confirm, cancel and failure.
+        ideas_before_success: Answer to a request for the ideas of an unfinished search: a 409 or an empty page.
+        generation_running: Status word of a running generation; the specification shows only `queued`.
+        applied, discarded, generation_failed: Status words of a generation after confirm, cancel and failure.
         failed_analysis_timestamp: Whether a failed analysis moves `lastAnalyzedAt`.
-        keyword_items: Whether items of a keyword list carry `analysisStatus` and `lastAnalyzedAt`, only the status, or
+        keyword_items: Whether items of a keyword list have `analysisStatus` and `lastAnalyzedAt`, only the status, or
             neither.
-        charged: When analyses and generations cost their credit. A search costs it at launch always (section 4.6).
-        refunded: Whether the credit of a failed job comes back.
+        charged: When analyses and generations are charged. A search is always charged at its launch (section 4.6).
+        refunded: Whether the credit of a failed job is refunded.
         prompt_analysis_credits: Analysis credits that a prompt analysis costs.
         amounts: Sign of `amount` in a usage entry.
         order: Order of lists.
-        count_client_errors: Whether 4xx answers count in the rate windows (401 never does).
-        count_rejected: Whether 429 answers do.
-        rate_headers: Whether every answer carries the rate headers, as section 8, rule 2, says, or only those of the
-            service to a valid key: neither a 401 nor an answer that a fault gives instead. Paths without limits never
-            carry them.
-        malformed_query: Status for a query parameter out of its range or not of its type.
+        count_client_errors: Whether 4xx answers count against the rate limits (a 401 never does).
+        count_rejected: Whether 429 answers count against the rate limits.
+        rate_headers: Whether every answer has the rate headers, as section 8, rule 2, says, or only the service's own
+            answers to a valid key. Then neither a 401 nor the answer of a fault has them. Paths without limits never
+            have them.
+        malformed_query: Status for a query parameter of the wrong type or out of its range.
         unknown_reference: Status for an unknown `folderId`, `pageId`, `assignedToId` and the like in a body.
-        foreign_workspace: Status for what lies in a workspace the user does not belong to (section 5, rules 6 and 7).
+        foreign_workspace: Status for resources of a workspace without the user (section 5, rules 6 and 7).
         recommendations: Shape of the recommendations in a report: a list, or an object by term.
         deletion: Answer to a deletion: 200 with `null`, or 204 without a body.
         admin_only: Names of the operations that a Member may not call.
-        identifiers: Whether identifiers are letters and digits, or hold spaces, slashes, percent signs, question marks
-            and letters beyond ASCII besides.
-        subfolders: Where sub-folders of a deleted folder go: to the top level, or to its parent.
-        date_ahead: Seconds by which the `Date` of answers is ahead of the clock that the sandbox keeps. Several numbers
-            stand for several machines, which answer in turn.
+        identifiers: Whether identifiers consist of letters and digits, or also contain spaces, slashes, percent signs,
+            question marks and letters beyond ASCII.
+        subfolders: New parent of the sub-folders of a deleted folder: the top level, or the folder's parent.
+        date_ahead: Seconds by which the `Date` of answers is ahead of the sandbox's clock. Several numbers mean several
+            machines, which answer in turn.
         stamps_ahead: The same for `createdAt` of usages and `lastAnalyzedAt`. With several numbers, usages are listed
             by their stamps.
-        usage_keyword: How a usage writes its keyword: any of `lower`, `trimmed`, `nfc` and `cut` (to 255 characters).
-        usage_country: How a usage writes its country: as the keyword has it, or in lower case.
+        usage_keyword: Changes to the keyword of a usage: any of `lower`, `trimmed`, `nfc`, `cut` (to 255 characters).
+        usage_country: Country code of a usage: the same as the keyword's, or in lower case.
     """
 
     refused_launch: Literal[409, 422] = attrs.field(default=409, validator=_one_of((409, 422)))

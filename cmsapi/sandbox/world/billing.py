@@ -1,4 +1,4 @@
-"""Three balances, and what is taken from them (specification, sections 1 and 2.7)."""
+"""The credit balances and their charges (specification, sections 1 and 2.7)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BALANCES = {
 
 @attrs.define(kw_only=True)
 class Credits:
-    """Hold the balances of the organisation.
+    """The credit balances of the organisation.
 
     Args:
         analysis: Credits for analyses of keywords and prompts.
@@ -43,7 +43,7 @@ class Credits:
         return balance
 
     def add(self, type_: str, amount: int) -> int:
-        """Change that balance and return it."""
+        """Change the balance that a type of usage draws on, and return it."""
         balance = self.of(type_) + amount
         setattr(self, _BALANCES[type_], balance)
         return balance
@@ -51,7 +51,7 @@ class Credits:
 
 @attrs.define(eq=False)
 class Purchase:
-    """Say what a job costs, who pays and for which keyword; `charged` once it was paid."""
+    """The price of a job, its buyer and its keyword; `charged` tells whether the credits were taken."""
 
     type: str
     amount: int
@@ -67,9 +67,9 @@ class Billing:
     """Charge purchases to the balances and write the usage entries.
 
     Args:
-        balances: The live balances.
-        store: Where entries go.
-        sign: +1 when entries show credits consumed, -1 when they show the change of the balance.
+        balances: The balances, which each charge changes.
+        store: Store of the entries.
+        sign: +1 if entries show the credits consumed, -1 if they show the change of the balance.
     """
 
     def __init__(self, balances: Credits, store: Store, sign: int = 1) -> None:
@@ -80,15 +80,15 @@ class Billing:
         self._reserved: dict[str, int] = dict.fromkeys(TYPES, 0)
 
     def affords(self, purchase: Purchase) -> bool:
-        """Whether the balance covers a purchase beside those that are still to be charged."""
+        """Whether the balance covers a purchase beside the reserved ones."""
         return self.balances.of(purchase.type) - self._reserved[purchase.type] >= purchase.amount
 
     def reserve(self, purchase: Purchase) -> None:
-        """Hold back what will be charged at completion."""
+        """Reserve the credits of a purchase that is charged at completion."""
         self._reserved[purchase.type] += purchase.amount
 
     def release(self, purchase: Purchase) -> None:
-        """Hold it back no longer."""
+        """Release the reserved credits of a purchase."""
         self._reserved[purchase.type] -= purchase.amount
 
     def charge(self, purchase: Purchase, moment: float) -> None:
@@ -100,7 +100,7 @@ class Billing:
             self._store.usages[purchase.type].append(self._entry(purchase, remaining, moment))
 
     def refund(self, purchase: Purchase) -> None:
-        """Give the credits of a charged purchase back."""
+        """Return the credits of a charged purchase."""
         self.balances.add(purchase.type, purchase.amount)
         purchase.charged = False
 

@@ -1,7 +1,7 @@
-"""Time of the sandbox: one running counter of seconds, and the moments it stands for.
+"""The clock of the sandbox: a counter of seconds, and the moments that its readings mean.
 
-Limits, jobs and the ledger compare plain seconds, so that under virtual time they see exactly the numbers a client
-on the same loop sees; an epoch added to them would round them. Timestamps are moments (epoch seconds).
+Limits, jobs and the ledger compare seconds of the counter. Under virtual time these are exactly the numbers that a
+client on the same loop sees; adding an epoch would round them. Timestamps are moments (epoch seconds).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _REAL_TIME_SLACK = 1.0
 class Clock:
     """Follow the running event loop, virtual or real.
 
-    The first reading stands for 2026-01-01T00:00:00Z. Without a running loop the clock stands still; when another
-    loop takes over it goes on where it stopped.
+    The first reading means 2026-01-01T00:00:00Z. Without a running loop the clock stands still; on another loop it
+    continues from its last reading.
     """
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class Clock:
         return self._last
 
     def moment(self, seconds: float) -> float:
-        """Return the epoch seconds that a reading stands for."""
+        """Return the epoch seconds that a reading means."""
         return self._epoch + seconds
 
     def step(self, seconds: float) -> None:
-        """Let every reading stand for a later moment, or an earlier one."""
+        """Step forward, or back by negative seconds: each reading means another moment from now on."""
         self._epoch += seconds
 
     def follow_wall_clock(self) -> None:
-        """Let the present reading stand for the present moment, unless the loop's time is virtual."""
+        """Let the present reading mean the present moment, unless the loop's time is virtual."""
         seconds = self.seconds()
         if abs(asyncio.get_running_loop().time() - time.monotonic()) < _REAL_TIME_SLACK:
             self._epoch = max(self._epoch, time.time() - seconds)
@@ -66,8 +66,13 @@ def timestamp(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
+def optional_timestamp(moment: float | None) -> str | None:
+    """Write epoch seconds as `timestamp` does; None stays None."""
+    return None if moment is None else timestamp(moment)
+
+
 class DateHeader:
-    """Write the `Date` header (RFC 7231, 7.1.1.1), once per second."""
+    """Format the `Date` header (RFC 7231, 7.1.1.1), once per second."""
 
     def __init__(self) -> None:
         self._second = -1

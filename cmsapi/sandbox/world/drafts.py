@@ -1,4 +1,4 @@
-"""The body of a content: whoever changes it, words, score, dates and version follow (specification, section 2.4)."""
+"""The body of a content, and the fields that follow from it (specification, section 2.4)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world.world import World
 
 
-def write(world: World, content: Content, html: str, user_id: str, now: float) -> None:
-    """Give a content its body: words, score, dates, editor and version follow."""
+def write_body(world: World, content: Content, html: str, user_id: str, now: float) -> None:
+    """Write the body of a content, and update its word count, score, dates, editor and version."""
     if html != content.html:
         content.html = html
         content.content_updated_at, content.content_updated_by = now, user_id
-    content.words_count = articles.words(html)
-    content.score = score(world, content)
+    content.words_count = articles.count_words(html)
+    content.score = score_content(world, content)
     content.updated_at = now
     content.version += 1
 
 
-def score(world: World, content: Content) -> int | None:
-    """Rate a body from 0 to 100 against its page's analysed keywords; None when there are none."""
+def score_content(world: World, content: Content) -> int | None:
+    """Score a content from 0 to 100 for the first analysed keyword of its page; None if there is none."""
     keyword = world.store.analyzed_keyword(content.page_id)
     return None if keyword is None else articles.score(keyword.keyword, content.title, content.html)

@@ -1,4 +1,4 @@
-"""The world a sandbox starts with: an organisation, its workspace, and another one that is none of our business."""
+"""The initial data of a sandbox: an organisation with its workspace, and a second, foreign organisation."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _AUDIENCES = ("", "for beginners", "for women", "for men", "for kids", "for trav
 
 @attrs.frozen(kw_only=True)
 class InitialData:
-    """Name what was seeded."""
+    """The identifiers of the initial records."""
 
     workspace_id: str
     foreign_workspace_id: str
@@ -101,12 +101,12 @@ class InitialData:
 
 
 def populate(world: World, *, keywords: int, contents: int) -> InitialData:
-    """Fill a new world.
+    """Add the initial records to a new world.
 
     Args:
-        world: Where to.
-        keywords: How many keywords that were never analysed.
-        contents: How many contents, each on a page of its own whose keyword is analysed.
+        world: The new world.
+        keywords: Number of keywords that were never analysed.
+        contents: Number of contents, each on a page of its own with an analysed keyword.
     """
     workspace, users = _company(world, "Northwind", _PEOPLE)
     statuses = _statuses(world, workspace)
@@ -114,7 +114,7 @@ def populate(world: World, *, keywords: int, contents: int) -> InitialData:
     voices = _brand_voices(world, workspace)
     documents = _knowledge(world, workspace)
     phrases = _phrases()
-    # The balances given are those of the present: what was consumed before comes on top first.
+    # The given balances are those of the present, so the credits of past analyses are added first.
     world.billing.balances.add(ANALYSIS, max(1, contents))
     ready = [_analyzed_page(world, workspace, users[0], next(phrases)) for _ in range(max(1, contents))]
     prompts = [_prompt(world, keyword) for keyword in ready]
@@ -125,13 +125,13 @@ def populate(world: World, *, keywords: int, contents: int) -> InitialData:
     while len(fresh) < keywords:
         page = _page(world, workspace)
         room = min(KEYWORDS_PER_PAGE, keywords - len(fresh))
-        fresh += [_keyword(world, workspace, page, next(phrases)) for _ in range(room)]
+        fresh += [_keyword(world, page, next(phrases)) for _ in range(room)]
     pages = tuple(world.store.pages)
     foreign, _ = _company(world, "Southgale", (("Finn", "Ito", "Owner", "Admin", "owner"),))
     _statuses(world, foreign)
     _folders(world, foreign)
-    stranger = _analyzed_page(world, foreign, None, "private plans")
-    _content(world, stranger, [], [], [], 0)
+    foreign_keyword = _analyzed_page(world, foreign, None, "private plans")
+    _content(world, foreign_keyword, [], [], [], 0)
     return InitialData(
         workspace_id=workspace.id,
         foreign_workspace_id=foreign.id,
@@ -149,7 +149,7 @@ def populate(world: World, *, keywords: int, contents: int) -> InitialData:
 
 
 def _phrases() -> Iterator[str]:
-    """Yield search terms, each of them once and without end."""
+    """Yield search terms without end and without duplicates."""
     number = 0
     while True:
         number += 1
@@ -242,33 +242,19 @@ def _knowledge(world: World, workspace: Workspace) -> list[KnowledgeDocument]:
 
 
 def _page(world: World, workspace: Workspace, slug: str = "") -> Page:
-    store = world.store
-    number = len(store.pages) + 1
+    number = len(world.store.pages) + 1
     url = f"{workspace.website_url}/{slug.replace(' ', '-') or f'page-{number}'}"
-    page = Page(store.new_id("pag"), workspace.id, url, 200, FIRST_MOMENT - 90 * DAY + number)
-    store.pages[page.id] = page
+    page = world.add_page(workspace.id, url, FIRST_MOMENT - 90 * DAY + number)
+    page.last_status_code = 200
     return page
 
 
-def _keyword(world: World, workspace: Workspace, page: Page, phrase: str) -> Keyword:
-    store = world.store
-    id_ = store.new_id("kwd")
-    keyword = Keyword(
-        id=id_,
-        workspace_id=workspace.id,
-        page_id=page.id,
-        keyword=phrase,
-        country_code=workspace.country_code,
-        language_code=workspace.language_code,
-        search_volume=seeded_random(world.seed, "volume", id_).randrange(10, 20_000, 10),
-        created_at=FIRST_MOMENT - 80 * DAY + len(store.keywords),
-    )
-    store.keywords[id_] = keyword
-    return keyword
+def _keyword(world: World, page: Page, phrase: str) -> Keyword:
+    return world.add_keyword(page, phrase, FIRST_MOMENT - 80 * DAY + len(world.store.keywords))
 
 
 def _analyzed_page(world: World, workspace: Workspace, buyer: User | None, phrase: str) -> Keyword:
-    keyword = _keyword(world, workspace, _page(world, workspace, phrase), phrase)
+    keyword = _keyword(world, _page(world, workspace, phrase), phrase)
     analyzed_at = keyword.created_at + DAY
     keyword.analysis_status, keyword.last_analyzed_at, keyword.analyzed = SUCCESS, analyzed_at, True
     if buyer is not None:
@@ -302,9 +288,11 @@ def _content(
         content.folder_id = (folders[index % len(folders)].id, None)[index % 4 == 3]
         content.content_status_id = statuses[index % (len(statuses) - 1)].id
         content.meta_description = f"All about {keyword.keyword}."
-        body = articles.write(seeded_random(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False)
-        # Every other draft has not been started yet.
-        drafts.write(world, content, body if index % 2 else "", author.id, created + DAY)
+        body = articles.write_article(
+            seeded_random(world.seed, "body", id_), keyword.keyword, content.title, fact_checks=False
+        )
+        # Every other draft is empty.
+        drafts.write_body(world, content, body if index % 2 else "", author.id, created + DAY)
     content.version = 1
     store.contents[id_] = content
     return content

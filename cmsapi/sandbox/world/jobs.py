@@ -1,6 +1,6 @@
-"""Asynchronous jobs without timers: a job's end is known at its launch and takes effect when the clock has passed it.
+"""Asynchronous jobs without timers: a job's end is known at its launch and applied after the clock has passed it.
 
-What a job shows in between depends on the reading of the clock alone, so real and virtual time behave alike.
+The status of a running job depends on the reading of the clock alone, so real and virtual time behave alike.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Failures = float | Mapping[str, float] | Callable[[str, "random.Random"], bool] 
 
 @attrs.define(eq=False)
 class Job:
-    """Describe one job: the ground truth that a client can only poll for.
+    """The truth about one job, of which a client polls the status.
 
     Args:
         kind: Name of its kind.
-        target_id: Keyword, prompt, search, content or knowledge document it works on.
-        launched_at: Launch in seconds of the sandbox's clock.
-        ends_at: End in the same seconds.
+        target_id: Keyword, prompt, search, content or knowledge document of the job.
+        launched_at: Moment of the launch, in seconds of the sandbox's clock.
+        ends_at: Moment of the end, in the same seconds.
         outcome: `success` or `failed`; a successful generation shows `review`.
-        purchase: The credit it costs, if any.
-        done: Whether its end has taken effect.
-        dropped: Whether it ended without effect, because its target was deleted or given to another job.
+        purchase: Its price, if it has one.
+        done: Whether its end was applied.
+        dropped: Whether it ended without effect, because its target was deleted or another job replaced it.
     """
 
     kind: str
@@ -57,17 +57,17 @@ class Job:
         return self.ends_at - self.launched_at
 
     def word(self, at: float, queued: str, running: str) -> str:
-        """Return the word it shows while it runs: `queued` for the first tenth of its time, then another."""
+        """Return the status word of the running job: the first tenth of its duration it is queued."""
         return queued if at < self.launched_at + QUEUED_FRACTION * self.duration else running
 
 
 class Jobs:
-    """Launch jobs and bring their ends about.
+    """Launch jobs and determine their ends.
 
     Args:
         seed: Seed of durations and failures.
-        distributions: Duration per kind.
-        failures: Fraction of jobs that fail, for all kinds or per kind, or a callable `(kind, rng) -> bool`.
+        distributions: Distribution of the duration, by kind.
+        failures: Fraction of jobs that fail, for all kinds or by kind, or a callable `(kind, rng) -> bool`.
     """
 
     def __init__(self, seed: object, distributions: Mapping[str, Distribution], failures: Failures = None) -> None:
@@ -96,7 +96,7 @@ class Jobs:
         return job
 
     def due(self, at: float) -> list[Job]:
-        """Return the jobs whose end has been passed, in order of their ends, and count them as done."""
+        """Return the jobs whose end has passed, in order of their ends, and mark them as done."""
         ended = []
         while self._ends and self._ends[0][0] <= at:
             job = heapq.heappop(self._ends)[2]
@@ -107,10 +107,10 @@ class Jobs:
         return ended
 
     def end_now(self, target_id: str, outcome: str, at: float) -> Job:
-        """End the job that runs on a target.
+        """End the running job of a target.
 
         Raises:
-            LookupError: None does.
+            LookupError: No job runs on the target.
         """
         if target_id not in self.running:
             raise LookupError(f"no job is running on {target_id}")
@@ -120,7 +120,7 @@ class Jobs:
         return job
 
     def drop(self, target_id: str) -> Job | None:
-        """Let the job on a target end without effect, and return it."""
+        """End the running job of a target without effect, and return it; None if no job runs."""
         job = self.running.get(target_id)
         if job is not None:
             job.dropped = True

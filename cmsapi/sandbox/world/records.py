@@ -1,4 +1,4 @@
-"""What the service stores (specification, section 2). Times are moments: epoch seconds."""
+"""Records of the service (specification, section 2). Times are moments: epoch seconds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ContentStatus:
 
 @attrs.define(eq=False)
 class Folder:
-    """A folder; it stands at the top without a parent."""
+    """A folder; without a parent it is at the top level."""
 
     id: str
     workspace_id: str
@@ -75,7 +75,7 @@ class Folder:
 
 @attrs.define(eq=False)
 class Page:
-    """A URL on the tracked website, or a place for a draft that has none yet."""
+    """A URL of the tracked website; the page of a draft may have no URL yet."""
 
     id: str
     workspace_id: str
@@ -117,7 +117,7 @@ class Prompt:
 
 @attrs.define(eq=False)
 class Generation:
-    """One run of Atomic Content on a draft; its word is the last one reached."""
+    """One run of Atomic Content on a draft; `word` is its last status."""
 
     id: str
     word: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer, not a mistake
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error of the sandbox
     """End a request with an error of section 7.
 
     Args:
         status: HTTP status.
-        message: Text for people; for 422 it names the failing field.
-        headers: Headers beyond the usual ones.
+        message: Text for people; for a 422 it names the failing field.
+        headers: Headers beside the usual ones.
     """
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:

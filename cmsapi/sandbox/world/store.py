@@ -1,4 +1,4 @@
-"""Everything the service holds, by identifier, in order of creation."""
+"""The records of the service by identifier, in order of creation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InWorkspace(Protocol):
-    """A record that lies in a workspace."""
+    """A record of a workspace."""
 
     id: str
     workspace_id: str
@@ -23,10 +23,10 @@ _Record = TypeVar("_Record", bound=InWorkspace)
 
 
 class Table(dict[str, _Record]):
-    """Keep records by identifier, and those of each owner together, so that finding them takes no search.
+    """Keep records by identifier, and index them by owner.
 
     Args:
-        owner: Tells the identifier of a record's owner, which never changes.
+        owner: Returns the identifier of a record's owner, which never changes.
     """
 
     def __init__(self, owner: Callable[[_Record], str]) -> None:
@@ -48,11 +48,11 @@ class Table(dict[str, _Record]):
 
 
 class Store:
-    """Keep the records; deletions carry along what cannot stand alone.
+    """Keep the records; a deletion includes the dependent records.
 
     Args:
         seed: Seed of the identifiers.
-        odd_identifiers: Whether they hold what must be percent-encoded in a path.
+        odd_identifiers: Whether identifiers contain characters that must be percent-encoded in a path.
     """
 
     def __init__(self, seed: object, *, odd_identifiers: bool = False) -> None:
@@ -75,38 +75,31 @@ class Store:
         """Return the records of a workspace."""
         return [record for record in table.values() if record.workspace_id == workspace_id]
 
-    def page_keywords(self, page_id: str) -> list[records.Keyword]:
-        """Return the keywords tracked for a page."""
-        return self.keywords.of(page_id)
-
     def analyzed_keyword(self, page_id: str) -> records.Keyword | None:
         """Return the first keyword of a page with a completed analysis."""
-        return next((keyword for keyword in self.page_keywords(page_id) if keyword.analyzed), None)
-
-    def page_contents(self, page_id: str) -> list[records.Content]:
-        """Return the contents attached to a page."""
-        return self.contents.of(page_id)
-
-    def keyword_prompts(self, keyword_id: str) -> list[records.Prompt]:
-        """Return the prompts of a keyword."""
-        return self.prompts.of(keyword_id)
+        return next((keyword for keyword in self.keywords.of(page_id) if keyword.analyzed), None)
 
     def delete_page(self, page_id: str) -> None:
-        """Delete a page with its contents, keywords and their prompts."""
-        for content in self.page_contents(page_id):
+        """Delete a page with its contents, its keywords and their prompts."""
+        for content in self.contents.of(page_id):
             del self.contents[content.id]
-        for keyword in self.page_keywords(page_id):
-            for prompt in self.keyword_prompts(keyword.id):
+        for keyword in self.keywords.of(page_id):
+            for prompt in self.prompts.of(keyword.id):
                 del self.prompts[prompt.id]
             del self.keywords[keyword.id]
         del self.pages[page_id]
 
-    def delete_folder(self, folder_id: str, *, heir: str | None) -> None:
-        """Delete a folder: its contents become unorganised (section 4.2), its sub-folders go to the heir."""
+    def delete_folder(self, folder_id: str, *, new_parent: str | None) -> None:
+        """Delete a folder: its contents have no folder then (section 4.2), and its sub-folders move to another parent.
+
+        Args:
+            folder_id: The folder.
+            new_parent: Parent of its sub-folders; None for the top level.
+        """
         for content in self.contents.values():
             if content.folder_id == folder_id:
                 content.folder_id = None
         for folder in self.folders.values():
             if folder.parent_id == folder_id:
-                folder.parent_id = heir
+                folder.parent_id = new_parent
         del self.folders[folder_id]

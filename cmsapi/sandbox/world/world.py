@@ -1,12 +1,14 @@
-"""The state of one service: its records, balances, jobs and clock, and what is shown instead of the truth."""
+"""The state of one service: its records, balances, jobs and clock."""
 
 from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING
 
+from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH
 from cmsapi.sandbox.world.jobs import FAILED
+from cmsapi.sandbox.world.records import Keyword, Page
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -18,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class World:
-    """Hold everything that a request may read or change.
+    """Hold the state that requests read and change.
 
     Args:
         seed: Seed of every random choice.
-        clock: Where time comes from.
+        clock: The clock.
         store: The records.
         billing: The balances.
-        jobs: What runs.
-        behaviour: What the specification leaves open.
+        jobs: The jobs.
+        behaviour: The choices where the specification is silent.
     """
 
     def __init__(
@@ -44,11 +46,11 @@ class World:
         self._stamps = itertools.cycle(behaviour.stamps_ahead)
 
     def date(self) -> float:
-        """Return the present moment by the clock of the machine that answers."""
+        """Return the present moment by the clock of the machine that writes the `Date` header."""
         return self.now + next(self._dates)
 
     def stamp(self, seconds: float) -> float:
-        """Return the moment of a reading by the clock of the machine that writes it down."""
+        """Return the moment of a reading by the clock of the machine that stores it."""
         return self.clock.moment(seconds) + next(self._stamps)
 
     @property
@@ -56,8 +58,34 @@ class World:
         """The present moment, in epoch seconds."""
         return self.clock.moment(self.clock.seconds())
 
+    def add_page(self, workspace_id: str, url: str | None, created_at: float) -> Page:
+        """Add a page to a workspace; it was never crawled."""
+        page = Page(self.store.new_id("pag"), workspace_id, url, None, created_at)
+        self.store.pages[page.id] = page
+        return page
+
+    def add_keyword(self, page: Page, phrase: str, created_at: float) -> Keyword:
+        """Add a keyword to a page; it has the country and language of the workspace, and was never analysed."""
+        workspace, id_ = self.store.workspaces[page.workspace_id], self.store.new_id("kwd")
+        keyword = Keyword(
+            id=id_,
+            workspace_id=workspace.id,
+            page_id=page.id,
+            keyword=phrase,
+            country_code=workspace.country_code,
+            language_code=workspace.language_code,
+            search_volume=seeded_random(self.seed, "volume", id_).randrange(10, 20_000, 10),
+            created_at=created_at,
+        )
+        self.store.keywords[id_] = keyword
+        return keyword
+
     def check_credits(self, purchase: Purchase) -> None:
-        """Refuse when the balance does not cover a purchase."""
+        """Check that the balance covers a purchase.
+
+        Raises:
+            Refusal: The credits are exhausted.
+        """
         if not self.billing.affords(purchase):
             raise Refusal(self.behaviour.refused_launch, f"no {purchase.type} credits left")
 
@@ -65,13 +93,13 @@ class World:
         """Start a paid job.
 
         Raises:
-            Refusal: One runs on the target already, or the credits are exhausted.
+            Refusal: A job runs on the target, or the credits are exhausted.
         """
         if target_id in self.jobs.running:
             raise Refusal(self.behaviour.refused_launch, f"already running on {target_id}")
         self.check_credits(purchase)
         at = self.clock.seconds()
-        # The specification charges a search at its launch (section 4.6); of the others it says nothing.
+        # The specification charges a search at its launch (section 4.6); about the other jobs it is silent.
         if self.behaviour.charged == "launch" or purchase.type == CONTENT_IDEA_SEARCH:
             self.billing.charge(purchase, self.stamp(at))
         else:
@@ -79,7 +107,7 @@ class World:
         return self.jobs.launch(kind, target_id, at, purchase)
 
     def settle_purchase(self, job: Job) -> None:
-        """Charge what was to be charged at completion, and refund a failure where that is the behaviour."""
+        """Charge a job at its completion, or refund its failure, as the behaviour says."""
         purchase = job.purchase
         if purchase is None:
             return
@@ -92,11 +120,11 @@ class World:
             self.billing.refund(purchase)
 
     def drop_job(self, target_id: str) -> None:
-        """Let the job on a target end without effect, because the target is gone."""
+        """End the running job of a deleted target without effect."""
         job = self.jobs.drop(target_id)
         if job is not None and job.purchase is not None and not job.purchase.charged:
             self.billing.release(job.purchase)
 
     def shown_status(self, target_id: str, word: str | None) -> str | None:
-        """Return the status word to show for a target: the true one unless another was set."""
+        """Return the status word to show for a target: the true word unless a test has set another."""
         return self.status_words.get(target_id, word)

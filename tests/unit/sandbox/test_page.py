@@ -213,7 +213,7 @@ async def test_buttons_break_requests(box: Sandbox, browser: aiohttp.ClientSessi
     assert statuses == [503, 429, 429]
     waiting = (await state(browser))["faults"]
     assert waiting == [{"kind": "429 with Retry-After", "match": "GET /v1/me", "left": None}]
-    assert await press(browser, "calm") == (200, "")
+    assert await press(browser, "clear_faults") == (200, "")
     async with browser.get("/v1/me", headers=headers) as answer:
         assert answer.status == 200
     assert (await state(browser))["struck"] == {"503": 1, "429 with Retry-After": 2}

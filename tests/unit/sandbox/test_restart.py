@@ -48,5 +48,5 @@ def test_the_other_keys_depend_on_the_chosen_one() -> None:
 @pytest.mark.parametrize("key", ["", "sk_", "key", "sk_a b", "sk_ä"])
 def test_a_key_has_its_form(key: str) -> None:
     """What no client could send is refused."""
-    with pytest.raises(ValueError, match="an API key is sk_"):
+    with pytest.raises(ValueError, match="an API key must be sk_"):
         Sandbox(api_key=key)

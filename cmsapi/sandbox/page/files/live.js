@@ -1,7 +1,7 @@
-// Reads the state once a second and draws it; every button is one request. Texts go into the page as text only.
-const EVERY = 1000;
-const PATIENCE = 4000;
-const KEPT = 500;
+// Reads the state once a second and draws it. Each button sends one request. The page inserts texts as text only.
+const INTERVAL = 1000;
+const TIMEOUT = 4000;
+const MAX_ENTRIES = 500;
 
 const $ = (id) => document.getElementById(id);
 const count = new Intl.NumberFormat("en");
@@ -10,7 +10,7 @@ const KINDS = {
   keyword_analysis: "Keyword analysis", prompt_analysis: "Prompt analysis", idea_search: "Idea search",
   generation: "Generation", knowledge_document: "Knowledge document",
 };
-const LOOKS = { queued: "queued", running: "running", success: "good", review: "review", failed: "bad", error: "bad" };
+const STYLES = { queued: "queued", running: "running", success: "good", review: "review", failed: "bad", error: "bad" };
 
 let run = null;
 let entries = [];
@@ -39,8 +39,8 @@ function span(seconds) {
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
 }
 
-// One child for each item, kept as long as its item is there, so that focus and selection survive.
-function keep(parent, items, key, make, update) {
+// Keeps one child for each item as long as the item exists, so that focus and selection survive.
+function updateChildren(parent, items, key, make, update) {
   const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   let place = parent.firstElementChild;
   for (const item of items) {
@@ -59,7 +59,7 @@ function keep(parent, items, key, make, update) {
 }
 
 function drawKeys(parent, keys, window, note) {
-  keep(parent, keys, (key) => key.label,
+  updateChildren(parent, keys, (key) => key.label,
     (key) => element("div", { class: "key" },
       element("span", {}, key.label),
       element("div", { class: "meter", role: "meter", "aria-label": `Requests of the ${key.label} key`, "aria-valuemin": "0" }, element("span")),
@@ -128,7 +128,7 @@ function drawJobs({ words, rows }) {
   const named = Object.entries(words).sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
   put($("jobs-words"), named.map(([word, number]) => `${count.format(number)} ${word}`).join(" · "));
   $("no-jobs").hidden = rows.length > 0;
-  keep($("jobs"), rows, (job) => job.number,
+  updateChildren($("jobs"), rows, (job) => job.number,
     (job) => element("tr", {},
       element("td", {}, element("span", {}), element("span", { class: "quiet" }, `${KINDS[job.kind] ?? job.kind} · ${job.target_id}`)),
       element("td", {}, element("span", { class: "word" })),
@@ -138,7 +138,7 @@ function drawJobs({ words, rows }) {
       const [what, state, taken, buttons] = row.children;
       put(what.firstElementChild, job.title);
       put(state.firstElementChild, job.word);
-      state.firstElementChild.className = `word ${LOOKS[job.word] ?? ""}`;
+      state.firstElementChild.className = `word ${STYLES[job.word] ?? ""}`;
       put(taken.firstElementChild, job.done ? span(job.elapsed) : `${span(job.elapsed)} of ${span(job.duration)}`);
       taken.lastElementChild.hidden = job.done;
       taken.lastElementChild.firstElementChild.style.width = `${Math.min(100, (100 * job.elapsed) / (job.duration || 1))}%`;
@@ -167,7 +167,7 @@ function drawFaults(faults, struck) {
   $("faults").replaceChildren(...(waiting.length ? waiting : [line("none", "")]));
   const done = Object.entries(struck).map(([kind, number]) => line(kind, count.format(number)));
   $("struck").replaceChildren(...(done.length ? done : [line("none", "")]));
-  $("calm").disabled = !faults.length;
+  $("clear-faults").disabled = !faults.length;
 }
 
 const FILTERS = {
@@ -181,8 +181,8 @@ function drawLedger() {
   const shown = entries.filter(FILTERS[$("ledger-filter").value]).slice(-100).reverse();
   put($("ledger-count"), `${count.format(seen)} ${seen === 1 ? "request" : "requests"}`);
   $("no-ledger").hidden = shown.length > 0;
-  put($("no-ledger"), seen ? "None of the latest requests is of this kind." : "Nothing has arrived yet.");
-  keep($("ledger"), shown, (entry) => entry.number,
+  put($("no-ledger"), seen ? "The latest requests include none of this kind." : "No request has arrived yet.");
+  updateChildren($("ledger"), shown, (entry) => entry.number,
     (entry) => element("tr", {},
       element("td", { class: "nowrap mono" }, time.format(entry.moment * 1000)),
       element("td", { class: "mono" }, entry.request),
@@ -199,10 +199,10 @@ function draw(state) {
     entries = [];
   }
   const { first, entries: fresh } = state.ledger;
-  entries = entries.concat(fresh.map((entry, place) => ({ ...entry, number: first + place }))).slice(-KEPT);
+  entries = entries.concat(fresh.map((entry, place) => ({ ...entry, number: first + place }))).slice(-MAX_ENTRIES);
   seen = state.requests;
   const limit = state.keys.length ? state.keys[0].second.limit : null;
-  drawKeys($("hour-keys"), state.keys, "hour", (key) => (key.hour.used ? `the oldest leaves in ${span(key.reset)}` : ""));
+  drawKeys($("hour-keys"), state.keys, "hour", (key) => (key.hour.used ? `the oldest expires in ${span(key.reset)}` : ""));
   drawKeys($("second-keys"), state.keys, "second", () => "");
   drawChart("hour", state.by_minute, "minute", null);
   drawChart("second", state.by_second, "second", limit);
@@ -217,18 +217,18 @@ function show(state, text) {
   put($("state"), text);
 }
 
-function alive(now) {
+function showConnected(now) {
   lastSeen = now;
   document.body.classList.remove("stale");
   $("lost").hidden = true;
   show(paused ? "" : "live", paused ? "Paused" : "Live");
 }
 
-function dead() {
+function showDisconnected() {
   document.body.classList.add("stale");
   show("off", "No answer");
-  const when = lastSeen ? ` What you see is from ${time.format(lastSeen).slice(0, 8)}.` : "";
-  put($("lost"), `The sandbox does not answer: it was stopped, or is busy.${when} This page goes on as soon as it is back.`);
+  const when = lastSeen ? ` The page shows the state of ${time.format(lastSeen).slice(0, 8)}.` : "";
+  put($("lost"), `The sandbox does not answer: it has stopped or is busy.${when} The page continues when the sandbox answers again.`);
   $("lost").hidden = false;
 }
 
@@ -237,41 +237,41 @@ async function read() {
   if (reading) return reading;
   reading = (async () => {
     try {
-      const answer = await fetch(`/_sandbox/state?seen=${run ? seen : 0}`, { signal: AbortSignal.timeout(PATIENCE) });
+      const answer = await fetch(`/_sandbox/state?seen=${run ? seen : 0}`, { signal: AbortSignal.timeout(TIMEOUT) });
       if (!answer.ok) throw new Error(String(answer.status));
       let state = await answer.json();
-      // Another sandbox on the same port: what was seen there is no beginning of what is here.
+      // Another sandbox answers on the same port: its ledger starts anew.
       if (run && run !== state.run) state = await (await fetch("/_sandbox/state")).json();
       draw(state);
-      alive(Date.now());
+      showConnected(Date.now());
     } catch {
-      dead();
+      showDisconnected();
     } finally {
       reading = null;
-      if (!paused && !document.hidden) timer = setTimeout(read, EVERY);
+      if (!paused && !document.hidden) timer = setTimeout(read, INTERVAL);
     }
   })();
   return reading;
 }
 
-let silence = null;
-function say(text) {
+let announcement = null;
+function announce(text) {
   put($("said"), text);
-  clearTimeout(silence);
-  silence = setTimeout(() => put($("said"), ""), 4000);
+  clearTimeout(announcement);
+  announcement = setTimeout(() => put($("said"), ""), 4000);
 }
 
 async function press(name, body, told) {
   try {
     const answer = await fetch(`/_sandbox/${name}`, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
-      signal: AbortSignal.timeout(PATIENCE),
+      signal: AbortSignal.timeout(TIMEOUT),
     });
-    const said = await answer.json();
-    say(answer.ok ? told : `Not done: ${said.error.message}`);
+    const result = await answer.json();
+    announce(answer.ok ? told : `Not done: ${result.error.message}`);
   } catch {
-    say("Not done: the sandbox does not answer.");
-    dead();
+    announce("Not done: the sandbox does not answer.");
+    showDisconnected();
   }
   await reading;
   await read();
@@ -288,7 +288,7 @@ for (const button of document.querySelectorAll("[data-fault]")) {
     press("fault", body, `${button.textContent}: ${times.selectedOptions[0].textContent}`);
   });
 }
-$("calm").addEventListener("click", () => press("calm", {}, "No more faults"));
+$("clear-faults").addEventListener("click", () => press("clear_faults", {}, "Faults cleared"));
 $("ledger-filter").addEventListener("change", drawLedger);
 $("pause").addEventListener("click", () => {
   paused = !paused;

@@ -1,5 +1,5 @@
-// Draws the reference from /openapi.json and sends requests from it. A key lives in this script alone: it is in no
-// address, no text of the page and no storage. Without this script the page is a table.
+// Draws the reference from /openapi.json and sends its requests. An API key is only in this script: never in an address,
+// a text of the page or a storage. Without this script the page is a table.
 const EXAMPLES = "/_sandbox/examples";
 const OWN = "own";
 
@@ -17,12 +17,12 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Backticks are code.
+// Shows text in backticks as code.
 function prose(text) {
   return text.split("`").map((part, place) => (place % 2 ? element("code", {}, part) : part));
 }
 
-// A long path breaks between its parts.
+// Lets a long path break between its parts.
 function breakable(path) {
   return path.split(/(?=\/)/).flatMap((part) => [element("wbr"), part]);
 }
@@ -62,7 +62,7 @@ function example(schema, name = "") {
   if (found.enum) return found.enum[0];
   if (found.type === "object") {
     const required = found.required ?? (found.anyOf ? found.anyOf[0].required : null) ?? [];
-    // Where one of several is wanted, the first of them.
+    // The first of several alternatives.
     const wanted = [...required, ...(found.oneOf?.[0]?.required ?? [])];
     const known = found.properties ?? {};
     return Object.fromEntries([...new Set(wanted)].filter((each) => known[each]).map((each) => [each, example(known[each], each)]));
@@ -125,7 +125,7 @@ async function send(method, address, body, open, place) {
     const limits = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "Content-Type"]
       .filter((name) => answer.headers.has(name)).map((name) => `${name}: ${answer.headers.get(name)}`);
     let shown = text;
-    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* Not JSON: as it is. */ }
+    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* The body is not JSON, and is shown as it is. */ }
     if (shown.length > 50_000) shown = `${shown.slice(0, 50_000)}\n… ${shown.length - 50_000} characters more`;
     place.replaceChildren(
       element("p", {}, element("span", { class: `word ${answer.ok ? "good" : "bad"}` }, `${answer.status} ${answer.statusText}`), ` after ${took} ms`),
@@ -133,7 +133,7 @@ async function send(method, address, body, open, place) {
       element("pre", { tabindex: "0", "aria-label": "Body" }, shown || "no body"));
   } catch {
     place.replaceChildren(element("p", {}, element("span", { class: "word bad" }, "No answer"),
-      " The connection broke: a fault, or the sandbox was stopped. Whether the request took effect is in the ledger."));
+      " The connection broke: by a fault, or because the sandbox has stopped. The ledger tells whether the request took effect."));
   }
 }
 
@@ -157,7 +157,7 @@ function fill(details, method, path, operation) {
   const again = () => { command.textContent = curl(method, target(path, form, parameters), json?.area.value.trim(), open); };
   const button = element("button", { class: "main" }, "Send");
   form.append(element("div", { class: "row" }, button));
-  const command = element("pre", { tabindex: "0", "aria-label": "The same with curl" });
+  const command = element("pre", { tabindex: "0", "aria-label": "The same request with curl" });
   form.append(command);
   const place = element("div", { class: "answer", role: "status" });
   form.addEventListener("input", again);
@@ -183,7 +183,7 @@ function fill(details, method, path, operation) {
 function draw(operations) {
   const groups = new Map();
   for (const one of operations) {
-    // The noun of the path, whatever it hangs under; what needs no key is about the service.
+    // Group by the noun of the path; operations without a key belong to the service.
     const nouns = one.path.split("/").slice(2).filter((part) => part && !part.startsWith("{"));
     const noun = one.operation.security?.length === 0 ? "service" : nouns[0] === "workspaces" && nouns[1] && nouns[1] !== "users" ? nouns[1] : nouns[0];
     const title = noun.charAt(0).toUpperCase() + noun.slice(1).replaceAll("-", " ");
@@ -250,14 +250,14 @@ async function begin() {
     if (!answer.ok) throw new Error(String(answer.status));
     description = await answer.json();
   } catch {
-    // The table stays.
+    // Keep the table.
     document.getElementById("lost").hidden = false;
     return;
   }
   try {
     const answer = await fetch(EXAMPLES);
     if (answer.ok) examples = await answer.json();
-  } catch { /* Without them the fields are empty. */ }
+  } catch { /* The fields stay empty. */ }
   const operations = [];
   for (const [path, methods] of Object.entries(description.paths)) {
     for (const [method, operation] of Object.entries(methods)) operations.push({ method: method.toUpperCase(), path, operation });
