@@ -39,11 +39,8 @@ class ContentIdeaSearches:
             LaunchRequest(
                 kind=JobKind.IDEA_SEARCH,
                 target=keyword,
-                operation="start_content_idea_search",
                 path={"workspaceId": workspace_id},
                 body=body,
-                joins=False,
-                workspace=workspace_id,
             )
         )
 

@@ -270,7 +270,6 @@ class Contents:
         launch = LaunchRequest(
             kind=JobKind.GENERATION,
             target=target,
-            operation="generate_content",
             path={"contentId": target},
             body={"settings": _settings(settings)},
         )

@@ -53,7 +53,7 @@ class Keywords:
         target = text("keyword_id", keyword_id)
         path = {"keywordId": target}
         return await self._open_launcher().launch(
-            LaunchRequest(kind=JobKind.KEYWORD_ANALYSIS, target=target, operation="analyze_keyword", path=path)
+            LaunchRequest(kind=JobKind.KEYWORD_ANALYSIS, target=target, path=path)
         )
 
     async def score(

@@ -52,9 +52,7 @@ class Prompts:
         """
         target = text("prompt_id", prompt_id)
         return await self._open_launcher().launch(
-            LaunchRequest(
-                kind=JobKind.PROMPT_ANALYSIS, target=target, operation="analyze_prompt", path={"promptId": target}
-            )
+            LaunchRequest(kind=JobKind.PROMPT_ANALYSIS, target=target, path={"promptId": target})
         )
 
     async def score(

@@ -22,8 +22,8 @@ from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout, Outcome
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import UNKNOWN, Record
+from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.evidence import name_of
 from cmsapi.jobs.polling.registry import ITEM
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry

@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from cmsapi.api.models import AnalysisStatus, Keyword, Prompt
-from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict, unknown
+from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.status import Phase
@@ -66,7 +66,7 @@ def judge_analysis(entry: Entry, document: Keyword | Prompt, now: datetime | Non
     analyzed_at = document.last_analyzed_at
     if analyzed_at is not None and now is not None and analyzed_at > now + CLOCK_BLUR:
         # The service's clock was set back since.
-        return unknown(f"it was analysed at {analyzed_at.isoformat()}, later than the service's clock says now")
+        return Finding.unknown(f"it was analysed at {analyzed_at.isoformat()}, later than the service's clock says now")
     if entry.served_at is not None and analyzed_at is not None and analyzed_at.timestamp() >= entry.served_at:
         return Finding(verdict=Verdict.LAUNCHED, why=f"it was analysed at {analyzed_at.isoformat()}", running=True)
     return None

@@ -8,6 +8,7 @@ may be its own in another spelling, or that no launch explains, leaves it unknow
 from __future__ import annotations
 
 import enum
+import hashlib
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,8 @@ from cmsapi.state.journal import Entry, Fact
 CLOCK_BLUR = timedelta(seconds=2)
 # By how much this machine's clock may be wrong, where the service tells no time.
 OWN_CLOCK = timedelta(seconds=120)
+# A keyword that is longer than this is a text, and the journal keeps no texts.
+_LONGEST_NAME = 500
 
 
 def by_own_clock(wall: float) -> datetime:
@@ -55,6 +58,11 @@ class Finding:
     ours: bool = True
     running: bool = False
     served_at: float | None = None
+
+    @classmethod
+    def unknown(cls, why: str) -> Finding:
+        """Say that the evidence does not tell."""
+        return cls(verdict=Verdict.UNKNOWN, why=why)
 
 
 @attrs.frozen
@@ -108,11 +116,6 @@ class Charges:
 # Findings that several kinds share
 
 
-def unknown(why: str) -> Finding:
-    """Say that the evidence does not tell."""
-    return Finding(verdict=Verdict.UNKNOWN, why=why)
-
-
 def absent(charges: Charges) -> Finding:
     """Say that known launches explain every charge since."""
     why = f"nothing was charged for it: known launches explain how the balance came to {charges.balance}"
@@ -122,22 +125,29 @@ def absent(charges: Charges) -> Finding:
 def unproven(charges: Charges | None) -> Finding:
     """Say that the balances do not prove what was charged since."""
     if charges is None or charges.balance is None:
-        return unknown("the service shows no balance")
-    return unknown(f"the usages do not explain how the balance came to {charges.balance}")
+        return Finding.unknown("the service shows no balance")
+    return Finding.unknown(f"the usages do not explain how the balance came to {charges.balance}")
 
 
 def from_before(usage: CreditUsage) -> Finding:
     """Say that an earlier charge may be the launch's own."""
     why = f"such a launch was charged lately (usage {usage.id}), and credits may have been given back before this one"
-    return unknown(why)
+    return Finding.unknown(why)
 
 
 def unexplained(usage: CreditUsage) -> Finding:
     """Say that a charge belongs to no launch that is known here."""
-    return unknown(f"no launch that is known here explains a charge by this user (usage {usage.id})")
+    return Finding.unknown(f"no launch that is known here explains a charge by this user (usage {usage.id})")
 
 
-# Keywords, as usages write them
+# Keywords, as usages and the journal write them
+
+
+def name_of(keyword: str) -> str:
+    """Name a keyword in the journal: by itself, or by a digest when it is a whole text."""
+    if len(keyword) <= _LONGEST_NAME:
+        return keyword
+    return hashlib.blake2b(keyword.encode(), digest_size=16).hexdigest()
 
 
 def written(usage: CreditUsage) -> str:

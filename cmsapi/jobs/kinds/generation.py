@@ -11,7 +11,7 @@ from typing import Any
 
 from cmsapi.api.models import Content, Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
-from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, unexplained, unknown, unproven
+from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, unexplained, unproven
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
@@ -93,7 +93,9 @@ class ArticleGeneration(Kind):
             return _judge_no_generation("the content has no generation", entry, charges, others)
         if "baseline" not in entry.facts:
             if document.status in _OVER or document.status == GenerationStatus.REVIEW:
-                return unknown(f"the content has generation {document.id}, and it was not read which one it had before")
+                return Finding.unknown(
+                    f"the content has generation {document.id}, and it was not read which one it had before"
+                )
             why = f"generation {document.id} runs, and it was not read which one there was before"
             return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=False)
         if document.id == entry.facts["baseline"]:

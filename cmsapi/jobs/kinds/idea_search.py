@@ -6,7 +6,6 @@ searches for one keyword are separate requests and are never merged.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +18,8 @@ from cmsapi.jobs.kinds.evidence import (
     absent,
     from_before,
     may_be,
+    name_of,
     unexplained,
-    unknown,
     unproven,
     written,
 )
@@ -38,8 +37,6 @@ _PHASES: Mapping[Any, Phase] = {
     SearchStatus.FAILED: Phase.FAILED,
 }
 
-# A keyword that is longer than this is a text, and the journal keeps no texts.
-_LONGEST_NAME = 500
 _DIGEST = re.compile("[0-9a-f]{32}")
 
 
@@ -97,7 +94,7 @@ class IdeaSearch(Kind):
             if not any(_may_be_named(other, each) for each in (entry, *unseen)):
                 _take(left, other)
         if len(left) < len(unseen):
-            return unknown(
+            return Finding.unknown(
                 f"the service shows no charge yet for {len(unseen) - len(left)} searches that it has taken since"
             )
         alike = [usage for usage in left if _may_be_charge_of(usage, entry)]
@@ -106,15 +103,8 @@ class IdeaSearch(Kind):
             return absent(charges)
         own = next((usage for usage in left if _is_charge_of(usage, entry)), None)
         if own is not None:
-            return unknown(f"its credit was charged (usage {own.id}), and no request lists searches by name")
+            return Finding.unknown(f"its credit was charged (usage {own.id}), and no request lists searches by name")
         return unexplained(left[0])
-
-
-def name_of(keyword: str) -> str:
-    """Name a keyword in the journal: by itself, or by a digest when it is a whole text."""
-    if len(keyword) <= _LONGEST_NAME:
-        return keyword
-    return hashlib.blake2b(keyword.encode(), digest_size=16).hexdigest()
 
 
 def _may_be_named(other: Entry, search: Entry) -> bool:

@@ -24,7 +24,6 @@ from cmsapi.jobs.kinds.evidence import (
     is_before,
     may_be,
     unexplained,
-    unknown,
     unproven,
     written,
 )
@@ -82,7 +81,7 @@ class KeywordAnalysis(Kind):
             if may_be(written(usage), document.keyword):
                 return from_before(usage)
         if document.analysis_status is not None and document.analysis_status not in (*RUNNING, *FINISHED):
-            return unknown(
+            return Finding.unknown(
                 f"the keyword shows the word {document.analysis_status!s}, which may mean that its analysis runs"
             )
         return absent(charges)
@@ -93,14 +92,16 @@ def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, o
     if keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
         # An analysis of its own would show a later time, a running word, or that it failed.
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
-        return unknown(why)
+        return Finding.unknown(why)
     again = [other for other in (*others.sure, *others.perhaps) if other.target == entry.target]
     if not all(is_before(other, entry.facts.get("mark")) for other in again):
-        return unknown(f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too")
+        return Finding.unknown(
+            f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too"
+        )
     if len(alike) > 1:
-        return unknown(f"{len(alike)} analyses of such a keyword were charged, and nothing tells them apart")
+        return Finding.unknown(f"{len(alike)} analyses of such a keyword were charged, and nothing tells them apart")
     if not _is_about(alike[0], keyword):
-        return unknown(f"an analysis of a keyword that may be this one was charged (usage {alike[0].id})")
+        return Finding.unknown(f"an analysis of a keyword that may be this one was charged (usage {alike[0].id})")
     why = f"the credit of its analysis was charged (usage {alike[0].id})"
     return Finding(verdict=Verdict.LAUNCHED, why=why, running=True)
 

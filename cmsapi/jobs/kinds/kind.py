@@ -17,7 +17,7 @@ import attrs
 from cmsapi.api.model import Model
 from cmsapi.api.models import User
 from cmsapi.api.open_enum import OpenEnum
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, unknown
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.state.journal import Entry, Fact
@@ -87,8 +87,8 @@ class Kind(abc.ABC):
     initial_duration: ClassVar[float] = 60.0
     #: The documents that show something of such a job, by its target, whatever they were read for; None is `model`.
     shown_by: ClassVar[type[Model] | None] = None
-    #: The list whose items show the states of many such jobs, and its path parameter; None when no list does.
-    list_operation: ClassVar[str | None] = None
+    #: The list whose items show the states of many such jobs, and its path parameter; empty when no list does.
+    list_operation: ClassVar[str] = ""
     list_parameter: ClassVar[str] = ""
 
     # Result
@@ -102,8 +102,8 @@ class Kind(abc.ABC):
 
     # Launch
 
-    #: The operation that launches it; None for work that another request starts.
-    launch_operation: ClassVar[str | None] = None
+    #: The operation that launches it; empty for work that another request starts.
+    launch_operation: ClassVar[str] = ""
     #: Whether launches for the same target with the same settings are the same work.
     joins: ClassVar[bool] = True
     #: What the answer to a launch names the job with. None when the target does, so that no answer has to be read.
@@ -211,7 +211,7 @@ class Kind(abc.ABC):
             charges: What was charged since, None when that is no evidence or cannot be read.
             others: The other launches that draw on the same balance.
         """
-        return unknown(f"no evidence tells of the launch of a {self.name}")
+        return Finding.unknown(f"no evidence tells of the launch of a {self.name}")
 
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
         """Tell whether a launch of long ago is over, so that its entry may be deleted."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from cmsapi.api.models import Prompt
 from cmsapi.jobs.kinds.analysis import ANALYSIS_CREDITS, interpret_analysis, judge_analysis, shown_analysis
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, unknown
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
 from cmsapi.jobs.kinds.kind import JobKind, Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.state.journal import Entry
@@ -40,4 +40,4 @@ class PromptAnalysis(Kind):
 
     def judge(self, entry: Entry, document: Prompt, charges: Charges | None, others: Others) -> Finding:
         """Say that nothing is left: usages do not name prompts."""
-        return unknown("the prompt shows no analysis since, and usages of credits do not name prompts")
+        return Finding.unknown("the prompt shows no analysis since, and usages of credits do not name prompts")

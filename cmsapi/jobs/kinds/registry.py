@@ -55,9 +55,9 @@ def kinds_shown_by(model: type[Model]) -> tuple[Kind, ...]:
     return _SHOWN_BY.get(model, ())
 
 
-def kind_launched_by(operation: str) -> Kind | None:
+def kind_launched_by(operation: str | None) -> Kind | None:
     """Return the kind that an operation launches, or None."""
-    return next((kind for kind in _KINDS.values() if kind.launch_operation == operation), None)
+    return next((kind for kind in _KINDS.values() if operation and kind.launch_operation == operation), None)
 
 
 for _kind in (KeywordAnalysis(), PromptAnalysis(), IdeaSearch(), ArticleGeneration(), KnowledgeProcessing()):

@@ -9,45 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import attrs
-
-from cmsapi.api.models import CreditUsage, User, UserRef
+from cmsapi.api.models import CreditUsage
 
 # Seconds by which the clocks of a service may differ among each other. Where they differ by more, launches stay
 # unknown that could be told otherwise.
 CLOCKS = 600.0
-
-
-@attrs.frozen
-class Charges:
-    """Hold what was charged of one type of credit since a launch.
-
-    Args:
-        user: Who asks, with the balances as they were read before the usages.
-        balance: The balance of this type of credit among them, None where the service does not show it.
-        since: The usages since the launch, newest first; None when the balances do not prove which they are.
-        before: Usages of about the same time that lead to the balance before the launch. One of them may come from
-            after it all the same, if credits were bought or given back just before it.
-    """
-
-    user: User
-    balance: int | None
-    since: Sequence[CreditUsage] | None
-    before: Sequence[CreditUsage] = ()
-
-    def by_us(self) -> list[CreditUsage]:
-        """Return the usages since by the user of the key, and those that may be by that user."""
-        return [usage for usage in self.since or () if self._may_be_ours(usage.user)]
-
-    def before_by_us(self) -> list[CreditUsage]:
-        """Return the same of the usages before."""
-        return [usage for usage in self.before if self._may_be_ours(usage.user)]
-
-    def _may_be_ours(self, user: UserRef | None) -> bool:
-        if user is None or user.id in (None, self.user.id):
-            return True
-        # A service may know its users by other identifiers there.
-        return (user.first_name, user.last_name) == (self.user.first_name, self.user.last_name)
 
 
 def between(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from cmsapi.api.models import Credits
 from cmsapi.errors import (
@@ -17,14 +17,8 @@ from cmsapi.errors import (
     OutOfCreditsError,
     RateLimitWaitError,
 )
-
-# Which balance a launch draws on (specification, section 1).
-_BALANCES: Mapping[str, str] = {
-    "analyze_keyword": "analysis",
-    "analyze_prompt": "analysis",
-    "start_content_idea_search": "content_ideas_searches",
-    "generate_content": "ai_writing",
-}
+from cmsapi.jobs.kinds.kind import Balance
+from cmsapi.jobs.kinds.registry import kind_launched_by
 
 
 class CreditBudget:
@@ -77,17 +71,18 @@ class CreditBudget:
             self._covered += 1
         try:
             if isinstance(error, ConflictError) and self.stopped is None:
-                await self._look(_BALANCES.get(error.operation or ""))
+                kind = kind_launched_by(error.operation)
+                await self._read_balance(None if kind is None else kind.balance)
         finally:
             self._active_calls -= 1
             self._settled.set()
 
-    async def _look(self, balance: str | None) -> None:
+    async def _read_balance(self, balance: Balance | None) -> None:
         if balance is None or self._covered >= 1 or self._reading:
             return
         self._reading = True
         try:
-            self._covered = getattr(await self._read_credits(), balance)
+            self._covered = getattr(await self._read_credits(), balance.field)
         except CMSError:
             # The conflict itself is told to the caller; of the balance nothing is known.
             return

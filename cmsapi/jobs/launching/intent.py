@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.models import GenerationStatus
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import JobError
 from cmsapi.jobs.errors import sent_times, without_result
@@ -20,8 +19,8 @@ from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.journal.record import REVIEW, SENDING, Record
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.launching.evidence import Verdict, name_of, nothing_to_go_by
+from cmsapi.jobs.kinds.evidence import Finding, Verdict
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -32,8 +31,6 @@ from cmsapi.state.journal import Entry
 
 # An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.
 STALE_AFTER = 12 * 3600.0
-
-_DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED)
 
 
 @attrs.frozen
@@ -59,16 +56,16 @@ class IntentLog:
 
     async def begin(self, launch: LaunchRequest) -> Record | Job[Any]:
         """Write a launch down, or return the job that stands in its place."""
+        kind = kind_of(launch.kind)
         batch, item = ITEM.get() or (None, None)
         entry = Entry(
             kind=launch.kind.value,
-            # Identifiers stand for themselves, because the job is polled by them.
-            target=name_of(launch.target) if launch.kind is JobKind.IDEA_SEARCH else launch.target,
+            target=kind.entry_target(launch.target),
             asked_at=self.journal.wall(),
             batch=batch,
             item=item,
             settings=self.journal.digest(launch.body),
-            facts={} if launch.workspace is None else {"workspace": launch.workspace},
+            facts=kind.launch_facts(launch.path),
         )
         if launch.joins and self.policy.dedupe != "allow":
             key = f"{launch.kind.value} {launch.target}"
@@ -97,7 +94,7 @@ class IntentLog:
         """Raise when nobody knows whether the launch happened for which this one has waited."""
         if await self.journal.gave_up(record, followed):
             why = "another client sent it, and it could not find out whether it happened"
-            await self.doubts.give_up(launch, record, nothing_to_go_by(why), "no answer", None)
+            await self.doubts.give_up(launch, record, Finding.unknown(why), "no answer", None)
 
     async def _stands(self, launch: LaunchRequest, record: Record, wanted: Entry) -> Record | Job[Any] | None:
         """Say what to do about an entry that stands in the way; None to begin anew."""
@@ -148,11 +145,7 @@ class IntentLog:
         recent = self.journal.wall() - entry.asked_at < STALE_AFTER
         if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
             return False
-        if record.entry.kind != JobKind.GENERATION:
+        over = await kind_of(entry.kind).is_over(self.reconciler.caller, entry)
+        if over:
             await self.journal.delete(record)
-            return True
-        current = await self.reconciler.baseline(record.entry.target)
-        decided = current is None or current.id != record.entry.job_id or current.status in _DECIDED
-        if decided:
-            await self.journal.delete(record)
-        return decided
+        return over

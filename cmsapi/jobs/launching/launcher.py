@@ -20,12 +20,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.api.arguments import function
-from cmsapi.api.models import Generation, GenerationStatus
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, Record
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
 from cmsapi.jobs.launching.departure import Departure
@@ -123,8 +123,7 @@ class Launcher:
                 # That look may have been begun with another client's settings.
                 await job.refresh()
         elif job._undecided:
-            current = await self._caller.call(Generation, "get_generation", {"contentId": job.target})
-            return current.id == job.id and current.status == GenerationStatus.REVIEW
+            return await kind_of(job.kind).read_review(self._caller, job.target, job.id) is not None
         return not job.done or job._undecided
 
     def _check_same(

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import datetime
 
 import attrs
 
-from cmsapi.api.models import CreditUsage, Generation, Keyword, Prompt, User
+from cmsapi.api.models import CreditUsage, User
 from cmsapi.api.pagination import Page
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
-from cmsapi.jobs.journal.balances import ANALYSIS, SEARCH, TYPES, WRITING, balance_of, is_after
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, SENDING, UNKNOWN
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.launching import evidence
-from cmsapi.jobs.launching.charges import CLOCKS, Charges, age, between, counts
+from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, is_after
+from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence
+from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.launching.charges import CLOCKS, age, between, counts
 from cmsapi.jobs.launching.departure import Departure
-from cmsapi.jobs.launching.evidence import Finding, Others, Verdict
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
 from cmsapi.transport.call import CallOptions
@@ -70,10 +69,10 @@ class Reconciler:
         try:
             finding = await self._read(entry)
         except (ForbiddenError, NotFoundError) as refusal:
-            return evidence.nothing_to_go_by(f"what would tell cannot be read ({refusal.status})")
+            return Finding.unknown(f"what would tell cannot be read ({refusal.status})")
         if finding.verdict is not Verdict.LAUNCHED and (doubt := entry.facts.get("doubt")) is not None:
             # That holds for the last attempt only.
-            return evidence.nothing_to_go_by(str(doubt))
+            return Finding.unknown(str(doubt))
         return attrs.evolve(finding, served_at=entry.served_at)
 
     def _settles_in(self, entry: Entry, departure: Departure | None) -> float:
@@ -93,39 +92,24 @@ class Reconciler:
         return max(0.0, settle - gone) if gone >= 0 else settle
 
     async def _read(self, entry: Entry) -> Finding:
-        match entry.kind:
-            case JobKind.KEYWORD_ANALYSIS:
-                return await self._keyword(entry)
-            case JobKind.PROMPT_ANALYSIS:
-                prompt = await self.caller.call(Prompt, "get_prompt", {"promptId": entry.target})
-                return evidence.of_analysis_shown(entry, prompt, self._now()) or evidence.of_prompt()
-            case JobKind.IDEA_SEARCH:
-                return await self._judge(
-                    entry, SEARCH, lambda charges, others: evidence.of_search(entry, charges, others)
-                )
-            case JobKind.GENERATION:
-                return await self._generation(entry)
-            case _:
-                return evidence.nothing_to_go_by(f"nothing tells of the launch of a {entry.kind}")
-
-    async def _keyword(self, entry: Entry) -> Finding:
-        keyword = await self.caller.call(Keyword, "get_keyword", {"keywordId": entry.target})
-        if (shown := evidence.of_analysis_shown(entry, keyword, self._now())) is not None:
+        kind = find_kind(entry.kind)
+        if kind is None:
+            return Finding.unknown(f"this version of cmsapi does not know the kind {entry.kind}")
+        document = await kind.read_evidence(self.caller, entry)
+        if (shown := kind.judge_shown(entry, document, self._now())) is not None:
             return shown
-        return await self._judge(
-            entry, ANALYSIS, lambda charges, others: evidence.of_keyword(entry, keyword, charges, others)
-        )
-
-    async def _generation(self, entry: Entry) -> Finding:
-        current = await self.baseline(entry.target)
+        if kind.balance is None or kind.charge_evidence is ChargeEvidence.NONE:
+            return kind.judge(entry, document, None, NO_OTHERS)
+        optional = kind.charge_evidence is ChargeEvidence.OPTIONAL
+        if "mark" not in entry.facts and not optional:
+            return Finding.unknown("no balance was read before the launch")
         try:
-            return await self._judge(
-                entry, WRITING, lambda charges, others: evidence.of_generation(entry, current, charges, others)
-            )
+            charges, others = await self._charges_and_others(entry, kind.balance)
         except APIError as refusal:
-            if isinstance(refusal, ServerError):
+            if not optional or isinstance(refusal, ServerError):
                 raise
-        return evidence.of_generation(entry, current, None)
+            return kind.judge(entry, document, None, NO_OTHERS)
+        return kind.judge(entry, document, charges, others)
 
     async def read_balances(self) -> None:
         """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
@@ -144,21 +128,14 @@ class Reconciler:
         except Exception as error:
             logger.debug("the balances could not be read before a launch: %s", error)
 
-    async def baseline(self, content_id: str) -> Generation | None:
-        """Read the current generation of a content, None when it has none."""
-        try:
-            return await self.caller.call(Generation, "get_generation", {"contentId": content_id})
-        except NotFoundError:
-            return None
-
-    async def _charges(self, entry: Entry, type_: str) -> Charges:
+    async def _charges(self, entry: Entry, balance: Balance) -> Charges:
         """Read what was charged since a launch; a service that lists it late is asked again."""
-        charges = await self._read_charges(entry, type_)
+        charges = await self._read_charges(entry, balance)
         for _ in range(_TRIES - 1):
             if charges.since is not None:
                 break
             await asyncio.sleep(_LISTING)
-            charges = await self._read_charges(entry, type_)
+            charges = await self._read_charges(entry, balance)
         return charges
 
     async def _others(self, entry: Entry) -> list[Entry]:
@@ -171,12 +148,10 @@ class Reconciler:
         found.pop((entry.kind, entry.target, entry.asked_at), None)
         return list(found.values())
 
-    async def _judge(self, entry: Entry, type_: str, judge: Callable[[Charges, Others], Finding]) -> Finding:
-        """Read the charges between two readings of what else was launched, and judge both."""
-        if "mark" not in entry.facts and entry.kind != JobKind.GENERATION:
-            return evidence.nothing_to_go_by("no balance was read before the launch")
+    async def _charges_and_others(self, entry: Entry, balance: Balance) -> tuple[Charges, Others]:
+        """Read the charges between two readings of what else was launched."""
         earlier = await self._others(entry)
-        charges = await self._charges(entry, type_)
+        charges = await self._charges(entry, balance)
         # One search has one identifier, whatever else is written of it.
         sure = {each.job_id: each for each in earlier if _is_sure(each, entry)}
         names = {(each.target, each.asked_at) for each in sure.values()}
@@ -186,22 +161,22 @@ class Reconciler:
             for each in everything
             if each.job_id not in sure and (each.target, each.asked_at) not in names
         }
-        return judge(charges, Others(tuple(sure.values()), tuple(perhaps.values())))
+        return charges, Others(tuple(sure.values()), tuple(perhaps.values()))
 
     def _now(self) -> datetime | None:
         """Return the latest time that the service may have, as its answers tell it."""
         return self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
 
-    async def _read_charges(self, entry: Entry, type_: str) -> Charges:
+    async def _read_charges(self, entry: Entry, balance: Balance) -> Charges:
         # The balance first: whatever has lowered it is in the list that is read after it.
         user = await self.caller.call(User, "get_me")
-        balance, then = balance_of(user, type_), entry.facts.get("balance")
-        if balance is None or not isinstance(then, int):
-            return Charges(user, balance, None)
+        now, then = balance.of(user), entry.facts.get("balance")
+        if now is None or not isinstance(then, int):
+            return Charges(user, now, None)
         launched_at = entry.asked_at if entry.served_at is None else entry.served_at
-        usages = [usage async for usage in self._newest(type_, launched_at - CLOCKS)]
-        since, before = between(then, balance, usages, launched_at) or (None, ())
-        return Charges(user, balance, since, before)
+        usages = [usage async for usage in self._newest(balance.type, launched_at - CLOCKS)]
+        since, before = between(then, now, usages, launched_at) or (None, ())
+        return Charges(user, now, since, before)
 
     async def _newest(self, type_: str, until: float) -> AsyncIterator[CreditUsage]:
         """Read the newest usages, page by page until one is dated before a time, but not more than some pages."""
@@ -230,10 +205,15 @@ class Reconciler:
 def _same_balance(other: Entry, entry: Entry) -> bool:
     """Tell whether a launch of about the same time or later draws on the same balance."""
     recent = other.asked_at >= entry.asked_at - CLOCKS
-    return recent and "mark" in other.facts and TYPES.get(other.kind) == TYPES.get(entry.kind)
+    return recent and "mark" in other.facts and _balance_of(other.kind) == _balance_of(entry.kind)
 
 
 def _is_sure(other: Entry, entry: Entry) -> bool:
     """Tell whether a launch was certainly taken, after the balance before this one was read."""
     taken = other.job_id is not None and other.status not in (INTENT, SENDING, UNKNOWN)
     return taken and is_after(other, entry.facts.get("mark"))
+
+
+def _balance_of(word: str) -> Balance | None:
+    kind = find_kind(word)
+    return None if kind is None else kind.balance

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from cmsapi.api.models import GenerationStatus
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.errors import unknown_launch
 from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, SENDING, Record
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.evidence import Finding, Verdict
+from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.evidence import Finding, Verdict
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Lease
@@ -113,12 +112,13 @@ class Recovery:
         reviews = []
         found = await journal.state.entries(journal.scope)
         for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
-            if entry.kind != JobKind.GENERATION or entry.status not in (RUNNING, REVIEW):
+            kind = find_kind(entry.kind)
+            if kind is None or not kind.has_review or entry.status not in (RUNNING, REVIEW):
                 continue
             record = Record(entry, Lease(journal.scope, key))
-            current = await self.reconciler.baseline(entry.target)
-            if current is not None and (current.id, current.status) == (entry.job_id, GenerationStatus.REVIEW):
-                reviews.append(self._review(record, GenerationReview(self.reconciler.caller, entry.target, current)))
+            review = await kind.read_review(self.reconciler.caller, entry.target, entry.job_id)
+            if review is not None:
+                reviews.append(self._review(record, review))
             elif entry.status == REVIEW:
                 journal.saw_end(record, Phase.SUCCEEDED.value, "elsewhere")
         return reviews

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.polling.registry import Key
 
 
@@ -18,20 +19,24 @@ class LaunchRequest:
     Args:
         kind: Kind of job.
         target: What it works on.
-        operation: The operation that launches it.
-        path: Its path parameters.
+        path: Path parameters of the operation that launches it.
         body: Its body, by wire name.
-        joins: Whether launches for the same target are the same work.
-        workspace: The workspace, where the target alone does not tell.
     """
 
     kind: JobKind
     target: str
-    operation: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
-    joins: bool = True
-    workspace: str | None = None
+
+    @property
+    def operation(self) -> str:
+        """The operation that launches it."""
+        return kind_of(self.kind).launch_operation
+
+    @property
+    def joins(self) -> bool:
+        """Whether launches for the same target are the same work."""
+        return kind_of(self.kind).joins
 
     @property
     def key(self) -> Key:

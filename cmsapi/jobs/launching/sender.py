@@ -14,7 +14,6 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.models import ContentIdeaSearch, Generation
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import (
     CMSError,
@@ -28,10 +27,10 @@ from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.record import INTENT, SENDING, Record
-from cmsapi.jobs.kinds.evidence import by_own_clock
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.evidence import Finding, Verdict, by_own_clock
+from cmsapi.jobs.kinds.kind import ChargeEvidence
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.launching.evidence import Verdict, nothing_to_go_by
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -39,7 +38,7 @@ from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import PendingLaunch
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.transport.call import CallOptions, Exchange
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.protocol import expand
 
@@ -78,13 +77,12 @@ class Sender:
         """Send a launch that is written down, find out what became of it, and repeat it only if nothing did."""
         # What cannot be sent is refused before anything is read for it.
         expand(self.caller.operations[launch.operation].path, launch.path)
-        baseline: dict[str, Any] = {}
-        if launch.kind is JobKind.GENERATION and self.policy.baseline == "read":
-            current = await self.reconciler.baseline(launch.target)
-            baseline["baseline"] = None if current is None else current.id
-        # Of a prompt the charges tell nothing.
-        if self.policy.baseline == "read" and launch.kind is not JobKind.PROMPT_ANALYSIS:
-            await self.reconciler.read_balances()
+        kind = kind_of(launch.kind)
+        baseline: Mapping[str, Any] = {}
+        if self.policy.baseline == "read":
+            baseline = await kind.read_baseline(self.caller, launch.target)
+            if kind.charge_evidence is not ChargeEvidence.NONE:
+                await self.reconciler.read_balances()
         caller = self._watched(pending, record, baseline)
         tries = 0
         while True:
@@ -101,7 +99,7 @@ class Sender:
                     cause, said = refusal, str(refusal)
                 elif (earlier := record.entry.facts.get("doubt")) is not None:
                     # This attempt was refused, and the one before it may have been charged.
-                    finding = nothing_to_go_by(str(earlier))
+                    finding = Finding.unknown(str(earlier))
                     await self.doubts.give_up(launch, record, finding, str(refusal), refusal, last=True)
                     raise
                 else:
@@ -180,14 +178,14 @@ class Sender:
         Raises:
             _DoubtError: It may have happened.
         """
-        asked = self.poller.time()
+        kind, asked = kind_of(launch.kind), self.poller.time()
         options = CallOptions(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
         try:
             exchange = await caller.exchange(launch.operation, launch.path, body=launch.body, options=options)
-            launched = self._launched(launch, exchange)
+            launched = None if kind.answer is None else caller.read(launch.operation, exchange, kind.answer)
             sent_at = exchange.sent_at
         except (OutcomeUnknownError, DecodeError) as error:
-            if not (_was_accepted(error) and launch.kind in _NAMED_BY_TARGET):
+            if kind.answer is not None or not _was_accepted(error):
                 raise _DoubtError(error) from error
             launched, sent_at = None, asked
         except DeadlineError as error:
@@ -209,7 +207,7 @@ class Sender:
             # A transport that raises what no transport should: it may have been sent all the same.
             raise _DoubtError(error) from error
         launched_at = self.caller.pipeline.clock.at(sent_at)
-        job_id = launched.id if launched is not None else None
+        job_id = None if launched is None else str(getattr(launched, "id", None))
         served_at = None if launched_at is None else launched_at.timestamp()
         await self.journal.bind(record, job_id=job_id, served_at=served_at)
         history = JobHistory(
@@ -218,20 +216,12 @@ class Sender:
             job_id=job_id,
             fresh=True,
             settings=launch.body,
-            document=launched if isinstance(launched, ContentIdeaSearch) else None,
+            document=launched if kind.result_requests else None,
         )
-        target = job_id if launch.kind is JobKind.IDEA_SEARCH and job_id else launch.target
-        job: Job[Any] = Job(self.poller, launch.kind, target, history)
+        job: Job[Any] = Job(self.poller, launch.kind, kind.job_target(launch.target, job_id), history)
         job._record, record.job = record, job
         self.poller.kept.launched(job)
         return job
-
-    def _launched(self, launch: LaunchRequest, exchange: Exchange) -> ContentIdeaSearch | Generation | None:
-        if launch.kind is JobKind.IDEA_SEARCH:
-            return self.caller.read(launch.operation, exchange, ContentIdeaSearch)
-        if launch.kind is JobKind.GENERATION:
-            return self.caller.read(launch.operation, exchange, Generation)
-        return None
 
     def _log(self, unknown: LaunchUnknownError, pending: PendingLaunch) -> None:
         if not pending.callers:
@@ -245,9 +235,6 @@ class _DoubtError(Exception):
         super().__init__(cause)
         self.cause = cause
         self.said = str(cause.__cause__ or "") or str(cause) or type(cause).__name__
-
-
-_NAMED_BY_TARGET = (JobKind.KEYWORD_ANALYSIS, JobKind.PROMPT_ANALYSIS)
 
 
 def _names(body: Mapping[str, Any]) -> Iterator[str]:

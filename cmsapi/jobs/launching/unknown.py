@@ -11,7 +11,7 @@ from cmsapi.errors import LaunchUnknownError, LeaseLostError, StateError
 from cmsapi.jobs.errors import sent_times, unknown_launch
 from cmsapi.jobs.journal.journal import LONGEST_REASON
 from cmsapi.jobs.journal.record import Record
-from cmsapi.jobs.launching.evidence import Finding
+from cmsapi.jobs.kinds.evidence import Finding
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.state.journal import Entry

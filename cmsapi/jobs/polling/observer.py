@@ -51,7 +51,7 @@ class ResponseObserver:
         if not documents or not (kinds := kinds_shown_by(type(documents[0]))):
             return
         for kind in kinds:
-            parent = path.get(kind.list_parameter) if kind.list_operation is not None else None
+            parent = path.get(kind.list_parameter) if kind.list_operation else None
             if parent is not None and number is not None:
                 targets = [str(getattr(document, "id", None)) for document in documents]
                 states = kind.shown(documents[0]) is not Shown.NOTHING

@@ -374,7 +374,7 @@ class Poller:
         path = {kind.list_parameter: listing.parent}
         try:
             page = await self._caller.page(
-                kind.model, kind.list_operation or "", path, number=listing.number, limit=LARGEST_PAGE, options=options
+                kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=options
             )
         except BaseException as error:
             self.scheduler.page_failed(listing)

@@ -254,11 +254,7 @@ class Scheduler:
         return not hidden and self.stretches(watch) and self.lost and self.pages.met(watch.kind, parent)
 
     def _lost(self) -> Iterator[ScheduledPoll]:
-        return (
-            watch
-            for watch in self._watches
-            if kind_of(watch.kind).list_operation is not None and not self.pages.knows(watch)
-        )
+        return (watch for watch in self._watches if kind_of(watch.kind).list_operation and not self.pages.knows(watch))
 
     def _explore(self, now: float) -> None:
         """Look at a few jobs to learn on which web pages they are, when lists are worth finding."""

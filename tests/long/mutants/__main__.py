@@ -44,7 +44,10 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/scheduling/plan": ("jobs/scheduling/test_plan",),
     "jobs/scheduling/intervals": ("jobs/scheduling/test_intervals",),
     "jobs/scheduling/durations": ("jobs/scheduling/test_durations",),
-    "jobs/launching/evidence": _LAUNCHES,
+    "jobs/kinds/evidence": _LAUNCHES,
+    "jobs/kinds/keyword_analysis": _LAUNCHES,
+    "jobs/kinds/idea_search": _LAUNCHES,
+    "jobs/kinds/generation": _LAUNCHES,
     "jobs/launching/charges": (*_LAUNCHES, "jobs/launching/test_reconcile", "jobs/launching/test_proof"),
     "jobs/journal/balances": (*_LAUNCHES, "jobs/journal/test_balances", "jobs/launching/test_proof"),
     "jobs/launching/reconcile": (

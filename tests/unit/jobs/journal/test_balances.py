@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cmsapi.api.models import Credits, Organization, User
-from cmsapi.jobs.journal.balances import BalanceReadings, balance_of, is_after
+from cmsapi.jobs.journal.balances import BalanceReadings
+from cmsapi.jobs.kinds.analysis import ANALYSIS_CREDITS
+from cmsapi.jobs.kinds.evidence import is_after
 from cmsapi.state.journal import Entry
 
 pytestmark = pytest.mark.looptime
@@ -105,7 +107,7 @@ async def test_balances_grow_old(launches: int, seconds: float, fresh: bool) -> 
 
 async def test_a_service_may_show_no_balance() -> None:
     """Then there is none to go by."""
-    assert balance_of(user(credits=None), "analysis") is None
+    assert ANALYSIS_CREDITS.of(user(credits=None)) is None
     balances = BalanceReadings()
     balances.saw(user(credits=None), 0.0)
     assert launch(balances).facts["balance"] is None

@@ -17,29 +17,27 @@ from cmsapi.api.models import (
     GenerationStatus,
     Keyword,
     Organization,
+    Prompt,
     UsageKeyword,
     User,
     UserRef,
     WorkspaceRef,
 )
-from cmsapi.jobs.launching.charges import CLOCKS, Charges, between, counts
-from cmsapi.jobs.launching.evidence import (
-    Finding,
-    Others,
-    Verdict,
-    may_be,
-    name_of,
-    nothing_to_go_by,
-    of_analysis_shown,
-    of_generation,
-    of_keyword,
-    of_prompt,
-    of_search,
-)
+from cmsapi.jobs.kinds.analysis import judge_analysis
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict, may_be, name_of
+from cmsapi.jobs.kinds.generation import ArticleGeneration
+from cmsapi.jobs.kinds.idea_search import IdeaSearch
+from cmsapi.jobs.kinds.keyword_analysis import KeywordAnalysis
+from cmsapi.jobs.kinds.prompt_analysis import PromptAnalysis
+from cmsapi.jobs.launching.charges import CLOCKS, between, counts
 from cmsapi.state.journal import Entry
+
+of_keyword = KeywordAnalysis().judge
+of_generation = ArticleGeneration().judge
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ENTRY = Entry(kind="keyword_analysis", target="kw_1", asked_at=0.0, served_at=NOW.timestamp())
+PROMPT = Prompt(id="pr_1", prompt="Which tents?")
 KEYWORD = Keyword(id="kw_1", keyword="tents", country_code="US", language_code="en")
 US = User(
     id="usr_1",
@@ -88,6 +86,11 @@ def charges(*since: CreditUsage, proven: bool = True) -> Charges:
     return Charges(US, 9, since if proven else None)
 
 
+def of_search(entry: Entry, given: Charges, others: Others) -> Finding:
+    """Judge a search."""
+    return IdeaSearch().judge(entry, None, given, others)
+
+
 def other(target: str = "boots", **changes: Any) -> Entry:
     """Describe another launch."""
     return Entry(kind="idea_search", target=target, asked_at=1.0, facts={"workspace": "ws_1"}, **changes)
@@ -112,15 +115,15 @@ ONE_PERHAPS = Others((), (other(),))
 )
 def test_what_a_keyword_shows(fields: dict[str, Any], verdict: Verdict | None) -> None:
     """A running word or a later analysis is proof; an old word is none."""
-    found = of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, **fields), NOW + timedelta(minutes=1))
+    found = judge_analysis(ENTRY, attrs.evolve(KEYWORD, **fields), NOW + timedelta(minutes=1))
     assert (found.verdict if found else None) == verdict
 
 
 def test_a_keyword_of_tomorrow() -> None:
     """An analysis dated later than the service's clock says proves nothing: the clock was set back since."""
     keyword = attrs.evolve(KEYWORD, last_analyzed_at=NOW + timedelta(hours=2))
-    assert of_analysis_shown(ENTRY, keyword, NOW + timedelta(minutes=1)).verdict is Verdict.UNKNOWN  # type: ignore[union-attr]
-    assert of_analysis_shown(ENTRY, keyword, None).verdict is Verdict.LAUNCHED  # type: ignore[union-attr]
+    assert judge_analysis(ENTRY, keyword, NOW + timedelta(minutes=1)).verdict is Verdict.UNKNOWN  # type: ignore[union-attr]
+    assert judge_analysis(ENTRY, keyword, None).verdict is Verdict.LAUNCHED  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -386,10 +389,10 @@ def test_each_finding_says_what_it_rests_on() -> None:
     newer = Generation(id="gen_2", status=GenerationStatus.QUEUED)
     search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
     found = {
-        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED), NOW): Finding(
+        judge_analysis(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED), NOW): Finding(
             verdict=launched, why="its analysis runs", running=True
         ),
-        of_analysis_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
+        judge_analysis(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
             verdict=launched, why="it was analysed at 2026-01-01T12:00:00+00:00", running=True
         ),
         of_keyword(ENTRY, KEYWORD, charges(usage(9)), NONE): Finding(
@@ -410,7 +413,7 @@ def test_each_finding_says_what_it_rests_on() -> None:
         of_keyword(ENTRY, KEYWORD, charges(usage(9, keyword="boots")), NONE): Finding(
             verdict=unknown, why="no launch that is known here explains a charge by this user (usage use_9)"
         ),
-        of_prompt(): Finding(
+        PromptAnalysis().judge(ENTRY, PROMPT, None, NONE): Finding(
             verdict=unknown, why="the prompt shows no analysis since, and usages of credits do not name prompts"
         ),
         of_search(search, charges(usage(9)), NONE): Finding(
@@ -419,18 +422,18 @@ def test_each_finding_says_what_it_rests_on() -> None:
         of_generation(generation, None, None): Finding(verdict=absent, why="the content has no generation"),
         of_generation(generation, queued, None): Finding(verdict=absent, why="the content still has generation gen_1"),
         of_generation(unread, over, None): Finding(
-            verdict=unknown, why="the content has generation gen_1, and nobody read which one it had before"
+            verdict=unknown, why="the content has generation gen_1, and it was not read which one it had before"
         ),
         of_generation(unread, queued, None): Finding(
             verdict=launched,
-            why="generation gen_1 runs, and nobody read which one there was before",
+            why="generation gen_1 runs, and it was not read which one there was before",
             job_id="gen_1",
             ours=False,
         ),
         of_generation(generation, newer, charges()): Finding(
             verdict=launched, why="the content has a new generation, gen_2", job_id="gen_2"
         ),
-        nothing_to_go_by("no trace"): Finding(verdict=unknown, why="no trace"),
+        Finding.unknown("no trace"): Finding(verdict=unknown, why="no trace"),
     }
     assert list(found) == list(found.values())
 
