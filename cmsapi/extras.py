@@ -1,11 +1,11 @@
-"""Say which extra brings what cannot be imported."""
+"""Name the extra to install when an optional package is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What is imported of each extra.
+# The packages that the SDK imports of each extra.
 _PACKAGES = {
     "cli": ("cyclopts", "rich"),
     "notebook": ("IPython", "matplotlib", "pandas"),
@@ -22,20 +22,20 @@ def advice(extra: str) -> str:
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import packages of an extra.
+    """Enclose the imports of an extra's packages.
 
     Args:
-        extra: Its name.
+        extra: The name of the extra.
 
     Raises:
-        ModuleNotFoundError: One of them is not installed; the message says how to install it.
+        ModuleNotFoundError: A package is not installed; the message says how to install it.
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        # What a package of theirs misses itself is another matter.
+        # An installed package may miss a package of its own, which no extra installs.
         if error.name is None or error.name.partition(".")[0] not in _PACKAGES[extra]:
             raise
         raise ModuleNotFoundError(
-            f"{error.name} is not installed; the extra {extra!r} brings it: {advice(extra)}", name=error.name
+            f"{error.name} is not installed; the extra {extra!r} installs it: {advice(extra)}", name=error.name
         ) from None

@@ -1,1 +1,1 @@
-"""What people see: HTML for notebooks, progress in a terminal."""
+"""Show objects of the SDK in notebooks and terminals."""

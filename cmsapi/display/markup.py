@@ -1,4 +1,4 @@
-"""Write things as HTML for notebooks, and texts for terminals. What comes from the service is text, and escaped."""
+"""Write objects as HTML for notebooks, and texts for terminals. All texts of the service are escaped."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 import attrs
 
-# Characters of a text that a cell shows, items of a list, and rows of a table.
-_LONGEST, _MOST, _ROWS = 400, 5, 200
+# The largest number of characters in a cell, of items in a list, and of rows in a table.
+_MAX_TEXT, _MAX_ITEMS, _MAX_ROWS = 400, 5, 200
 _LEFT = ' style="text-align:left;vertical-align:top"'
-# A token has no place to break, and is longer than any page is wide.
+# A job token is longer than a page is wide, and has no space to break at.
 _WRAPPED = ' style="text-align:left;vertical-align:top;overflow-wrap:anywhere"'
-# What tells one thing from another, in the order of what people like to read.
-_TELLING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")
+# The fields that identify an object, the most readable first.
+_IDENTIFYING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")
 
 
 def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> str:
-    """Write the public fields of an attrs object, one a row.
+    """Write the public fields of an attrs object, one per row.
 
     Args:
         thing: The object.
         *more: Further names and values.
-        title: What to write above; the name of its class if left out.
+        title: The title; the default is the name of the class.
     """
     pairs = [(name, getattr(thing, name)) for name in _names(type(thing))]
     shown = [(name, value) for name, value in pairs if not (name == "extra" and not value)]
@@ -33,7 +33,7 @@ def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> s
 
 
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
-    """Write names and values, one pair a row."""
+    """Write names and values, one pair per row."""
     rows = "".join(
         f"<tr><th{_LEFT}>{text(name.replace('_', ' '))}</th><td{_WRAPPED}>{text(brief(value))}</td></tr>"
         for name, value in pairs
@@ -42,19 +42,19 @@ def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def listing(title: str, items: Sequence[Any]) -> str:
-    """Write attrs objects as a table, a column for each field that any of them has a value for."""
+    """Write attrs objects as a table, with a column for each field that has a value in any of them."""
     names = dict.fromkeys(name for item in items for name in _names(type(item)) if name != "extra")
     used = [name for name in names if any(getattr(item, name, None) is not None for item in items)]
     return table(title, used, [[getattr(item, name, None) for name in used] for item in items])
 
 
 def table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a table; beyond two hundred rows it says how many more there are."""
+    """Write a table of at most two hundred rows, and the number of further rows."""
     head = "".join(f"<th{_LEFT}>{text(name.replace('_', ' '))}</th>" for name in names)
     body = "".join(
-        f"<tr>{''.join(f'<td{_LEFT}>{text(brief(value))}</td>' for value in row)}</tr>" for row in rows[:_ROWS]
+        f"<tr>{''.join(f'<td{_LEFT}>{text(brief(value))}</td>' for value in row)}</tr>" for row in rows[:_MAX_ROWS]
     )
-    more = f"<p>… and {len(rows) - _ROWS} more</p>" if len(rows) > _ROWS else ""
+    more = f"<p>… and {len(rows) - _MAX_ROWS} more</p>" if len(rows) > _MAX_ROWS else ""
     return f"<table><caption>{text(title)}</caption><tr>{head}</tr>{body}</table>{more}"
 
 
@@ -77,33 +77,33 @@ def brief(value: object) -> str:
         case float():
             return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
         case str():
-            return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+            return value if len(value) <= _MAX_TEXT else f"{value[:_MAX_TEXT]}…"
         case Mapping():
             return _several([f"{key}: {brief(each)}" for key, each in value.items()])
         case list() | tuple() | set() | frozenset():
             return _several([brief(each) for each in value])
         case _ if attrs.has(type(value)):
-            told = (getattr(value, name, None) for name in _TELLING)
-            return brief(next((each for each in told if each), type(value).__name__))
+            names = (getattr(value, name, None) for name in _IDENTIFYING)
+            return brief(next((each for each in names if each), type(value).__name__))
         case _:
             return brief(repr(value))
 
 
 def text(value: str) -> str:
-    """Escape a text for HTML, also for notebooks that would read formulas between dollar signs."""
+    """Escape a text for HTML, and for notebooks that show text between dollar signs as formulas."""
     return html.escape(value).replace("$", "&#36;")
 
 
 def plain(value: str) -> str:
-    """Escape what cannot be printed: a text of the service shall not colour a terminal, nor turn its letters round."""
+    """Escape unprintable characters, which could colour the terminal or reverse the direction of its text."""
     if value.isprintable():
         return value
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
 
 
 def _several(texts: Sequence[str]) -> str:
-    rest = f" … and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
-    return ", ".join(texts[:_MOST]) + rest
+    rest = f" … and {len(texts) - _MAX_ITEMS} more" if len(texts) > _MAX_ITEMS else ""
+    return ", ".join(texts[:_MAX_ITEMS]) + rest
 
 
 def _names(of: type) -> list[str]:
