@@ -1,4 +1,4 @@
-"""OpenTelemetry that exports into memory."""
+"""Export OpenTelemetry's spans and metrics into memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cmsapi.observability.telemetry import OpenTelemetry
 
 @attrs.frozen
 class Exported:
-    """Hold what was exported."""
+    """Hold the exported spans and metrics."""
 
     hook: OpenTelemetry
     tracers: TracerProvider
@@ -27,15 +27,15 @@ class Exported:
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:
-        """The spans that have ended, in order."""
+        """The ended spans, in order."""
         return self.exporter.get_finished_spans()
 
     def named(self, name: str) -> list[ReadableSpan]:
-        """Return the spans of a name."""
+        """Return the spans with a name."""
         return [span for span in self.spans if span.name == name]
 
     def metrics(self) -> dict[str, list[Any]]:
-        """Return the points of each metric."""
+        """Return the data points of each metric."""
         data = self.reader.get_metrics_data()
         return {
             metric.name: list(metric.data.data_points)
@@ -47,7 +47,7 @@ class Exported:
 
 @pytest.fixture
 def otel() -> Iterator[Exported]:
-    """A hook, and what it exports."""
+    """A hook that exports into memory."""
     exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
     tracers, meters = TracerProvider(), MeterProvider(metric_readers=[reader])
     tracers.add_span_processor(SimpleSpanProcessor(exporter))

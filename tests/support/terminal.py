@@ -1,4 +1,4 @@
-"""Run the command in a pseudo-terminal, as a person would."""
+"""Run the command in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -91,5 +91,5 @@ async def terminal(box: Sandbox, *tokens: str, columns: int = 100) -> AsyncItera
 
 
 def _inherited() -> dict[str, str]:
-    """Return the environment without what would go before the size of the terminal; xdist sets it."""
+    """Return the environment without the size of the terminal, which xdist sets."""
     return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

@@ -1,4 +1,4 @@
-"""What an environment without an extra is told."""
+"""Missing extras."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("line", CASES)
 def test_a_missing_extra_is_named(line: str) -> None:
-    """Whatever needs an extra that is not installed names it, and the command that installs it."""
+    """A missing package names its extra, and the command that installs it."""
     package, extra = CASES[line]
     code = f"import sys; sys.modules[{package!r}] = None; {line}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -33,8 +33,8 @@ def test_a_missing_extra_is_named(line: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_package_of_an_extra_is_told_as_it_is() -> None:
-    """Where a package is installed and misses something itself, that is what the error names."""
+def test_a_broken_package_keeps_its_error() -> None:
+    """If an installed package misses a package of its own, the error names that one."""
     code = "import sys; sys.modules['yaml_of_theirs'] = None\n"
     code += "from cmsapi.extras import needs\nwith needs('cli'):\n    import yaml_of_theirs"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

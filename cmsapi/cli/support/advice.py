@@ -26,7 +26,8 @@ _REPLACEMENTS = [
         ),
         (r"client\.credit_usages\.list\('content_idea_search'\)", "cmsapi credits --csv"),
         (r"client\.credit_usages\b", "cmsapi credits"),
-        (r"client\.jobs\.watch\('generation', '([^']*)'\) follows", r"cmsapi contents show \1 shows"),
+        # Only a generation can be superseded.
+        (r"client\.jobs\.watch\('\w+', '([^']*)'\) follows", r"cmsapi contents show \1 shows"),
         (r"client\.jobs\.attach\('?([^')]*)'?\)", r"cmsapi jobs watch \1"),
         (r"client\.contents\.review\('([^']*)'\)", r"cmsapi contents review \1"),
         (r"\bLaunchPolicy\(max_credits=\)", "--max-credits"),

@@ -1,4 +1,4 @@
-"""What a shell is advised: commands, options and variables, never Python."""
+"""Messages in a shell advise commands, options and variables, never Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAMS = {"fan_out.py", "job.py", "runtime.py", "client.py", "telemetry.py", "
 
 
 def messages() -> Iterator[str]:
-    """Give each text of the SDK with white space in it that is no docstring, with a word for each placeholder."""
+    """Yield each text of the SDK with white space that is not a docstring, with a word for each placeholder."""
     package = Path(cmsapi.__file__).parent
     for path in package.rglob("*.py"):
         if {"cli", "sandbox", "testing"} & set(path.relative_to(package).parts) or path.name in PROGRAMS:
@@ -49,22 +49,22 @@ def _placed(part: ast.expr) -> str:
 
 
 def test_no_python_is_advised() -> None:
-    """Each message with a Python name in it has other words for a shell."""
-    told = {text: for_shell(text) for text in messages() if PYTHON.search(text)}
-    assert len(told) > 10
-    assert [shell for shell in told.values() if PYTHON.search(shell)] == []
+    """Each message with a Python name has a replacement for a shell."""
+    reworded = {text: for_shell(text) for text in messages() if PYTHON.search(text)}
+    assert len(reworded) > 10
+    assert [shell for shell in reworded.values() if PYTHON.search(shell)] == []
 
 
-def test_no_message_cites_what_a_reader_does_not_have() -> None:
-    """Rules are said, or are in the pages of this project; a number of a section says nothing."""
+def test_no_message_cites_the_specification() -> None:
+    """Messages state rules in words, because a reader may not have the specification."""
     assert [text for text in messages() if re.search(r"specification,? (section )?\d|\brule \d|section \d", text)] == []
 
 
 @pytest.mark.looptime
-async def test_errors_speak_to_a_shell(
+async def test_errors_advise_commands(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A missing key, a missing address, an assumed route, a failed job: each names what a shell has for it."""
+    """A missing key, a missing address, an assumed route and a failed job advise commands and variables."""
     box.set_outcome(box.keyword_ids[0], "failed")
     seen = []
     for tokens in (["contents", "show", "cnt_x"], ["analyze", box.keyword_ids[0], "--batch", "b"]) * 2:
@@ -87,7 +87,7 @@ async def test_errors_speak_to_a_shell(
 async def test_a_lost_answer_advises_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whether a search was paid can be seen with a command, and that one is named."""
+    """A command shows whether a search was charged, and the message names that command."""
     faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after")])
     async with Sandbox(faults=faults) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)

@@ -1,4 +1,4 @@
-"""Named batches: a rerun pays only for what is missing, and Ctrl-C says how to go on."""
+"""Named batches: a rerun pays only for missing items, and Ctrl-C prints how to continue."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.looptime
 
 
 def offered(shown: str) -> list[str]:
-    """Return the last command that is offered on standard error."""
+    """Return the last command line that a command printed to standard error."""
     return shlex.split(re.findall(r"^  cmsapi (.*)$", shown, re.MULTILINE)[-1])
 
 
-async def test_the_offered_command_goes_on_where_ctrl_c_stopped(
+async def test_the_printed_command_continues_after_ctrl_c(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Identifiers from standard input are used up by then, so that a file has them; nothing is launched twice."""
+    """Standard input is used up, so a file has its identifiers; no item is launched twice."""
     monkeypatch.chdir(tmp_path)
     ids = box.keyword_ids[:6]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(ids)))
@@ -37,9 +37,9 @@ async def test_the_offered_command_goes_on_where_ctrl_c_stopped(
     running.cancel()
     assert await running == Exit.INTERRUPTED
 
-    told = capsys.readouterr().err
-    assert "Batch of 6 items: 4 launched and paid, 0 with a result, 2 still to launch." in told
-    again = offered(told)
+    message = capsys.readouterr().err
+    assert "Batch of 6 items: 4 launched and paid, 0 with a result, 2 still to launch." in message
+    again = offered(message)
     assert again[-4:] == ["--batch", "nightly", "--max-credits", "4"]
     assert await command(*again, "--json") == Exit.DONE
     shown = capsys.readouterr()
@@ -51,8 +51,8 @@ async def test_the_offered_command_goes_on_where_ctrl_c_stopped(
     assert len(box.ledger.launches()) == 6
 
 
-async def test_a_batch_that_is_through_costs_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rerun gives the same rows and launches nothing."""
+async def test_a_finished_batch_costs_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """A rerun prints the same rows and launches nothing."""
     await command("analyze", *box.keyword_ids[:3], "--batch", "nightly", "--csv")
     first = capsys.readouterr().out
     assert await command("analyze", *box.keyword_ids[:3], "--batch", "nightly", "--csv") == Exit.DONE
@@ -63,10 +63,10 @@ async def test_a_batch_that_is_through_costs_nothing(box: Sandbox, capsys: pytes
     assert len(box.ledger.launches()) == 3
 
 
-async def test_a_file_is_offered_as_it_was_named(
+async def test_the_printed_command_repeats_files_and_state(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command that goes on has the arguments that were typed, and a state that was named."""
+    """The command to continue has the typed arguments and the given state."""
     (tmp_path / "ids.txt").write_text("\n".join(box.keyword_ids[:5]))
     monkeypatch.chdir(tmp_path)
     state = f"sqlite:///{tmp_path}/own.db"
@@ -77,7 +77,7 @@ async def test_a_file_is_offered_as_it_was_named(
 
 
 async def test_failed_items_are_launched_again_on_request(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rerun reports a failure and offers to retry it, which costs a credit."""
+    """A rerun reports a failure and prints how to retry it, which costs a credit."""
     box.set_outcome(box.keyword_ids[0], "failed")
     typed = ["analyze", *box.keyword_ids[:2], "--batch", "nightly"]
     assert await command(*typed) == Exit.PARTLY
@@ -91,10 +91,10 @@ async def test_failed_items_are_launched_again_on_request(box: Sandbox, capsys: 
     assert len(box.ledger.launches()) == 3
 
 
-async def test_an_unknown_search_is_not_searched_again(
+async def test_an_unknown_search_is_not_repeated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A seed whose launch may have been paid stays unknown in each rerun, until `--retry unknown`."""
+    """A keyword whose launch may have been charged stays unknown in each rerun, until `--retry unknown`."""
     faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after", times=1)])
     async with Sandbox(faults=faults) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
@@ -107,8 +107,8 @@ async def test_an_unknown_search_is_not_searched_again(
         assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) > 3
 
 
-async def test_the_same_seed_elsewhere_is_another_item(box: Sandbox) -> None:
-    """A batch of searches tells workspaces apart."""
+async def test_a_keyword_in_another_workspace_is_another_item(box: Sandbox) -> None:
+    """A batch of searches distinguishes workspaces."""
     assert await command("ideas", box.workspace_id, "trail running", "--batch", "seeds") == Exit.DONE
     assert await command("ideas", "wsp_other", "trail running", "--batch", "seeds") == Exit.FAILED
 
@@ -116,7 +116,7 @@ async def test_the_same_seed_elsewhere_is_another_item(box: Sandbox) -> None:
 async def test_articles_of_a_batch_are_written_once_and_decided_later(
     box: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A rerun takes up what waits in review, applies it on request, and knows afterwards that it is decided."""
+    """A rerun resumes articles in review, applies them on request, and then reports them as decided."""
     ids = box.content_ids[:3]
     assert await command("generate", *ids, "--batch", "articles") == Exit.DONE
     assert await command("generate", *ids, "--batch", "articles", "--confirm", "--json") == Exit.DONE
@@ -129,8 +129,8 @@ async def test_articles_of_a_batch_are_written_once_and_decided_later(
     assert len(box.ledger.launches()) == 3
 
 
-async def test_ctrl_c_in_a_batch_tells_what_is_paid(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where all items are launched and paid, nothing is said to be missing, and running it again pays for nothing."""
+async def test_ctrl_c_in_a_batch_reports_paid_items(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """If all items are launched and paid, none is reported missing, and a rerun pays for nothing."""
     typed = ["analyze", *box.keyword_ids[:3], "--batch", "nightly"]
     running = asyncio.create_task(execute(parse(typed)))
     await asyncio.sleep(5)
@@ -144,10 +144,8 @@ async def test_ctrl_c_in_a_batch_tells_what_is_paid(box: Sandbox, capsys: pytest
     assert len(box.ledger.launches()) == 3
 
 
-async def test_a_job_that_a_batch_has_joined_counts_as_launched(
-    box: Sandbox, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A job that was launched without the batch is paid, too, and is not told as still to launch."""
+async def test_a_joined_job_counts_as_launched(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job launched without the batch is paid, and is not reported as still to launch."""
     for batch in ((), ("--batch", "nightly")):
         running = asyncio.create_task(execute(parse(["analyze", box.keyword_ids[0], *batch])))
         await asyncio.sleep(3)
@@ -158,6 +156,6 @@ async def test_a_job_that_a_batch_has_joined_counts_as_launched(
 
 
 async def test_retry_needs_a_batch(box: Sandbox) -> None:
-    """Without a batch there is no earlier run whose items could be launched again."""
+    """Without a batch there is no earlier run to retry."""
     assert await command("analyze", box.keyword_ids[0], "--retry", "failed") == Exit.USAGE
     assert len(box.ledger) == 0

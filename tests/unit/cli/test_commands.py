@@ -1,4 +1,4 @@
-"""The command line: what it prints, and with which code it ends."""
+"""The sandbox and demo commands, their output and exit codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPEN = "0.0.0.0"  # noqa: S104  reached over loopback only
 
 @contextlib.asynccontextmanager
 async def started(capsys: pytest.CaptureFixture[str], *options: str) -> AsyncIterator[list[str]]:
-    """Run `cmsapi sandbox` while a block runs, and give the lines it prints."""
+    """Run `cmsapi sandbox` while a block runs, and yield the lines it prints."""
     serving = asyncio.create_task(command("sandbox", "--port", "0", *options))
     lines: list[str] = []
     while "Ctrl-C stops it." not in lines:
@@ -39,8 +39,8 @@ async def started(capsys: pytest.CaptureFixture[str], *options: str) -> AsyncIte
         await asyncio.wait([serving])
 
 
-async def beside(variables: dict[str, str], *tokens: str) -> tuple[int | None, str]:
-    """Run a command in a process of its own; return its exit code and what it said."""
+async def run_process(variables: dict[str, str], *tokens: str) -> tuple[int | None, str]:
+    """Run a command in a separate process; return its exit code and standard error."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND, *tokens, env=os.environ | variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
@@ -54,7 +54,7 @@ def exported(lines: list[str]) -> list[dict[str, str]]:
 
 
 @pytest.mark.looptime
-async def test_the_demo_does_the_main_job(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_demo_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     """The demonstration ends with 0 and a table that shows 46 jobs, 46 credits and no 429."""
     assert await run_demo() == 0
 
@@ -66,7 +66,7 @@ async def test_the_demo_does_the_main_job(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.slow
 def test_the_sandbox_is_served_until_interrupted() -> None:
-    """The command prints what to export, has the keywords that it was asked for, and ends with 0 on Ctrl-C."""
+    """The command prints the variables, has the requested number of keywords, and ends with 0 on Ctrl-C."""
     wanted = ["--port", "0", "--keywords", "100", "--seconds", "1"]
     with subprocess.Popen([*COMMAND, "sandbox", *wanted], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -81,8 +81,8 @@ def test_the_sandbox_is_served_until_interrupted() -> None:
 
 
 @pytest.mark.looptime
-async def test_a_port_in_use_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
-    """A second sandbox at the same port says what to do, and so does a port that cannot be."""
+async def test_an_unusable_port_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """A port in use and an address of another machine are refused with advice."""
     async with Sandbox() as box:
         port = box.base_url.rpartition(":")[2]
         assert await command("sandbox", "--port", port) == Exit.USAGE
@@ -96,7 +96,7 @@ async def test_a_port_in_use_is_wrong_use(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_wrong_option_is_refused() -> None:
-    """Bad input ends with another code than 0, and names the option."""
+    """An invalid option does not end with 0, and the message names it."""
     done = subprocess.run([*COMMAND, "sandbox", "--port", "many"], capture_output=True, text=True, check=False)
 
     assert done.returncode != 0
@@ -104,7 +104,7 @@ def test_a_wrong_option_is_refused() -> None:
 
 
 def test_the_missing_extra_is_named() -> None:
-    """Without the extra's packages the command says how to install them."""
+    """Without the packages of the extra the command prints how to install them."""
     code = "import sys; sys.modules['cyclopts'] = None; from cmsapi.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
@@ -113,8 +113,8 @@ def test_the_missing_extra_is_named() -> None:
 
 
 @pytest.mark.enable_socket
-async def test_each_start_is_another_service_unless_a_key_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """A start has a new key and the same data; with `--key` it is the same service again."""
+async def test_each_start_has_a_new_key_unless_one_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each start has a new key and the same data; `--key` gives the same service again."""
     keys, workspaces = [], []
     for options in ((), (), ("--key", "sk_mine"), ("--key", "sk_mine")):
         async with started(capsys, *options) as lines:
@@ -126,8 +126,8 @@ async def test_each_start_is_another_service_unless_a_key_is_asked_for(capsys: p
     assert len(set(workspaces)) == 1
 
 
-async def test_a_key_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
-    """A key begins with sk_ and goes on."""
+async def test_an_invalid_key_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """A key must begin with sk_ and have more characters."""
     for key in ("mine", "sk_", "sk_with space"):
         assert await command("sandbox", "--key", key) == Exit.USAGE
         assert "sk_" in capsys.readouterr().err
@@ -135,8 +135,8 @@ async def test_a_key_that_is_none_is_wrong_use(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.slow
 @pytest.mark.enable_socket
-async def test_what_a_sandbox_for_others_prints_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    """At 0.0.0.0 it prints a line for this machine, and one for others that allows plain HTTP; and it has no page."""
+async def test_a_sandbox_for_other_machines_prints_usable_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """At 0.0.0.0 it prints a line for this machine and one for others that allows plain HTTP; it has no page."""
     async with started(capsys, "--host", OPEN) as lines:
         assert [line for line in lines if line.startswith("page")] == ["page        none: it needs --host 127.0.0.1"]
         here, elsewhere = exported(lines)
@@ -144,21 +144,21 @@ async def test_what_a_sandbox_for_others_prints_can_be_typed(capsys: pytest.Capt
         assert elsewhere["CMSAPI_BASE_URL"] == f"http://THIS-MACHINE:{port}"
         elsewhere["CMSAPI_BASE_URL"] = f"http://{OPEN}:{port}"
         for variables in (here, elsewhere):
-            assert (await beside(variables, "me"))[0] == Exit.DONE
+            assert (await run_process(variables, "me"))[0] == Exit.DONE
 
 
 @pytest.mark.slow
 @pytest.mark.enable_socket
 async def test_plain_http_is_allowed_by_an_option_or_a_variable() -> None:
-    """Without one of them the key stays here, and the message names both."""
+    """Without the option or the variable the key is not sent, and the message names both."""
     async with Sandbox() as box:
         # This machine by an address that is not taken for its own.
         address = {"CMSAPI_BASE_URL": box.base_url.replace("127.0.0.1", OPEN), "CMSAPI_API_KEY": box.api_key}
-        code, told = await beside(address, "me")
+        code, message = await run_process(address, "me")
         assert code == Exit.USAGE
-        assert "--allow-http" in told
-        assert "CMSAPI_ALLOW_HTTP=1" in told
-        assert (await beside(address | {"CMSAPI_ALLOW_HTTP": "0"}, "me"))[0] == Exit.USAGE
+        assert "--allow-http" in message
+        assert "CMSAPI_ALLOW_HTTP=1" in message
+        assert (await run_process(address | {"CMSAPI_ALLOW_HTTP": "0"}, "me"))[0] == Exit.USAGE
         assert len(box.ledger) == 0
         for tokens in (["me", "--allow-http"], ["--allow-http", "me"]):
-            assert (await beside(address, *tokens))[0] == Exit.DONE
+            assert (await run_process(address, *tokens))[0] == Exit.DONE

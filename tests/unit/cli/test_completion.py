@@ -1,4 +1,4 @@
-"""Completion for the shell."""
+"""Completion for a shell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
 def test_bash_completes_after_the_installation(tmp_path: Path) -> None:
-    """One command installs it, and a new shell then completes commands and options."""
+    """After the installation a new shell completes commands and options."""
     environment = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash"}
     (tmp_path / ".bashrc").touch()
     subprocess.run([sys.executable, "-m", "cmsapi", "--install-completion"], env=environment, check=True)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.looptime
 
 @contextmanager
 def keyboard(monkeypatch: pytest.MonkeyPatch, keys: str) -> Iterator[None]:
-    """Make standard input a terminal at which these keys are pressed."""
+    """Make standard input a terminal with these keys pressed."""
     ours, its = pty.openpty()
     with os.fdopen(its) as terminal, os.fdopen(ours, "w") as fingers:
         monkeypatch.setattr("sys.stdin", terminal)
@@ -30,7 +30,9 @@ def keyboard(monkeypatch: pytest.MonkeyPatch, keys: str) -> Iterator[None]:
         yield
 
 
-async def test_a_draft_lives_and_dies(box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_draft_is_created_edited_and_deleted(
+    box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Create from a file, edit, show the body, delete without a question."""
     body = tmp_path / "body.html"
     body.write_text("<p>One two three</p>")
@@ -45,7 +47,7 @@ async def test_a_draft_lives_and_dies(box: Sandbox, tmp_path: Path, capsys: pyte
     assert await command("contents", "show", content_id) == Exit.FAILED
 
 
-async def test_nothing_is_deleted_where_nobody_can_be_asked(
+async def test_nothing_is_deleted_without_a_terminal(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a terminal and without `--yes` the content stays."""
@@ -58,7 +60,7 @@ async def test_nothing_is_deleted_where_nobody_can_be_asked(
 
 
 async def test_an_unreadable_file_is_refused(box: Sandbox, tmp_path: Path) -> None:
-    """A body that cannot be read is wrong use, and nothing is sent."""
+    """A body that cannot be read is wrong usage, and nothing is sent."""
     missing = str(tmp_path / "missing.html")
     assert await command("contents", "create", box.workspace_id, "New", "--html", missing) == Exit.USAGE
     assert len(box.ledger) == 0
@@ -79,10 +81,10 @@ async def test_an_article_is_confirmed_or_discarded(box: Sandbox, capsys: pytest
     assert len(box.ledger.launches()) == 3
 
 
-async def test_paying_for_nothing_asks(
+async def test_discarding_unread_asks(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`generate --discard` pays and throws away, so that it asks, and launches nothing where it cannot ask."""
+    """`generate --discard` pays and discards, so it asks, and launches nothing if it cannot ask."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert await command("generate", box.content_ids[0], "--discard") == Exit.USAGE
     assert "--yes" in capsys.readouterr().err
@@ -95,10 +97,10 @@ async def test_paying_for_nothing_asks(
     assert box.ledger.count(operation="cancel_generation") == 1
 
 
-async def test_an_old_text_that_cannot_be_kept_stays(
+async def test_without_a_backup_nothing_is_applied(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the way back cannot be written down, the article is not applied."""
+    """If the old text cannot be saved, the article is not applied."""
     Path("body.html").write_text("<p>The old text.</p>")
     await command("contents", "edit", box.content_ids[0], "--html", "body.html")
     await command("generate", box.content_ids[0])
@@ -115,7 +117,7 @@ async def test_an_old_text_that_cannot_be_kept_stays(
 async def test_articles_are_reviewed_one_by_one(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`generate --review` waits for the articles, shows them against the old text, and does what is answered."""
+    """`generate --review` waits for the articles, compares them with the old text, and follows the answers."""
     # Apply and keep, apply and put back, discard.
     with keyboard(monkeypatch, "a\nk\na\np\nd\n"):
         assert await command("generate", *box.content_ids[:3], "--review") == Exit.DONE
@@ -126,7 +128,7 @@ async def test_articles_are_reviewed_one_by_one(
 
 
 async def test_an_article_in_review_is_not_paid_again(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """While an article waits for its decision, no other is launched for the content."""
+    """While an article is in review, no other is launched for its content."""
     await command("generate", box.content_ids[0])
     assert await command("generate", box.content_ids[0]) == Exit.USAGE
     assert "contents review" in capsys.readouterr().err
@@ -134,7 +136,7 @@ async def test_an_article_in_review_is_not_paid_again(box: Sandbox, capsys: pyte
 
 
 async def test_settings_may_come_from_a_file(box: Sandbox, tmp_path: Path) -> None:
-    """`@FILE` holds a JSON object of settings; what is no setting is refused."""
+    """`@FILE` holds a JSON object of settings; invalid settings are refused."""
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps({"custom_instructions": "Short.", "fact_checking_enabled": False}))
     bad.write_text("[1]")

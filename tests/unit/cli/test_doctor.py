@@ -15,8 +15,8 @@ from tests.support.raw import RawServer, http
 pytestmark = pytest.mark.looptime
 
 
-async def test_the_doctor_says_what_it_found(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each check is a line; a sound service ends with 0."""
+async def test_the_doctor_prints_its_checks(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each check is a line; without problems the exit code is 0."""
     assert await command("doctor") == Exit.DONE
     shown = capsys.readouterr().out
     assert "43 of 43 routes" in shown
@@ -26,7 +26,7 @@ async def test_the_doctor_says_what_it_found(box: Sandbox, capsys: pytest.Captur
 async def test_a_refused_key_ends_with_one(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A problem ends with 1, also in JSON."""
+    """A problem ends with 1, also with `--json`."""
     monkeypatch.setenv("CMSAPI_API_KEY", box.revoked_key)
     assert await command("doctor", "--json") == Exit.FAILED
     assert json.loads(capsys.readouterr().out)["ok"] is False
@@ -35,7 +35,7 @@ async def test_a_refused_key_ends_with_one(
 async def test_drift_is_counted(
     sandbox: Sandbox, client: cmsapi.Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A key that nobody lists, in an answer that the doctor reads, is shown with its count and given in JSON."""
+    """An unlisted key in an answer that the doctor reads is printed with its count, also in JSON."""
     user = await client.request("GET", "/v1/me")
     moved = http(json.dumps({**user, "shoeSize": 38}).encode())
     monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
@@ -45,7 +45,7 @@ async def test_drift_is_counted(
             assert await command(*tokens) == Exit.FAILED
         shown = capsys.readouterr().out
         if "--json" in tokens:
-            (told,) = [each for each in json.loads(shown)["drift"] if each["where"].endswith("shoeSize")]
-            assert told["count"] == 1
+            (deviation,) = [each for each in json.loads(shown)["drift"] if each["where"].endswith("shoeSize")]
+            assert deviation["count"] == 1
         else:
             assert "1 x User.shoeSize: key that nobody lists" in shown

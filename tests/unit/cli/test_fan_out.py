@@ -1,4 +1,4 @@
-"""Commands that launch many jobs: results, limits of spending, Ctrl-C."""
+"""Commands that launch many jobs: results, bounds of spending, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.looptime
 async def test_keywords_are_analysed_from_standard_input(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`-` reads identifiers; each is launched once, the plan is said first, and JSON has each result."""
+    """`-` reads identifiers; each is launched once, the plan is printed first, and JSON has each result."""
     ids = box.keyword_ids[:4]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*ids, ids[0]])))
 
@@ -36,14 +36,14 @@ async def test_keywords_are_analysed_from_standard_input(
 
 
 async def test_a_dry_run_launches_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--dry-run` says what it would take and launches nothing."""
+    """`--dry-run` prints the cost and launches nothing."""
     assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
     assert "20 credits" in capsys.readouterr().err
     assert not box.ledger.launches()
 
 
-async def test_a_dry_run_tells_whether_the_balance_suffices(capsys: pytest.CaptureFixture[str], box: Sandbox) -> None:
-    """With too few credits it says so and ends with 4; what `--max-credits` leaves out need not be paid for."""
+async def test_a_dry_run_checks_the_balance(capsys: pytest.CaptureFixture[str], box: Sandbox) -> None:
+    """With too few credits it ends with 4; items beyond `--max-credits` need no credit."""
     box.set_credits(analysis=3)
     assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.CREDITS
     shown = capsys.readouterr().err
@@ -56,10 +56,10 @@ async def test_a_dry_run_tells_whether_the_balance_suffices(capsys: pytest.Captu
     assert not box.ledger.launches()
 
 
-async def test_a_plan_rests_on_what_earlier_commands_have_seen(
+async def test_a_plan_learns_from_earlier_commands(
     capsys: pytest.CaptureFixture[str], box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A state remembers how long jobs took, and the next command plans with that."""
+    """A state keeps the durations of jobs, and the next command plans with them."""
     monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/jobs.db")
     await command("analyze", *box.keyword_ids[:10], "--dry-run")
     assert "an estimate, no job observed yet" in capsys.readouterr().err
@@ -69,10 +69,10 @@ async def test_a_plan_rests_on_what_earlier_commands_have_seen(
     assert "learned from 10 jobs" in capsys.readouterr().err
 
 
-async def test_what_is_wrong_with_all_is_said_once(
+async def test_the_same_error_is_printed_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Items that were refused in one way share a message, however long each of them waited in between."""
+    """Items with the same error share a message, however long each of them waited."""
     faults = Faults(rules=[Fault(match="POST */analyze", status=429, times=None)])
     async with Sandbox(faults=faults) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
@@ -95,7 +95,7 @@ async def test_failures_show_in_code_and_text(box: Sandbox, capsys: pytest.Captu
 async def test_spending_is_bounded(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--max-credits` launches no more; the rest is in a file that the next command takes, with the same bound."""
+    """`--max-credits` bounds launches; a file has the other items, for a command with the same bound."""
     box.set_credits(analysis=25)
     monkeypatch.chdir(tmp_path)
 
@@ -114,10 +114,10 @@ async def test_spending_is_bounded(
     assert len(box.ledger.launches()) == 20
 
 
-async def test_a_lost_answer_has_a_code_of_its_own(
+async def test_a_lost_answer_has_its_own_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A launch that may have been paid, and that nothing names, ends with 5."""
+    """A launch that may have been charged, and is not found, ends with 5."""
     faults = Faults(rules=[Fault(match="POST */content-idea-searches", drop=True, when="after", times=1)])
     async with Sandbox(faults=faults) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
@@ -126,10 +126,10 @@ async def test_a_lost_answer_has_a_code_of_its_own(
     assert "may have been launched" in capsys.readouterr().err
 
 
-async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
+async def test_jobs_can_be_awaited_after_ctrl_c(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Interrupted, the command names the tokens; `jobs watch` with them pays nothing and has the results."""
+    """The interrupted command prints the tokens; `jobs watch` prints the results and pays nothing."""
     monkeypatch.chdir(tmp_path)
     running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[:6]])))
     await asyncio.sleep(5)
@@ -146,7 +146,7 @@ async def test_ctrl_c_leaves_jobs_that_can_be_waited_for(
 
 
 async def test_ctrl_c_keeps_the_bound_of_spending(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command that launches the rest has the `--max-credits` of the one that was interrupted."""
+    """The command to launch the rest has the same `--max-credits`."""
     running = asyncio.create_task(execute(parse(["analyze", *box.keyword_ids[:6], "--max-credits", "4"])))
     await asyncio.sleep(5)
     running.cancel()
@@ -155,8 +155,10 @@ async def test_ctrl_c_keeps_the_bound_of_spending(box: Sandbox, capsys: pytest.C
     assert rest.endswith(" --max-credits 4")
 
 
-async def test_ctrl_c_in_a_review_to_come_says_how_to_decide(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """An article that is still being written can be waited for and decided on by printed commands."""
+async def test_ctrl_c_during_a_generation_prints_how_to_decide(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command prints how to wait for an unfinished article, and how to decide on it."""
     running = asyncio.create_task(execute(parse(["generate", box.content_ids[0], "--confirm"])))
     await asyncio.sleep(5)
     running.cancel()
@@ -169,10 +171,10 @@ async def test_ctrl_c_in_a_review_to_come_says_how_to_decide(box: Sandbox, capsy
     assert "Applied: " in capsys.readouterr().err
 
 
-async def test_ctrl_c_while_launching_offers_nothing_twice(
+async def test_a_launch_in_flight_at_ctrl_c_is_not_offered_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A search whose launch is on its way goes on, and its seed is not among those to launch again."""
+    """A search whose launch was in flight keeps running, and is not among the items to launch."""
     async with Sandbox(faults=Faults(latency=(2.0, 2.0))) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
@@ -190,7 +192,7 @@ async def test_ctrl_c_while_launching_offers_nothing_twice(
 
 
 async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """The token of a single job is on the screen, ready to be copied."""
+    """The token of a single job is on the screen."""
     running = asyncio.create_task(execute(parse(["generate", box.content_ids[0]])))
     await asyncio.sleep(5)
     running.cancel()
@@ -201,8 +203,8 @@ async def test_few_tokens_are_printed(box: Sandbox, capsys: pytest.CaptureFixtur
     assert f"To decide: cmsapi contents review {box.content_ids[0]}" in capsys.readouterr().err
 
 
-async def test_ideas_of_several_seeds(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each seed keyword is searched, spaces and all, and each idea names its seed."""
+async def test_ideas_name_their_keyword(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each seed keyword is searched with its spaces, and each idea names its keyword."""
     assert await command("ideas", box.workspace_id, "trail running", "barefoot shoes", "--json") == Exit.DONE
     ideas = json.loads(capsys.readouterr().out)
     assert {idea["seed"] for idea in ideas} == {"trail running", "barefoot shoes"}

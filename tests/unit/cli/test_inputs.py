@@ -1,4 +1,4 @@
-"""What commands read: identifiers, tables, bodies, and what they refuse before anything is launched."""
+"""Inputs of commands: identifiers, tables, bodies, and those that are refused before a launch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.looptime
 
 
 def targets(box: Sandbox) -> set[str]:
-    """Return what was launched for."""
+    """Return the targets of all launches."""
     return {entry.path.split("/")[3] for entry in box.ledger.launches()}
 
 
 async def test_a_body_comes_from_standard_input(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both spellings of the option take a hyphen for standard input, and no other option for a file."""
+    """Both spellings of the option accept a hyphen for standard input, and do not take another option for a file."""
     for spelling in (["--html", "-"], ["--html=-"]):
         monkeypatch.setattr("sys.stdin", io.StringIO("<p>One two</p>"))
         assert await command("contents", "create", box.workspace_id, "New", *spelling, "--json") == Exit.DONE
@@ -33,10 +33,8 @@ async def test_a_body_comes_from_standard_input(
     assert "--html" in capsys.readouterr().err
 
 
-async def test_an_empty_body_is_said_with_an_empty_text(
-    box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An empty file clears no draft, because the program that should have filled it may have failed; '' does."""
+async def test_an_empty_name_clears_the_body(box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty file is refused, because the program that should have filled it may have failed; '' clears the body."""
     (tmp_path / "body.html").write_text("<p>One two</p>")
     (tmp_path / "empty.html").write_text("\n")
     content_id = box.content_ids[0]
@@ -53,7 +51,7 @@ async def test_an_empty_body_is_said_with_an_empty_text(
 async def test_a_list_is_read_back(
     box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str]
 ) -> None:
-    """What `keywords` prints into a file is what `analyze @FILE` reads, table or CSV."""
+    """`analyze @FILE` reads the output of `keywords`, table or CSV."""
     await command("keywords", box.workspace_id, "--unanalysed", *option)
     (tmp_path / "found").write_text(capsys.readouterr().out)
 
@@ -65,7 +63,7 @@ async def test_a_list_is_read_back(
 async def test_a_table_may_have_odd_identifiers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
-    """What stands in the column of identifiers is one, whatever it looks like."""
+    """Any text in the column of identifiers is one."""
     async with Sandbox(behaviour=Behaviour(identifiers="odd")) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
@@ -75,10 +73,10 @@ async def test_a_table_may_have_odd_identifiers(
         assert len(box.ledger.launches()) == len(box.keyword_ids)
 
 
-async def test_what_is_offered_may_have_odd_identifiers(
+async def test_odd_identifiers_are_offered_in_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command that goes on names a table of them, also when they are few."""
+    """The command to continue names a file with a table, even for few identifiers."""
     async with Sandbox(behaviour=Behaviour(identifiers="odd"), keywords=3) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
         monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
@@ -102,7 +100,7 @@ async def test_what_is_offered_may_have_odd_identifiers(
 async def test_identifiers_are_found_in_lists_and_tables(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """Comments and blank lines are skipped; CSV with a header is read by its column, from a file and from a pipe."""
+    """Comments and blank lines are skipped; CSV with a header is read by its column, from files and pipes."""
     ids = box.keyword_ids[:3]
     (tmp_path / "found").write_text(text.format(*ids))
     assert await command("analyze", "@found") == Exit.DONE
@@ -123,10 +121,10 @@ async def test_identifiers_are_found_in_lists_and_tables(
         ("<html>\n", 1),
     ],
 )
-async def test_what_cannot_be_an_identifier_is_refused(
+async def test_invalid_identifiers_are_refused(
     box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, line: int
 ) -> None:
-    """File and line are named, and nothing is launched, nor even planned."""
+    """The message names file and line; the command launches and plans nothing."""
     (tmp_path / "found").write_text(text)
     assert await command("analyze", "@found") == Exit.USAGE
     assert f"found, line {line}:" in capsys.readouterr().err
@@ -137,7 +135,7 @@ async def test_what_cannot_be_an_identifier_is_refused(
 async def test_a_list_without_its_column_is_refused(
     box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tokens are looked for in the column of that name only, and seed keywords never in lines of a table."""
+    """Tokens must be in the column of that name, and seed keywords in a CSV table."""
     (tmp_path / "found.csv").write_text("id,seed\nidea_1,hats\n")
     assert await command("jobs", "watch", "@found.csv") == Exit.USAGE
     assert "'token'" in capsys.readouterr().err
@@ -149,10 +147,10 @@ async def test_a_list_without_its_column_is_refused(
     assert len(box.ledger.launches()) == 0
 
 
-async def test_seeds_are_read_from_the_column_of_keywords(
+async def test_keywords_are_read_from_their_column(
     box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each seed is read as `keywords --csv` wrote it; a list has one a line, commas and all."""
+    """`ideas` reads keywords as `keywords --csv` wrote them; a list has one per line, with commas."""
     (tmp_path / "found.csv").write_text("id,keyword\nkwd_1,trail running\nkwd_2,'=sum\n")
     (tmp_path / "list").write_text("# seeds\nshoes, red\n\n#running\n")
     assert await command("ideas", box.workspace_id, "@found.csv", "@list", "--json") == Exit.DONE
@@ -161,14 +159,14 @@ async def test_seeds_are_read_from_the_column_of_keywords(
 
 
 @pytest.mark.parametrize("source", ["-", "@empty", ""])
-async def test_nothing_to_do_is_no_success(
+async def test_an_empty_source_is_refused(
     box: Sandbox,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     source: str,
 ) -> None:
-    """An empty source ends with 2 beside others, too, so that a broken program before it shows; an option allows it."""
+    """An empty source ends with 2, even beside others; `--allow-empty` accepts it."""
     (tmp_path / "empty").write_text("\n# nothing\n")
     commands = (["analyze"], ["generate"], ["ideas", box.workspace_id], ["jobs", "watch"], ["jobs", "reviews"])
     for tokens in commands:
@@ -180,7 +178,7 @@ async def test_nothing_to_do_is_no_success(
     assert len(box.ledger.launches()) == 0
 
 
-async def test_no_named_article_is_not_all_of_them(box: Sandbox, tmp_path: Path) -> None:
+async def test_an_empty_list_of_contents_does_not_mean_all(box: Sandbox, tmp_path: Path) -> None:
     """An empty list of contents decides on nothing."""
     await command("generate", box.content_ids[0])
     (tmp_path / "empty").write_text("")
@@ -189,10 +187,10 @@ async def test_no_named_article_is_not_all_of_them(box: Sandbox, tmp_path: Path)
     assert box.ledger.count(operation="confirm_generation") == 0
 
 
-async def test_what_cannot_be_read_is_said_in_words(
+async def test_unreadable_files_are_named_with_the_reason(
     box: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No number of an error and no name of a codec: what is wrong, and with which file."""
+    """The message has no error number and no codec: only the file and the reason."""
     (tmp_path / "latin").write_bytes(b"kwd_1 \xff")
     for name, why in (("missing", "No such file"), (".", "Is a directory"), ("latin", "not UTF-8"), ("a\0b", "null")):
         assert await command("analyze", f"@{name}") == Exit.USAGE
@@ -222,7 +220,7 @@ async def test_what_cannot_be_read_is_said_in_words(
 async def test_arguments_are_named_as_they_are_typed(
     box: Sandbox, capsys: pytest.CaptureFixture[str], tokens: list[str], name: str
 ) -> None:
-    """A message has the name of the help, not of a method's parameter."""
+    """A message uses the name in the help, not the name of a method's parameter."""
     assert await command(*tokens) == Exit.USAGE
     shown = capsys.readouterr().err
     assert name in shown
@@ -231,7 +229,7 @@ async def test_arguments_are_named_as_they_are_typed(
 
 
 async def test_texts_cannot_be_formulas(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """CSV begins such a text with an apostrophe and escapes control characters; `--raw-csv` prints what came."""
+    """CSV begins formulas with an apostrophe and escapes control characters; `--raw-csv` changes nothing."""
     titles = ["=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(1)", "\t=1", "a\x1b[2Jb", "'=quoted"]
     for content_id, title in zip(box.content_ids, titles, strict=False):
         box.touch_content(content_id, title=title)

@@ -1,4 +1,4 @@
-"""What the journal holds, and how to go on with it."""
+"""List open launches, and wait for their jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.looptime
 
 
 async def interrupted(*tokens: str) -> None:
-    """Run a command line and press Ctrl-C once its jobs are launched."""
+    """Run a command line and interrupt it after its launches."""
     running = asyncio.create_task(execute(parse(tokens)))
     await asyncio.sleep(5)
     running.cancel()
@@ -27,7 +27,7 @@ async def interrupted(*tokens: str) -> None:
 
 
 async def test_open_launches_are_listed(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each launch that is not over is a row, with its batch; CSV and JSON have tokens that can be waited for."""
+    """Each launch whose job has not finished is a row, with its batch; CSV and JSON have usable tokens."""
     await interrupted("analyze", *box.keyword_ids[:2], "--batch", "nightly")
     await interrupted("ideas", box.workspace_id, "trail running")
     capsys.readouterr()
@@ -48,8 +48,8 @@ async def test_open_launches_are_listed(box: Sandbox, capsys: pytest.CaptureFixt
     assert len(box.ledger.launches()) == 3
 
 
-async def test_an_empty_list_says_so(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is nothing, standard error says that another state may know more; standard output stays a list."""
+async def test_an_empty_list_names_the_state(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard error names the state and how to use another; standard output is an empty list."""
     for name in ("list", "resume", "reviews"):
         assert await command("jobs", name, "--json") == Exit.DONE
         shown = capsys.readouterr()
@@ -57,8 +57,8 @@ async def test_an_empty_list_says_so(box: Sandbox, capsys: pytest.CaptureFixture
         assert re.fullmatch(r"No [a-z ]+ in memory:\. To use another state: --state\.\n", shown.err)
 
 
-async def test_what_was_left_is_taken_up(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`jobs resume` waits for all of it without a token; what it saw of a batch the batch knows."""
+async def test_resume_waits_for_left_jobs(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`jobs resume` needs no tokens, and records results in their batch."""
     box.set_outcome(box.keyword_ids[0], "failed")
     await interrupted("analyze", *box.keyword_ids[:3], "--batch", "nightly")
     capsys.readouterr()
@@ -71,10 +71,10 @@ async def test_what_was_left_is_taken_up(box: Sandbox, capsys: pytest.CaptureFix
     assert len(box.ledger.launches()) == 3
 
 
-async def test_articles_that_wait_are_listed_and_decided(
+async def test_articles_in_review_are_listed_and_decided(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`jobs reviews` has them, decides on those that are named, and on all only when it was told to."""
+    """`jobs reviews` decides on given contents, and on all only after a confirmation."""
     first, second, third = box.content_ids[:3]
     await command("generate", first, second, third)
     capsys.readouterr()
@@ -96,10 +96,10 @@ async def test_articles_that_wait_are_listed_and_decided(
     assert json.loads(capsys.readouterr().out) == []
 
 
-async def test_one_refused_decision_stops_none_of_the_others(
+async def test_a_refused_decision_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the service refuses one of several decisions, the error names it, and the rest is applied."""
+    """If the service refuses one decision, the error names it, and the other articles are applied."""
     faults = Faults(rules=[Fault(match="POST /v1/contents/*/generation/confirm", status=403)])
     async with Sandbox(durations=Fixed(20), faults=faults) as box:
         monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
@@ -113,7 +113,7 @@ async def test_one_refused_decision_stops_none_of_the_others(
 
 
 async def test_ctrl_c_in_resume_shows_no_empty_list(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Interrupted before anything has ended, it prints only how to wait for the jobs."""
+    """Interrupted before a job has finished, it prints only how to wait for the jobs."""
     await interrupted("analyze", box.keyword_ids[0])
     capsys.readouterr()
 

@@ -1,4 +1,4 @@
-"""Where launches are written down."""
+"""The state of the commands."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.looptime
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory for the state of a user who has named none."""
+    """A directory for the state of a user who names none."""
     monkeypatch.delenv("CMSAPI_STATE")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state"
 
 
-async def test_only_what_launches_makes_a_file(box: Sandbox, home: Path) -> None:
-    """Commands that only read leave no trace; the first launch makes a file that nobody else can read."""
+async def test_only_launches_create_the_file(box: Sandbox, home: Path) -> None:
+    """Commands that only read create no file; the first launch creates one that only the user can read."""
     await command("me")
     await command("contents", "list", box.workspace_id)
     assert not home.exists()
@@ -38,12 +38,12 @@ async def test_only_what_launches_makes_a_file(box: Sandbox, home: Path) -> None
     assert box.api_key.encode() not in file.read_bytes()
 
 
-async def test_a_file_remembers_what_a_batch_has_paid_for(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """What one process left running and what it saw end is not launched by the next one."""
+async def test_a_file_keeps_the_launches_of_a_batch(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The next process launches neither the finished nor the running items of an earlier one."""
     ids = box.keyword_ids[:4]
     assert await command("analyze", *ids[:2], "--batch", "nightly") == Exit.DONE
     running = asyncio.create_task(execute(parse(["analyze", *ids, "--batch", "nightly"])))
-    while len(box.ledger.launches()) < 4:  # noqa: ASYNC110  the ledger tells nobody
+    while len(box.ledger.launches()) < 4:  # noqa: ASYNC110  the ledger has no event to wait for
         await asyncio.sleep(0.01)
     running.cancel()
     assert await running == Exit.INTERRUPTED
@@ -60,17 +60,17 @@ async def test_a_file_remembers_what_a_batch_has_paid_for(box: Sandbox, capsys: 
 async def test_without_a_state_directory_it_is_in_the_home(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A relative XDG_STATE_HOME is to be ignored, as its specification says."""
+    """A relative XDG_STATE_HOME is ignored, as its specification requires."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert await command("jobs", "list") == Exit.DONE
     assert (tmp_path / ".local/state/cmsapi/jobs.db").exists()
 
 
-async def test_the_environment_names_another(
+async def test_the_environment_names_another_state(
     box: Sandbox, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CMSAPI_STATE holds for all commands, and `--state` goes before it."""
+    """CMSAPI_STATE holds for all commands, and `--state` overrides it."""
     monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/one.db")
     assert await command("workspaces") == Exit.DONE
     assert await command("jobs", "list", "--state", f"sqlite:///{tmp_path}/two.db") == Exit.DONE
@@ -79,10 +79,10 @@ async def test_the_environment_names_another(
     assert not home.exists()
 
 
-async def test_nothing_is_launched_that_cannot_be_written_down(
+async def test_nothing_is_launched_without_a_usable_state(
     box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A directory that cannot be made, a file that is none, or a URL of nothing: no launch, and it is said why."""
+    """An unusable directory, file or URL launches nothing, and the message has the reason."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert await command("analyze", box.keyword_ids[0]) == Exit.USAGE

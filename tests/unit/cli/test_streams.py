@@ -1,4 +1,4 @@
-"""Standard streams that are full, closed, or read by something that has had enough, in real processes."""
+"""Full and closed standard streams, in real processes."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ async def shell(box: Sandbox, line: str, **environment: str) -> subprocess.Compl
     ("command", "buffered"),
     [("me", ""), ("me --json", "1"), ("keywords $WSP --csv", ""), ("folders $WSP", ""), ("--help", "1")],
 )
-async def test_a_full_disk_is_said(box: Sandbox, command: str, buffered: str) -> None:
-    """Output that cannot be written ends with 1 and one line, whether Python buffers it or not."""
+async def test_a_full_disk_is_an_error(box: Sandbox, command: str, buffered: str) -> None:
+    """Output that cannot be written ends with 1 and one line, with and without Python's buffer."""
     done = await shell(box, f"cmsapi {command} > /dev/full", PYTHONUNBUFFERED=buffered)
     assert done.returncode == Exit.FAILED
     assert "No space left" in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
 
 
-async def test_a_reader_may_have_had_enough(box: Sandbox) -> None:
-    """A closed pipe ends a command without a word and with 0."""
+async def test_a_closed_pipe_is_no_error(box: Sandbox) -> None:
+    """A closed pipe ends a command with 0 and without a message."""
     done = await shell(box, "cmsapi keywords $WSP --json | head -1")
     assert (done.returncode, done.stdout, done.stderr) == (Exit.DONE, b"[\n", b"")
     for command in ("folders $WSP", "--help"):
@@ -53,8 +53,8 @@ async def test_a_reader_may_have_had_enough(box: Sandbox) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (Exit.DONE, b"", b"")
 
 
-async def test_messages_may_get_lost(box: Sandbox) -> None:
-    """Where standard error cannot be written, results and the exit code are as ever."""
+async def test_standard_error_may_be_unwritable(box: Sandbox) -> None:
+    """Without standard error, results and the exit code are the same."""
     done = await shell(box, "cmsapi contents list $WSP --limit 1 --json 2> /dev/full")
     assert done.returncode == Exit.DONE
     assert len(json.loads(done.stdout)) == 1
@@ -64,15 +64,15 @@ async def test_messages_may_get_lost(box: Sandbox) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 async def test_streams_may_be_closed(box: Sandbox, closed: str) -> None:
-    """A daemon without standard streams runs a command as any other, and what needs an answer says so."""
+    """A command runs without standard streams, and refuses to ask questions."""
     assert (await shell(box, f"cmsapi me {closed}")).returncode == Exit.DONE
     done = await shell(box, f"cmsapi contents delete {box.content_ids[0]} {closed}")
     assert done.returncode == Exit.USAGE
     assert b"Traceback" not in done.stderr
 
 
-async def test_any_encoding_will_do(box: Sandbox) -> None:
-    """What the output's encoding has no letter for is escaped, in JSON as JSON does it."""
+async def test_any_encoding_works(box: Sandbox) -> None:
+    """Characters that the encoding of the output lacks are escaped, in JSON as JSON requires."""
     box.touch_content(box.content_ids[0], title="Läufe in Zürich → 走")
     for command in ("contents list $WSP", "contents list $WSP --csv", "credits --days 3000", "folders $WSP"):
         done = await shell(box, f"cmsapi {command}", PYTHONIOENCODING="ascii")
@@ -82,7 +82,7 @@ async def test_any_encoding_will_do(box: Sandbox) -> None:
 
 
 async def test_arguments_may_be_any_bytes(box: Sandbox) -> None:
-    """An argument that is not UTF-8 is refused in words, and nothing is sent."""
+    """An argument that is not UTF-8 is refused without a traceback, and nothing is sent."""
     for command in ("folders $'x\\xff'", "contents create $WSP $'x\\xff'", "analyze $'x\\xff'", "jobs watch $'\\xff'"):
         done = await shell(box, f"cmsapi {command}")
         assert done.returncode == Exit.USAGE

@@ -1,4 +1,4 @@
-"""In a terminal: questions, the live table, Ctrl-C; in real time."""
+"""Questions, the live table and Ctrl-C in a terminal, in real time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def box() -> AsyncIterator[Sandbox]:
 
 
 async def test_a_deletion_asks(box: Sandbox) -> None:
-    """No answer but yes deletes."""
+    """Only the answer yes deletes."""
     async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
         await shell.until("[y/N]")
         shell.type("\n")
@@ -37,7 +37,7 @@ async def test_a_deletion_asks(box: Sandbox) -> None:
 
 
 async def test_ctrl_c_ends_a_question(box: Sandbox) -> None:
-    """At a question Ctrl-C ends the command at once, which says that nothing was done."""
+    """Ctrl-C at a question ends the command at once, and nothing is done."""
     async with terminal(box, "contents", "delete", box.content_ids[0]) as shell:
         await shell.until("[y/N]")
         shell.type("\x03")
@@ -46,8 +46,8 @@ async def test_ctrl_c_ends_a_question(box: Sandbox) -> None:
     assert box.ledger.count(operation="delete_content") == 0
 
 
-async def test_a_review_shows_old_and_new_and_puts_back(box: Sandbox) -> None:
-    """The article is applied, shown against the old text, and taken out again on request."""
+async def test_a_review_compares_and_restores(box: Sandbox) -> None:
+    """The article is applied, compared with the old text, and removed again on request."""
     content_id = box.content_ids[0]
     async with cmsapi.Client(box.api_key, base_url=box.base_url) as client:
         await client.contents.edit(content_id, lambda _: {"html": "<p>The old text.</p>"})
@@ -118,7 +118,7 @@ async def test_ctrl_c_ends_a_live_table(box: Sandbox, columns: int) -> None:
 
 
 async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
-    """A wide terminal gets a table, a narrow one a block for each item; identifiers are whole in both."""
+    """A wide terminal gets a table, a narrow one a block per item; identifiers are whole in both."""
     for columns in (130, 50):
         async with terminal(box, "contents", "list", box.workspace_id, columns=columns) as shell:
             assert await shell.end() == Exit.DONE
@@ -128,7 +128,7 @@ async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
         assert sum(any(id_ in line for line in lines) for id_ in box.content_ids) == len(box.content_ids)
 
 
-async def test_the_doctor_says_that_two_clocks_agree(box: Sandbox) -> None:
-    """A difference that is less than the service's clock can tell is none."""
+async def test_the_doctor_reports_equal_clocks(box: Sandbox) -> None:
+    """A difference below the precision of the service's clock counts as none."""
     async with terminal(box, "doctor") as shell:
         await shell.until("clock        same as this machine's")

@@ -1,1 +1,1 @@
-"""What a notebook shows."""
+"""Objects in a notebook."""

@@ -1,4 +1,4 @@
-"""A real Jupyter kernel, as notebooks have it."""
+"""A real Jupyter kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ client = cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transpo
     "(await client.me()).organization",
     "job = await client.keywords.analyze(box.keyword_ids[0])\nclient.jobs.show()",
     "(await job).analysis_status.value",
-    "await client.keywords.get('kwd_nobody')",
+    "await client.keywords.get('kwd_missing')",
     "client.rate_limit",
     "(await client.credit_usages.report()).plot()",
     "await client.aclose()",
@@ -34,7 +34,7 @@ NEW: dict[str, Any] = {"execution_count": None, "outputs": []}
 
 
 def shown(cell: Any) -> dict[str, Any]:
-    """Return what a cell shows, by type."""
+    """Return the outputs of a cell, by type."""
     return {kind: text for output in cell.outputs for kind, text in output.get("data", {}).items()}
 
 
@@ -42,7 +42,7 @@ def shown(cell: Any) -> dict[str, Any]:
 @pytest.mark.enable_socket
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_cells_await_without_a_context(tmp_path: Path) -> None:
-    """One client serves many cells without `async with`, jobs outlive the cell of their launch, things show as HTML."""
+    """One client serves many cells without `async with`, jobs outlive their cell, and objects show as HTML."""
     cells = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in CELLS]
     cells[4]["metadata"] = {"tags": ["raises-exception"]}
     text = json.dumps(
@@ -65,7 +65,7 @@ async def test_cells_await_without_a_context(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_are_kept_without_outputs(path: Path) -> None:
-    """`make docs` runs them; what is kept can neither be stale nor hold a key."""
+    """`make docs` runs the notebooks; without outputs they cannot become stale or hold a key."""
     cells = json.loads(path.read_text())["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert code

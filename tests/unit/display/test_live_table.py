@@ -25,12 +25,12 @@ def shell() -> Iterator[Any]:
 
 
 def pages(outputs: list[RichOutput]) -> list[tuple[bool, str]]:
-    """Return what was displayed, each with whether it took the place of what was there."""
+    """Return the displayed HTML, each with whether it replaced an earlier one."""
     return [(bool(output.update), output.data["text/html"]) for output in outputs]
 
 
 async def test_the_table_follows_its_jobs(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """Displayed once, it is updated in place until the jobs are over, and jobs launched later come in."""
+    """The table is updated in place until the jobs have finished, and shows jobs launched later."""
     first = await client.keywords.analyze(sandbox.keyword_ids[0])
     with capture_output() as captured:
         shell.display_formatter.format(client.jobs.show())
@@ -46,8 +46,8 @@ async def test_the_table_follows_its_jobs(shell: Any, sandbox: Sandbox, client: 
     assert "2 jobs, 0 not over" in shown[-1][1]
 
 
-async def test_only_the_last_table_lives(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """Showing it again takes over from the table before."""
+async def test_only_the_last_table_is_updated(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Showing the table again ends the updates of the earlier one."""
     await client.keywords.analyze(sandbox.keyword_ids[0])
     with capture_output():
         shell.display_formatter.format(client.jobs.show())
@@ -59,8 +59,8 @@ async def test_only_the_last_table_lives(shell: Any, sandbox: Sandbox, client: c
     assert len(later.outputs) <= 2
 
 
-async def test_it_is_text_elsewhere(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """Printed, it is a line for each job."""
+async def test_it_prints_as_text(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Printed, it is a line per job."""
     assert str(client.jobs.show()) == "no jobs"
     job = await client.keywords.analyze(sandbox.keyword_ids[0])
     assert str(client.jobs.show()) == repr(job)

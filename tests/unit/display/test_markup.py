@@ -1,4 +1,4 @@
-"""Things as HTML: whole, and escaped whatever they hold."""
+"""Objects as HTML: complete and escaped."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ NASTY = "<script>alert('$1$')</script><img src=x onerror=alert(1)>"
 
 @given(st.text(max_size=100))
 def test_every_text_is_only_text(text: str) -> None:
-    """A text of any characters comes out as itself, and as nothing else."""
+    """Any text stays text in HTML."""
     page = markup.table(text, [text], [[text]])
     assert Tags(page).tags <= HARMLESS
 
 
 @pytest.mark.looptime
-async def test_everything_that_a_cell_may_end_with(sandbox: Sandbox, client: cmsapi.Client) -> None:
-    """Models, pages, trees, jobs, results, forecasts, statistics and errors show what they hold, escaped."""
+async def test_all_objects_have_html(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Models, pages, trees, jobs, results, forecasts, statistics and errors show their contents, escaped."""
     content_id = sandbox.content_ids[0]
     sandbox.touch_content(content_id, title=NASTY)
     job = await client.keywords.analyze(sandbox.keyword_ids[0])
     search = await client.content_ideas.search(sandbox.workspace_id, NASTY)
     with pytest.raises(cmsapi.NotFoundError) as caught:
-        await client.keywords.get("kwd_nobody")
+        await client.keywords.get("kwd_missing")
     caught.value.add_note(NASTY)
     things: list[tuple[Any, str]] = [
         (await client.me(), "ada.moreau@northwind.example"),
@@ -71,7 +71,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_escaped(model: type[cmsapi.Model]) -> None:
-    """Whatever the service puts into a field, or into a key that nobody lists, is shown as text."""
+    """The values of all fields, and of unlisted keys, are shown as text."""
     fields = [field for field in attrs.fields(model) if not field.name.startswith("_")]
     values: dict[str, Any] = {field.name: {NASTY: NASTY} if field.name == "extra" else NASTY for field in fields}
     thing = model(**values)
@@ -94,8 +94,8 @@ def test_every_error_is_escaped(error: type[cmsapi.CMSError]) -> None:
     check(thing._repr_html_(), error.__name__, NASTY, f"note {NASTY}")
 
 
-async def test_the_limit_and_the_journal_are_shown(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """What is left of the limits, and what was launched and is not over."""
+async def test_limits_and_open_launches_have_html(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """The remaining limits, and the launches whose jobs have not finished."""
     await client.content_ideas.search(sandbox.workspace_id, NASTY)
     check(client.rate_limit._repr_html_(), "Rate limit", "remaining", str(client.rate_limit.remaining))
     (entry,) = await client.jobs.journal()
@@ -103,7 +103,7 @@ async def test_the_limit_and_the_journal_are_shown(client: cmsapi.Client, sandbo
 
 
 def test_deep_folders_need_no_deep_stack() -> None:
-    """A tree of a thousand levels is written like any other."""
+    """A tree of a thousand levels needs no deep stack."""
     folders = [
         cmsapi.Folder(
             id=f"f{n}", name=NASTY, depth=n, nb_associated_contents=0, parent_folder_id=f"f{n - 1}" if n else None
@@ -113,8 +113,8 @@ def test_deep_folders_need_no_deep_stack() -> None:
     check(cmsapi.FolderTree(folders)._repr_html_(), NASTY)
 
 
-def test_long_things_are_cut() -> None:
-    """A body shows its beginning, a table its first rows, a list its first items."""
+def test_long_values_are_cut() -> None:
+    """A long text shows its beginning, a table its first rows, a list its first items."""
     content = cmsapi.Content(id="c", html="x" * 100_000)
     assert len(content._repr_html_()) < 5000
     page = markup.table("", ["n"], [[n] for n in range(1000)])

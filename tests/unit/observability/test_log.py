@@ -1,4 +1,4 @@
-"""Events in the log, under names that do not change."""
+"""Events in the log, with stable names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.looptime
 
 
 def test_every_event_has_a_name_and_the_reference_lists_it() -> None:
-    """The table of the reference has exactly the events that there are, under the names that they are logged by."""
+    """The reference lists exactly the existing events, with their names in the log."""
     assert set(EVENT_NAMES) == set(get_args(cmsapi.Event))
     page = (Path(__file__).parents[3] / "docs/reference/events.md").read_text()
     listed = dict(re.findall(r"^\| `(cmsapi\.[\w.]+)` \| \{py:class\}`~cmsapi\.(\w+)`", page, re.MULTILINE))
@@ -25,15 +25,15 @@ def test_every_event_has_a_name_and_the_reference_lists_it() -> None:
 
 
 async def test_events_are_logged_with_their_name_and_fields(caplog: pytest.LogCaptureFixture) -> None:
-    """A record has the name and the fields as attributes for machines, and as text for people."""
+    """A record has the name and the fields as attributes and as text."""
     caplog.set_level("DEBUG", "cmsapi")
     box = Sandbox(faults=[Fault(status=503, times=1)])
     async with cmsapi.Client(
         box.api_key, base_url=box.base_url, transport=box.transport, hooks=[cmsapi.log_event]
     ) as client:
         await client.me()
-    told = [(record.event, record.levelno) for record in caplog.records]  # type: ignore[attr-defined]
-    assert told == [
+    logged = [(record.event, record.levelno) for record in caplog.records]  # type: ignore[attr-defined]
+    assert logged == [
         ("cmsapi.call.started", logging.DEBUG),
         ("cmsapi.request.started", logging.DEBUG),
         ("cmsapi.request.finished", logging.DEBUG),
@@ -47,7 +47,7 @@ async def test_events_are_logged_with_their_name_and_fields(caplog: pytest.LogCa
 
 
 async def test_warnings_have_names_too(caplog: pytest.LogCaptureFixture) -> None:
-    """What is warned of without any hook can be filtered by the same names."""
+    """Warnings of clients without hooks have the same names."""
     box = Sandbox(limits=Limits(per_hour=2), faults=[Fault(status=429, retry_after=10)])
     limits = cmsapi.RateLimits(per_hour=2)
     async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, limits=limits) as client:

@@ -1,4 +1,4 @@
-"""What the instruments show."""
+"""Metrics of OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.looptime
 
 
 def client_of(box: Sandbox, otel: Exported) -> cmsapi.Client:
-    """Make a client that exports what it does."""
+    """Make a client with the exporting hook."""
     return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
 
 
 async def test_requests_are_measured_one_by_one(otel: Exported) -> None:
-    """Each attempt counts in the histogram of the conventions, with the status that it got."""
+    """The histogram counts each attempt, with its status."""
     box = Sandbox(faults=[Fault(status=503, times=1), Fault(drop=True, times=1)])
     async with client_of(box, otel) as client:
         await client.me()
@@ -35,8 +35,8 @@ async def test_requests_are_measured_one_by_one(otel: Exported) -> None:
     assert [point.value for point in otel.metrics()["cmsapi.retries"]] == [2]
 
 
-async def test_the_window_and_the_queue_show(otel: Exported) -> None:
-    """What the hour still admits, and how many calls wait for it."""
+async def test_remaining_requests_and_waiting_calls(otel: Exported) -> None:
+    """The remaining requests of the hour, and the calls that wait for it."""
     box = Sandbox(limits=Limits(per_hour=10))
     client = client_of(box, otel)
     async with client.with_options(limits=cmsapi.RateLimits(per_hour=10)) as client:
@@ -49,8 +49,8 @@ async def test_the_window_and_the_queue_show(otel: Exported) -> None:
         assert [point.value for point in otel.metrics()["cmsapi.calls.waiting"]] == [0]
 
 
-async def test_jobs_show(otel: Exported) -> None:
-    """How many jobs are waited for, by kind, and how long those took that are over."""
+async def test_watched_jobs_and_their_durations(otel: Exported) -> None:
+    """The jobs with waiters, by kind, and the durations of finished jobs."""
     box = Sandbox(durations=Fixed(60))
     async with client_of(box, otel) as client:
         jobs = [await client.keywords.analyze(each) for each in box.keyword_ids[:5]]
@@ -69,7 +69,7 @@ async def test_jobs_show(otel: Exported) -> None:
 
 
 async def test_nothing_private_is_exported(otel: Exported, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither key, article, title, query nor instructions show in a span, a metric or a log."""
+    """No key, article, title, query or instructions are in a span, a metric or a log."""
     caplog.set_level("DEBUG", "cmsapi")
     private = ("PRIVATE-html", "PRIVATE-title", "PRIVATE-wish", "PRIVATE-query", "PRIVATE-review")
     box = Sandbox(faults=[Fault(status=500, times=2), Fault(drop=True, times=1)], behaviour=Behaviour())

@@ -1,4 +1,4 @@
-"""One span a call, one span a job."""
+"""Spans of OpenTelemetry: one per call, one per job."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ pytestmark = pytest.mark.looptime
 
 
 def client_of(box: Sandbox, otel: Exported) -> cmsapi.Client:
-    """Make a client that exports what it does."""
+    """Make a client with the exporting hook."""
     return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
 
 
 def seconds(span: trace.Span) -> float:
-    """Return how long a span lasted."""
+    """Return the length of a span."""
     return (span.end_time - span.start_time) / 1e9  # type: ignore[attr-defined, no-any-return]
 
 
 async def test_a_call_is_a_client_span(otel: Exported) -> None:
-    """Its name is the method and the template of the path, its attributes have the stable names."""
+    """The span has the method and the path template for a name, and attributes with stable names."""
     box = Sandbox()
     async with client_of(box, otel) as client:
         await client.keywords.get(box.keyword_ids[0])
@@ -41,8 +41,8 @@ async def test_a_call_is_a_client_span(otel: Exported) -> None:
     assert span.status.status_code is trace.StatusCode.UNSET
 
 
-async def test_repeats_are_events_of_the_one_span(otel: Exported) -> None:
-    """A call that took three requests is one span, with two events that say when and why."""
+async def test_retries_are_events_of_the_span(otel: Exported) -> None:
+    """A call of three requests is one span, with two events that have the time and the reason."""
     box = Sandbox(faults=[Fault(status=503, times=2)])
     async with client_of(box, otel) as client:
         await client.me()
@@ -56,7 +56,7 @@ async def test_repeats_are_events_of_the_one_span(otel: Exported) -> None:
 
 
 async def test_an_error_is_the_status_of_its_span(otel: Exported) -> None:
-    """A refused call shows its status and its error."""
+    """A refused call sets status and error."""
     box = Sandbox()
     async with client_of(box, otel) as client:
         with pytest.raises(cmsapi.NotFoundError):
@@ -69,8 +69,8 @@ async def test_an_error_is_the_status_of_its_span(otel: Exported) -> None:
     )
 
 
-async def test_a_free_request_has_no_name_of_its_own(otel: Exported) -> None:
-    """What has no template is named by its method, so that names stay few."""
+async def test_a_free_request_is_named_by_its_method(otel: Exported) -> None:
+    """A path without a template is not in the span's name, so names stay few."""
     box = Sandbox()
     async with client_of(box, otel) as client:
         await client.request("GET", f"/v1/keywords/{box.keyword_ids[0]}")
@@ -78,8 +78,8 @@ async def test_a_free_request_has_no_name_of_its_own(otel: Exported) -> None:
     assert (span.name, (span.attributes or {})["cmsapi.operation"]) == ("GET", "request")
 
 
-async def test_spans_hang_together(otel: Exported) -> None:
-    """A call and a job belong to the span around them, looks to their job, and what is logged in a call to its span."""
+async def test_spans_have_parents(otel: Exported) -> None:
+    """Calls and jobs are children of the current span, polls are children of their job."""
     box = Sandbox(durations=Fixed(30))
     tracer = otel.tracers.get_tracer("program")
     async with client_of(box, otel) as client:
@@ -89,18 +89,18 @@ async def test_spans_hang_together(otel: Exported) -> None:
         assert trace.get_current_span() is trace.INVALID_SPAN
     outer = night.get_span_context().span_id
     (launch,), (span,) = otel.named("POST /v1/keywords/{keywordId}/analyze"), otel.named("job keyword_analysis")
-    looks = otel.named("GET /v1/keywords/{keywordId}")
+    polls = otel.named("GET /v1/keywords/{keywordId}")
     assert launch.parent is not None
     assert span.parent is not None
     assert {launch.parent.span_id, span.parent.span_id} == {outer}
-    assert {span.context.span_id} == {look.parent.span_id for look in looks if look.parent}
-    assert len(looks) == job.status.polls == (span.attributes or {})["cmsapi.job.polls"]
-    assert len([event for event in span.events if event.name == "cmsapi.job.observed"]) == len(looks)
+    assert {span.context.span_id} == {poll.parent.span_id for poll in polls if poll.parent}
+    assert len(polls) == job.status.polls == (span.attributes or {})["cmsapi.job.polls"]
+    assert len([event for event in span.events if event.name == "cmsapi.job.observed"]) == len(polls)
     assert (span.attributes or {})["cmsapi.job.phase"] == "succeeded"
 
 
 async def test_a_span_lasts_as_long_as_its_job(otel: Exported) -> None:
-    """Lengths are those of the loop's clock, from the launch to the look that showed the end."""
+    """The length is an interval of the loop's clock, from the launch to the poll that showed the end."""
     box = Sandbox(durations=Fixed(300))
     async with client_of(box, otel) as client:
         job = await client.keywords.analyze(box.keyword_ids[0])
@@ -112,7 +112,7 @@ async def test_a_span_lasts_as_long_as_its_job(otel: Exported) -> None:
 
 
 async def test_a_failed_job_is_a_failed_span(otel: Exported) -> None:
-    """The error that awaiters get is the status of the span."""
+    """The span has the error that waiters get."""
     box = Sandbox()
     box.set_outcome(box.keyword_ids[0], "failed")
     async with client_of(box, otel) as client:
@@ -124,7 +124,7 @@ async def test_a_failed_job_is_a_failed_span(otel: Exported) -> None:
 
 
 async def test_no_span_is_left_open(otel: Exported) -> None:
-    """Spans end with the interest in a job, with its client, and with the task that made a call."""
+    """Spans end with the last waiter of a job, with the client, and with the task of a call."""
     box = Sandbox(durations=Fixed(10_000), faults=[Fault(match="GET /v1/me", slow=1000.0)])
     async with client_of(box, otel) as client:
         job = await client.prompts.analyze(box.prompt_ids[0])
@@ -144,8 +144,8 @@ async def test_no_span_is_left_open(otel: Exported) -> None:
     assert {point.value for point in otel.metrics()["cmsapi.jobs.watched"]} == {0}
 
 
-async def test_concurrent_calls_keep_apart(otel: Exported) -> None:
-    """Each of many calls at once has a span of its own, and the events of one do not show in another."""
+async def test_concurrent_calls_have_separate_spans(otel: Exported) -> None:
+    """Each of many simultaneous calls has its own span with its own events."""
     box = Sandbox(faults=[Fault(match="GET /v1/keywords/*", status=500, times=1)])
     async with client_of(box, otel) as client:
         await asyncio.gather(*(client.keywords.get(each) for each in box.keyword_ids))

@@ -1,4 +1,4 @@
-"""Commands that only read: what they print for people and for programs."""
+"""Commands that only read: output for people and for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.command import command
 pytestmark = pytest.mark.looptime
 
 
-async def test_me_shows_whose_key_it_is(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_me_shows_user_and_balances(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """The user and the balances are shown; the key is not."""
     assert await command("me") == Exit.DONE
 
@@ -26,7 +26,7 @@ async def test_me_shows_whose_key_it_is(box: Sandbox, capsys: pytest.CaptureFixt
 
 
 async def test_json_is_the_document_of_the_service(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--json` prints what the service said, by its own names."""
+    """`--json` prints the service's documents with its own names."""
     await command("workspaces", "--json")
 
     (workspace,) = json.loads(capsys.readouterr().out)
@@ -35,15 +35,15 @@ async def test_json_is_the_document_of_the_service(box: Sandbox, capsys: pytest.
 
 
 async def test_csv_has_a_header_and_a_row_for_each(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--csv` prints what a spreadsheet reads."""
+    """`--csv` prints a header and a row for each item."""
     await command("contents", "list", box.workspace_id, "--csv")
 
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["id"] for row in rows} == set(box.content_ids)
 
 
-async def test_a_list_is_cut_where_asked(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--limit` bounds a list, and standard error says that there is more."""
+async def test_a_list_is_bounded(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--limit` bounds a list, and standard error has the total."""
     await command("contents", "list", box.workspace_id, "--limit", "3", "--json")
 
     shown = capsys.readouterr()
@@ -52,7 +52,7 @@ async def test_a_list_is_cut_where_asked(box: Sandbox, capsys: pytest.CaptureFix
 
 
 async def test_keywords_of_a_workspace_or_of_one_page(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """The identifiers that `analyze` takes are listed: of all pages, of one, or of what was never analysed."""
+    """Keywords are listed for all pages, for one page, or only without an analysis."""
     await command("keywords", box.workspace_id, "--csv")
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["id"] for row in rows} >= {*box.keyword_ids, *box.analyzed_keyword_ids}
@@ -68,7 +68,7 @@ async def test_keywords_of_a_workspace_or_of_one_page(box: Sandbox, capsys: pyte
 
 
 async def test_folders_are_a_tree(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each folder is shown below its parent, with its identifier whole."""
+    """Each folder is below its parent, with its whole identifier."""
     await command("folders", box.workspace_id)
 
     lines = capsys.readouterr().out.splitlines()
@@ -78,7 +78,7 @@ async def test_folders_are_a_tree(box: Sandbox, capsys: pytest.CaptureFixture[st
 
 
 async def test_credits_are_bars(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was spent is shown per type, day and workspace; CSV has each usage."""
+    """The use of credits is shown per type, day and workspace; CSV has each usage."""
     await command("analyze", *box.keyword_ids[:3])
     await command("ideas", box.workspace_id, "trail running", "--json")
     capsys.readouterr()
@@ -96,8 +96,8 @@ async def test_credits_are_bars(box: Sandbox, capsys: pytest.CaptureFixture[str]
     assert "trail running" in capsys.readouterr().out
 
 
-async def test_service_text_cannot_steer_the_terminal(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    """A title with control characters or markup is printed as text."""
+async def test_service_text_cannot_control_the_terminal(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters and markup in a title are printed as text."""
     box.touch_content(box.content_ids[0], title="\x1b]0;owned\x07[bold]x[/]\nnext")
 
     await command("contents", "list", box.workspace_id)
@@ -115,7 +115,7 @@ async def test_service_text_cannot_steer_the_terminal(box: Sandbox, capsys: pyte
         (["me", "--jsn"], Exit.USAGE),
         (["workspaces", "--json", "--csv"], Exit.USAGE),
         (["folders", ".."], Exit.USAGE),
-        (["folders", "wsp_nobody"], Exit.FAILED),
+        (["folders", "wsp_missing"], Exit.FAILED),
         (["analyze", "--nonsense"], Exit.USAGE),
         (["contents", "edit", "cnt_1"], Exit.USAGE),
         (["generate", "cnt_1", "--settings", "fact_chekcing=true"], Exit.USAGE),
@@ -127,7 +127,7 @@ async def test_service_text_cannot_steer_the_terminal(box: Sandbox, capsys: pyte
     ],
 )
 async def test_each_mistake_has_its_code(box: Sandbox, tokens: list[str], code: Exit) -> None:
-    """Wrong use ends with 2, before anything is launched; what the service refuses with 1."""
+    """Wrong usage ends with 2, before any launch; a request that the service refuses ends with 1."""
     assert await command(*tokens) == code
     assert len(box.ledger.launches()) == 0
 
