@@ -34,19 +34,3 @@ async def test_a_new_key_is_a_new_service_to_a_state(tmp_path: Path) -> None:
     assert left[2] < left[0]
     # The key, and for each of five analyses a launch and a few polls.
     assert left[1] >= 1000 - 31
-
-
-def test_the_other_keys_depend_on_the_chosen_one() -> None:
-    """Two services with different keys share no key and no organisation, and have the same data."""
-    one, same, other = (Sandbox(api_key=key) for key in ("sk_one", "sk_one", "sk_two"))
-    keys = [{box.api_key, box.member_key, box.revoked_key} for box in (one, same, other, Sandbox())]
-    assert keys[0] == keys[1]
-    assert len(set.union(*keys)) == 9
-    assert one.keyword_ids == other.keyword_ids == Sandbox().keyword_ids
-
-
-@pytest.mark.parametrize("key", ["", "sk_", "key", "sk_a b", "sk_ä"])
-def test_a_key_has_its_form(key: str) -> None:
-    """What no client could send is refused."""
-    with pytest.raises(ValueError, match="an API key must be sk_"):
-        Sandbox(api_key=key)
