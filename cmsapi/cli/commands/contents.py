@@ -123,8 +123,8 @@ async def create(
 
     Args:
         workspace_id: The workspace.
-        title: Its title.
-        meta_description: Its meta description.
+        title: The title.
+        meta_description: The meta description.
         page_id: The imported page to attach the draft to.
         folder_id: The folder for the draft.
     """
