@@ -102,7 +102,7 @@ class Fanout(Generic[I, R]):
         self._feeder: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._left = False
-        self._departed: list[asyncio.Task[Job[Any]]] = []
+        self._in_flight: list[asyncio.Task[Job[Any]]] = []
         # A dictionary, so that a job leaves it in the same time however many there are.
         self._launched: dict[Job[R], None] = {}
 
@@ -149,8 +149,8 @@ class Fanout(Generic[I, R]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        departed, self._departed = self._departed, []
-        answers = await asyncio.gather(*departed, return_exceptions=True)
+        in_flight, self._in_flight = self._in_flight, []
+        answers = await asyncio.gather(*in_flight, return_exceptions=True)
         self._launched |= {job: None for job in answers if isinstance(job, Job)}
         self._ended.put_nowait(_Over(None))
 
@@ -202,7 +202,7 @@ class Fanout(Generic[I, R]):
                 self._ended.put_nowait(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
                 return
             if job is None:
-                self._departed += [pending.task for pending in traces if pending.departure.departed]
+                self._in_flight += [pending.task for pending in traces if pending.in_flight]
             raise
         except Exception as error:
             if job is not None and job.done:

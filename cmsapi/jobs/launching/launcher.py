@@ -24,11 +24,10 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.record import INTENT, Record
+from cmsapi.jobs.journal.record import Record
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
-from cmsapi.jobs.launching.departure import Departure
 from cmsapi.jobs.launching.intent import IntentLog
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -140,7 +139,7 @@ class Launcher:
 
     def _send(self, launch: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
-        pending = PendingLaunch(launch.key, launch.body, Departure(), self)
+        pending = PendingLaunch(launch.key, launch.body, self)
         pending.task = self.poller.start(self._post(launch, pending))
         if (traces := TRACES.get()) is not None:
             traces.append(pending)
@@ -156,7 +155,7 @@ class Launcher:
         except CMSError as error:
             raise error.fresh() from error.__cause__
         except asyncio.CancelledError:
-            if pending.callers == 1 and not pending.departure.departed:
+            if pending.callers == 1 and not pending.in_flight:
                 # From now on it is not joined and costs nothing, also before its task has heard of that.
                 self.poller.registry.sent(pending)
                 self.poller.registry.uncount(pending)
@@ -169,7 +168,7 @@ class Launcher:
         try:
             return await self._begin(launch, pending)
         except StateError as error:
-            if not pending.departure.departed:
+            if not pending.in_flight:
                 error.add_note("This launch was not sent, and nothing was charged for it.")
             raise
 
@@ -182,11 +181,9 @@ class Launcher:
             try:
                 return await self._pay(launch, pending, begun)
             finally:
-                if begun.held and begun.entry.status == INTENT:
-                    # Nothing happened, and nobody works on it any more.
-                    self.journal.withdraw(begun)
-                elif begun.held and not begun.bound:
-                    self.journal.leave(begun)
+                if begun.held and not begun.bound:
+                    # What may have happened is looked up by the next launch of the same, or by `jobs.resume`.
+                    self.journal.leave(begun) if pending.in_flight else self.journal.withdraw(begun)
 
     async def _pay(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> Job[Any]:
         """Send it, unless that would cost more than the policy allows."""
@@ -201,7 +198,7 @@ class Launcher:
         try:
             return await self._sender.send(launch, pending, record)
         except BaseException as error:
-            if is_free(error) or not pending.departure.departed:
+            if is_free(error) or not pending.in_flight:
                 registry.uncount(pending)
             raise
 

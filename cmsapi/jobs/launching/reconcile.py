@@ -22,7 +22,6 @@ from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verd
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence
 from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.launching.charges import CLOCKS, age, between, counts
-from cmsapi.jobs.launching.departure import Departure
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
 from cmsapi.transport.call import CallOptions
@@ -49,18 +48,18 @@ class Reconciler:
     caller: OperationCaller
     journal: LaunchJournal
 
-    async def find_out(self, entry: Entry, departure: Departure | None = None) -> Finding:
+    async def find_out(self, entry: Entry, *, left_at: float | None = None, settles_at: float | None = None) -> Finding:
         """Wait until a launch can no longer arrive, and find out whether it did.
 
         Args:
             entry: What was written down of it.
-            departure: When it left, where that was this process.
+            left_at: Loop time at which it left, where that was this process.
+            settles_at: Loop time after which it can no longer arrive, where that is known.
 
         Raises:
             CMSError: The service or the state could not be read; nothing is known.
         """
-        await asyncio.sleep(self._settles_in(entry, departure))
-        left_at = departure.left_at if departure is not None else None
+        await asyncio.sleep(self._settles_in(entry, settles_at))
         if entry.served_at is None and left_at is not None:
             # The launch was the first request: the next answer tells the service's time, also of then.
             await self.caller.call(User, "get_me")
@@ -75,10 +74,10 @@ class Reconciler:
             return Finding.unknown(str(doubt))
         return attrs.evolve(finding, served_at=entry.served_at)
 
-    def _settles_in(self, entry: Entry, departure: Departure | None) -> float:
+    def _settles_in(self, entry: Entry, settles_at: float | None) -> float:
         """Return seconds until a launch can no longer arrive."""
-        if departure is not None and departure.settles_at is not None:
-            return max(0.0, departure.settles_at - asyncio.get_running_loop().time())
+        if settles_at is not None:
+            return max(0.0, settles_at - asyncio.get_running_loop().time())
         # Of another process only the wall's clock is known, and mostly the service's.
         sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
         if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):

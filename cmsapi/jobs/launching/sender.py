@@ -38,6 +38,7 @@ from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import PendingLaunch
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.protocol import expand
@@ -83,12 +84,12 @@ class Sender:
             baseline = await kind.read_baseline(self.caller, launch.target)
             if kind.charge_evidence is not ChargeEvidence.NONE:
                 await self.reconciler.read_balances()
-        caller = self._watched(pending, record, baseline)
+        options = self._options(launch, pending, record, baseline)
         tries = 0
         while True:
             tries += 1
             try:
-                return await self._ask(launch, pending, record, caller)
+                return await self._ask(launch, pending, record, options)
             except _DoubtError as doubt:
                 cause, said = doubt.cause, doubt.said
             except LaunchUnknownError:
@@ -103,11 +104,16 @@ class Sender:
                     await self.doubts.give_up(launch, record, finding, str(refusal), refusal, last=True)
                     raise
                 else:
-                    if record.held and pending.departure.departed:
+                    if record.held and pending.in_flight:
                         self.journal.withdraw(record)
                     raise
+            if self.policy.settle is None and pending.settles_at is not None:
+                # The attempt is over, and no byte of it leaves any more.
+                pending.settles_at = min(pending.settles_at, self.poller.time() + COMMITS)
             try:
-                finding = await self.reconciler.find_out(record.entry, pending.departure)
+                finding = await self.reconciler.find_out(
+                    record.entry, left_at=pending.left_at, settles_at=pending.settles_at
+                )
             except (Exception, asyncio.CancelledError) as error:
                 found, stays = f"looking it up failed: {error}", self.doubts.stays(launch, record.entry)
                 unknown = self.doubts.unknown(launch, said, record.entry, found=found, open=stays)
@@ -124,21 +130,21 @@ class Sender:
                     raise
             elif last:
                 await self.journal.delete(record)
-                pending.departure.departed = False
+                pending.not_executed()
                 cause.add_note("It was found out that nothing was launched or charged.")
                 raise cause
 
-    def _watched(self, pending: PendingLaunch, record: Record, baseline: Mapping[str, Any]) -> OperationCaller:
-        """Have it written down before each request that it is about to be sent, and afterwards that it was not."""
-        departure, clock = pending.departure, self.caller.pipeline.clock
-        settle, leaves = self.policy.settle, self.caller.pipeline.timeouts.request
+    def _options(
+        self, launch: LaunchRequest, pending: PendingLaunch, record: Record, baseline: Mapping[str, Any]
+    ) -> CallOptions:
+        """Have it written down before each attempt that it is about to be sent, and afterwards that it was not."""
+        clock, settle, leaves = self.caller.pipeline.clock, self.policy.settle, self.caller.pipeline.timeouts.request
         if settle is None:
             settle = leaves + COMMITS
-            departure.commits = COMMITS
         else:
             leaves = settle
 
-        async def before() -> None:
+        async def before_attempt(permit: Permit) -> float:
             now = self.poller.time()
             served = clock.at(now)
             first, wall = record.entry.served_at, self.journal.wall()
@@ -151,12 +157,13 @@ class Sender:
                 served_at=first if first is not None else served.timestamp() if served is not None else None,
                 facts=facts,
             )
-            departure.settles_at = now + settle
-            departure.until = now + max(leaves, _LAST_BYTES)
-            if departure.left_at is None:
-                departure.left_at = now
+            pending.permit, pending.settles_at = permit, now + settle
+            if pending.left_at is None:
+                pending.left_at = now
+            return now + max(leaves, _LAST_BYTES)
 
-        async def undone() -> None:
+        async def not_executed() -> None:
+            pending.not_executed()
             if record.held:
                 facts = {**record.entry.facts, "sent": sent_times(record.entry) - 1}
                 if "doubt" in facts:
@@ -164,14 +171,17 @@ class Sender:
                 else:
                     await self.journal.write(record, status=INTENT, served_at=None, facts=facts)
             # An earlier attempt that is in doubt cannot be called back.
-            departure.departed = "doubt" in record.entry.facts
-            departure.left_at = None
+            pending.in_doubt = "doubt" in record.entry.facts
 
-        departure.before, departure.undone = before, undone
-        return departure.watching(self.caller)
+        return CallOptions(
+            priority=Priority.LAUNCH,
+            sent=tuple(_names(launch.body or {})),
+            before_attempt=before_attempt,
+            not_executed=not_executed,
+        )
 
     async def _ask(
-        self, launch: LaunchRequest, pending: PendingLaunch, record: Record, caller: OperationCaller
+        self, launch: LaunchRequest, pending: PendingLaunch, record: Record, options: CallOptions
     ) -> Job[Any]:
         """Send it and read the answer.
 
@@ -179,10 +189,9 @@ class Sender:
             _DoubtError: It may have happened.
         """
         kind, asked = kind_of(launch.kind), self.poller.time()
-        options = CallOptions(priority=Priority.LAUNCH, sent=tuple(_names(launch.body or {})))
         try:
-            exchange = await caller.exchange(launch.operation, launch.path, body=launch.body, options=options)
-            launched = None if kind.answer is None else caller.read(launch.operation, exchange, kind.answer)
+            exchange = await self.caller.exchange(launch.operation, launch.path, body=launch.body, options=options)
+            launched = None if kind.answer is None else self.caller.read(launch.operation, exchange, kind.answer)
             sent_at = exchange.sent_at
         except (OutcomeUnknownError, DecodeError) as error:
             if kind.answer is not None or not _was_accepted(error):
@@ -195,8 +204,8 @@ class Sender:
         except CMSError:
             raise
         except asyncio.CancelledError as error:
-            # Only the end of the client cancels what has departed; the next one that asks finds out.
-            if pending.departure.departed:
+            # Only the end of the client cancels what is in flight; the next one that asks finds out.
+            if pending.in_flight:
                 said, stays = type(error).__name__, self.doubts.stays(launch, record.entry)
                 unknown = self.doubts.unknown(launch, said, record.entry, open=stays)
                 self._log(unknown, pending)

@@ -15,7 +15,7 @@ import attrs
 
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.launching.departure import Departure
+from cmsapi.ratelimit.permits import Permit
 
 Key: TypeAlias = tuple[JobKind, str]
 
@@ -30,20 +30,35 @@ class PendingLaunch:
     Args:
         key: What work it is.
         settings: What it was asked to do.
-        departure: Whether it can still be called back.
         sender: The client's launcher that sends it.
         callers: How many wait for its answer.
         counted: Whether it counts as paid.
+        permit: Of its newest attempt; None before the first, and after one that was certainly not executed.
+        in_doubt: Whether an attempt before that one may have been executed.
+        left_at: Loop time at which the first attempt left that may have been executed, or None.
+        settles_at: Loop time after which the newest such attempt can no longer arrive, or None.
         task: Sends it.
     """
 
     key: Key
     settings: Mapping[str, Any] | None
-    departure: Departure
     sender: object
     callers: int = 0
     counted: bool = False
+    permit: Permit | None = None
+    in_doubt: bool = False
+    left_at: float | None = None
+    settles_at: float | None = None
     task: asyncio.Task[Job[Any]] = attrs.field(init=False)
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether bytes of it may have left: then only its answer tells whether it is paid for."""
+        return self.in_doubt or (self.permit is not None and self.permit.stage not in ("taken", "unsent"))
+
+    def not_executed(self) -> None:
+        """Note that its newest attempt was certainly not executed: until the next one it can be called back."""
+        self.permit = self.left_at = None
 
 
 #: Where the launches of a task leave a trace, so that a fan-out that is left does not lose what is being sent.

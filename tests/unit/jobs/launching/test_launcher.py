@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+import attrs
 import pytest
 
 import cmsapi
@@ -586,6 +587,39 @@ async def test_a_launch_that_was_not_executed_can_be_called_back_again(how: str)
         await asyncio.sleep(7200)
     assert spent(sandbox) == 0
     assert not sandbox.ledger.launches()
+
+
+@attrs.define
+class SlowToConnect:
+    """Take twenty seconds to connect, and tell when bytes leave."""
+
+    sandbox: Sandbox
+
+    async def send(self, request: Request) -> Response:
+        """Carry one request."""
+        return await self.send_aware(request, lambda: None)
+
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
+        """Carry one request; launches wait for their connection."""
+        if request.method == "POST":
+            await asyncio.sleep(20.0)
+        departing()
+        return await self.sandbox.transport.send(request)
+
+
+@pytest.mark.parametrize("after", [10.0, 20.001])
+async def test_a_launch_is_called_back_until_its_bytes_may_leave(after: float) -> None:
+    """A launch that is cancelled while it connects is not paid for; one that is in flight goes on as a job."""
+    sandbox = box(30.0, latency=(1.0, 1.0))
+    async with client_of(sandbox, transport=SlowToConnect(sandbox)) as client:
+        await client.me()
+        launch = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(after)
+        launch.cancel()
+        await asyncio.gather(launch, return_exceptions=True)
+        await asyncio.sleep(60.0)
+        assert spent(sandbox) == (after > 20.0)
+        assert [entry.state for entry in await client.jobs.journal()] == (["running"] if after > 20.0 else [])
 
 
 @pytest.mark.parametrize("turns", range(5))
