@@ -314,7 +314,7 @@ class Client:
             launch=launch,
             operations=operations,
         )
-        twin = copy.copy(self)
+        twin: Self = copy.copy(self)
         forget(twin)
         twin._assemble(self._runtime, settings)
         return twin

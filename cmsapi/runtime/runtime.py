@@ -7,6 +7,7 @@ reach another. The limits are the exception, because the service counts them for
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import functools
 import random
@@ -14,6 +15,8 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+import anyio
 
 from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account, RateLimits
@@ -39,6 +42,7 @@ class Life(enum.Enum):
 
     UNBOUND = "not used yet"
     OPEN = "open"
+    CLOSING = "closing"
     CLOSED = "closed"
 
 
@@ -73,7 +77,6 @@ class Runtime:
         self._first_user: tuple[User, float] | None = None
         self._life = Life.UNBOUND
         self._closing = asyncio.Lock()
-        self._ended = False
         # Bound with the first use.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._accounts: Accounts
@@ -103,7 +106,7 @@ class Runtime:
             raise ClientClosedError(
                 "There is no running event loop: use the client inside a coroutine, for example under asyncio.run()."
             ) from None
-        if self._life is Life.CLOSED:
+        if self._life in (Life.CLOSING, Life.CLOSED):
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._life is Life.UNBOUND:
             self._bind(loop)
@@ -159,35 +162,42 @@ class Runtime:
         Raises:
             ClientClosedError: The client belongs to another event loop that still runs.
         """
-        if self._ended:
+        if self._life is Life.CLOSED:
             return
         if self._loop is not None and self._loop is not asyncio.get_running_loop():
             if not self._loop.is_closed():
                 raise ClientClosedError("The client belongs to another event loop; close it there.")
             # Its tasks and connections have died with the loop.
-            self._life, self._ended = Life.CLOSED, True
+            self._life = Life.CLOSED
             return
-        self._life = Life.CLOSED
-        # One at a time; when it is cancelled on its way, the next one does the rest.
-        async with self._closing:
-            if not self._ended:
+        self._life = Life.CLOSING
+        # A cancelled scope of anyio would interrupt each step; the cancellation of a task interrupts one, and the next
+        # call does the rest.
+        with anyio.CancelScope(shield=True):
+            async with self._closing:
                 await self._close()
-                self._ended = True
 
     async def _close(self) -> None:
-        try:
+        if self._life is Life.CLOSED:
+            return
+        async with contextlib.AsyncExitStack() as steps:
+            # From the last to the first, each whatever becomes of the ones before it.
+            steps.push_async_callback(self._leave)
+            steps.push_async_callback(self._close_transport)
+            steps.push_async_callback(self._close_jobs)
             await self.active_calls.end()
-            for poller in tuple(self.pollers):
-                await poller.aclose()
-            if "journal" in vars(self):
-                await self.journal.aclose()
-        finally:
-            try:
-                close = getattr(self.transport, "aclose", None)
-                if close is not None:
-                    await close()
-            finally:
-                await self._leave()
+        self._life = Life.CLOSED
+
+    async def _close_jobs(self) -> None:
+        for poller in tuple(self.pollers):
+            await poller.aclose()
+        if "journal" in vars(self):
+            await self.journal.aclose()
+
+    async def _close_transport(self) -> None:
+        close = getattr(self.transport, "aclose", None)
+        if close is not None:
+            await close()
 
     async def _leave(self) -> None:
         if self._loop is not None:

@@ -12,10 +12,11 @@ import warnings
 from collections import Counter
 
 import aiohttp
+import anyio
 import pytest
 
 import cmsapi
-from cmsapi.sandbox import Faults, Sandbox
+from cmsapi.sandbox import Faults, Fixed, Sandbox
 from tests.support.raw import RawServer, http
 from tests.support.script import KEY
 
@@ -47,6 +48,36 @@ async def test_closing_with_a_thousand_calls_in_flight() -> None:
         "LaunchUnknownError": 200,
     }
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+class Closable:
+    """Carry requests to a sandbox, and take a moment to close."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.send = sandbox.transport.send
+        self.closed = False
+
+    async def aclose(self) -> None:
+        """Close."""
+        await asyncio.sleep(1.0)
+        self.closed = True
+
+
+@pytest.mark.looptime
+async def test_a_client_is_closed_whole_in_a_cancelled_scope() -> None:
+    """A client that is left because an anyio scope is over closes its transport and leaves its jobs to the next one."""
+    sandbox = Sandbox(durations=Fixed(30.0))
+    transport = Closable(sandbox)
+    with anyio.move_on_after(10.0):
+        async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=transport) as client:
+            job = await client.keywords.analyze(sandbox.keyword_ids[0])
+            await job
+    assert transport.closed
+    async with cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport) as client:
+        async with asyncio.timeout(60.0):
+            assert (await client.keywords.analyze(sandbox.keyword_ids[0])).id == job.id
+            await client.jobs.attach(job.token)
+    assert len(sandbox.ledger.launches()) == 1
 
 
 @pytest.mark.enable_socket
