@@ -39,8 +39,6 @@ class BalanceReadings:
         self._newest: _Mark | None = None
         self._count = 0
         self._left = 0
-        #: Let one launch at a time read the balances.
-        self.reading: asyncio.Lock = asyncio.Lock()
         self._launched: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
 
     def saw(self, user: User, sent_at: float) -> None:

@@ -17,7 +17,8 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -32,6 +33,8 @@ from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.store import State, evict_dead_owners
 
 logger: logging.Logger = logging.getLogger("cmsapi")
+
+ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
 # An entry of the journal is small.
 LONGEST_REASON = 500
@@ -63,7 +66,8 @@ class LaunchJournal:
         self.wall: Callable[[], float] = wall
         self._account = account
         self._base_url = base_url
-        self._opening = asyncio.Lock()
+        # One for each client that opens it, because each waits as long as its own settings say. They go when unused.
+        self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
         self._scope: str | None = None
         self._salt = ""
         self._leases = Leases(state, self._leave_idle, shared=shared)
@@ -72,7 +76,7 @@ class LaunchJournal:
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
 
-    async def open(self, read_user: Callable[[], Awaitable[User]] | None = None) -> str:
+    async def open(self, read_user: ReadUser | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
 
         Args:
@@ -85,12 +89,12 @@ class LaunchJournal:
             StateError: The state cannot be reached, or is another version's; nothing was sent.
         """
         if self._scope is None:
-            async with self._opening:
+            async with self._opening.setdefault(read_user, asyncio.Lock()):
                 if self._scope is None:
                     self._scope = self._leases.scope = await self._open(read_user)
         return self._scope
 
-    async def _open(self, read_user: Callable[[], Awaitable[User]] | None) -> str:
+    async def _open(self, read_user: ReadUser | None) -> str:
         state, scope = self.state, self._account
         if self.shared and read_user is not None:
             # Before the request, so that a state that does not work is found first.

@@ -47,6 +47,8 @@ class Reconciler:
 
     caller: OperationCaller
     journal: LaunchJournal
+    # One launch of the client at a time reads the balances. Other clients wait as long as their own settings say.
+    _reading: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
 
     async def find_out(self, entry: Entry, *, left_at: float | None = None, settles_at: float | None = None) -> Finding:
         """Wait until a launch can no longer arrive, and find out whether it did.
@@ -113,11 +115,11 @@ class Reconciler:
     async def read_balances(self) -> None:
         """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
         balances = self.journal.balances
-        if balances.fresh or (balances.known and balances.reading.locked()):
+        if balances.fresh or (balances.known and self._reading.locked()):
             return
         options = CallOptions(priority=Priority.LAUNCH, max_attempts=1 if balances.known else 2)
         try:
-            async with balances.reading:
+            async with self._reading:
                 if not balances.fresh:
                     await self.caller.call(User, "get_me", options=options)
         except asyncio.CancelledError:

@@ -12,7 +12,7 @@ import pytest
 import cmsapi
 from cmsapi.api.operations import OPERATIONS
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Fault, Sandbox
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
@@ -76,6 +76,25 @@ async def test_a_twin_with_absurd_settings_changes_nothing(first: bool) -> None:
         await generation.review()
         assert (await client.jobs.attach(token)).id == sandbox.keyword_ids[2]
         assert loop.time() - began < 60.0
+
+
+@pytest.mark.parametrize("state", ["memory:", "sqlite"])
+@pytest.mark.looptime(False)
+async def test_a_patient_copy_holds_up_no_launch(state: str, tmp_path: Path) -> None:
+    """While a copy waits for an answer as long as it was told to, its original launches with its own patience."""
+    sandbox = box(0.1, rules=[Fault(match="GET /v1/me", slow=30.0)])
+    url = state if state == "memory:" else f"sqlite:///{tmp_path / 'state.db'}"
+    polling = cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2)
+    async with client_of(sandbox, state=url, polling=polling, timeouts=cmsapi.Timeouts(deadline=5.0)) as client:
+        # The first request of a key goes alone.
+        await client.keywords.get(sandbox.keyword_ids[0])
+        patient = client.with_options(timeouts=cmsapi.Timeouts(request=60.0))
+        waiting = asyncio.create_task(patient.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(10.0):
+            await client.keywords.analyze(sandbox.keyword_ids[1])
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
 
 
 @pytest.mark.looptime(False)
