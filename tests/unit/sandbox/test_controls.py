@@ -7,7 +7,7 @@ from tests.support.calling import Caller
 
 
 async def test_status_words_can_be_anything(box: Sandbox, call: Caller) -> None:
-    """An unknown word or null can be shown instead of the truth."""
+    """A test can show an unknown word or null instead of the true status."""
     path = f"/v1/keywords/{box.analyzed_keyword_ids[0]}"
     for word in ("simmering", None):
         box.set_status_word(box.analyzed_keyword_ids[0], word)

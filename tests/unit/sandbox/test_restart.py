@@ -1,4 +1,4 @@
-"""A sandbox that is started again at the same address: whether a state still knows it is decided by its key."""
+"""A sandbox that restarts at the same address: a client's state belongs to its key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADDRESS = "https://sandbox.example"
 
 
 async def run(key: str, state: Path) -> tuple[int, int]:
-    """Start a sandbox and run the nightly batch on it; return its launches, and the requests that seem to be left."""
+    """Start a sandbox and run the nightly batch on it; return its launches, and the remaining requests."""
     box = Sandbox(api_key=key, durations=Fixed(10.0))
     async with cmsapi.Client(key, base_url=ADDRESS, transport=box.transport, state=f"sqlite:///{state}") as client:
         async with client.jobs.batch("nightly") as batch:
@@ -27,7 +27,7 @@ async def run(key: str, state: Path) -> tuple[int, int]:
 
 
 async def test_a_new_key_is_a_new_service_to_a_state(tmp_path: Path) -> None:
-    """With another key nothing is remembered, neither batches nor requests; with the same one all of it is."""
+    """With another key a state has neither batches nor requests of the service; with the same key it has both."""
     runs = [await run(key, tmp_path / "jobs.db") for key in ("sk_one", "sk_two", "sk_one")]
     launches, left = zip(*runs, strict=True)
     assert launches == (5, 5, 0)

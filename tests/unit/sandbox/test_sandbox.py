@@ -1,4 +1,4 @@
-"""The box itself: seeds, strings to pull, and the socket that answers as the transport does."""
+"""The sandbox: seeds, initial data, keys and settings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = [
 
 
 async def picture(box: Sandbox) -> list[Any]:
-    """Return what a sandbox shows of itself."""
+    """Return some answers of a sandbox."""
     call = Caller(box)
     path = f"/v1/workspaces/{box.workspace_id}"
     paths = ("/v1/me", f"{path}/contents", f"{path}/folders", f"/v1/contents/{box.content_ids[1]}")
@@ -75,7 +75,7 @@ def test_identifiers_and_keys_have_their_form(box: Sandbox) -> None:
 
 
 async def test_durations_and_faults_take_the_short_form() -> None:
-    """A number is a fixed duration, and one fault or several need no wrapping."""
+    """A number is a fixed duration, and one fault or several need no `Faults`."""
     fault = Fault(match="GET /v1/me", status=503)
     for faults in (fault, [fault], Faults(rules=(fault,))):
         box = Sandbox(durations=5, faults=faults)
@@ -98,6 +98,6 @@ def test_the_other_keys_depend_on_the_chosen_one() -> None:
 
 @pytest.mark.parametrize("key", ["", "sk_", "key", "sk_a b", "sk_ä"])
 def test_a_key_has_its_form(key: str) -> None:
-    """What no client could send is refused."""
+    """A key that a client cannot send is refused."""
     with pytest.raises(ValueError, match="an API key must be sk_"):
         Sandbox(api_key=key)

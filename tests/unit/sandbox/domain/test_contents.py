@@ -62,7 +62,7 @@ async def test_a_draft_takes_everything_it_is_given(box: Sandbox, call: Caller) 
 @pytest.mark.parametrize("status", [422, 404])
 @pytest.mark.parametrize("field", ["folderId", "pageId", "assignedToId", "contentStatusId"])
 async def test_unknown_references_are_named(field: str, status: int) -> None:
-    """A reference to nothing is a 422 naming the field, or a 404 where set so."""
+    """A reference to nothing is a 422 naming the field, or a 404 with that setting."""
     box = Sandbox(behaviour=Behaviour(unknown_reference=status))  # type: ignore[arg-type]
     body = {"title": "x", field: "none"}
     answer = await Caller(box)("POST", f"/v1/workspaces/{box.workspace_id}/contents", body)
@@ -157,7 +157,7 @@ async def test_publishing_marks_a_content(box: Sandbox, call: Caller) -> None:
 
 
 async def test_a_deleted_content_is_gone(box: Sandbox, call: Caller) -> None:
-    """Deleting is for good."""
+    """A deleted content is not found."""
     path = f"/v1/contents/{box.content_ids[0]}"
     assert ((answer := await call("DELETE", path)).status, answer.body) == (200, b"null")
     assert (await call("GET", path)).status == 404

@@ -1,4 +1,4 @@
-"""Folders and pages: creation and what a deletion takes along (specification, sections 4.2 and 4.3)."""
+"""Folders: the flat list, creation and deletion (specification, sections 2.3 and 4.2)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_a_folder_is_created_below_another(box: Sandbox, call: Caller) -> 
 
 @pytest.mark.parametrize("where", ["top_level", "parent"])
 async def test_deleting_a_folder_keeps_what_is_inside(where: str) -> None:
-    """Contents become unorganised; sub-folders go to the top, or to the parent where set so."""
+    """Contents have no folder then; sub-folders move to the top level, or to the parent with that setting."""
     box = Sandbox(behaviour=Behaviour(subfolders=where))  # type: ignore[arg-type]
     call = Caller(box)
     top, _, middle, deep, _ = box.folder_ids
@@ -57,7 +57,7 @@ async def test_deleting_a_folder_keeps_what_is_inside(where: str) -> None:
 
 
 async def test_a_deletion_may_have_no_body() -> None:
-    """A deletion is a 204 without a body where set so."""
+    """A deletion is a 204 without a body with that setting."""
     box = Sandbox(behaviour=Behaviour(deletion="empty"))
     answer = await Caller(box)("DELETE", f"/v1/folders/{box.folder_ids[0]}")
     assert (answer.status, answer.body) == (204, b"")

@@ -27,7 +27,7 @@ async def launch(call: Caller, **settings: Any) -> str:
 
 
 async def test_a_generation_runs_to_its_review() -> None:
-    """It is queued until it is in review; the text is not applied before it is confirmed."""
+    """A generation is queued until it is in review; the text is not applied before it is confirmed."""
     call = Caller(fixed())
     path = await launch(call)
     words = []
@@ -75,7 +75,7 @@ async def test_cancelling_discards_the_text() -> None:
 
 
 async def test_the_words_of_a_decision_are_settings() -> None:
-    """Nobody shows the words after confirm, cancel and failure."""
+    """The words after confirm, cancel and failure can be set, because the specification does not show them."""
     words = Behaviour(applied="done", discarded="dropped", generation_failed="broken")
     for action, word in (("confirm", "done"), ("cancel", "dropped")):
         call = Caller(fixed(behaviour=words))
@@ -106,7 +106,7 @@ async def test_what_cannot_be_launched_or_decided_is_refused(status: int) -> Non
 
 
 async def test_without_a_generation_there_is_nothing(box: Sandbox, call: Caller) -> None:
-    """Reading or deciding a generation that never was is a 404."""
+    """Reading or deciding a generation that does not exist is a 404."""
     path = f"/v1/contents/{box.content_ids[0]}"
     assert (await call.get(path))["lastGeneration"] is None
     for method, action in (("GET", ""), ("POST", "/confirm"), ("POST", "/cancel")):
@@ -121,7 +121,7 @@ async def test_an_unknown_brand_voice_is_named(box: Sandbox, call: Caller) -> No
 
 
 async def test_colleagues_decide_and_supersede() -> None:
-    """Somebody else may confirm, cancel, or launch another generation with a new identifier."""
+    """A colleague may confirm, cancel, or launch another generation with a new identifier."""
     box = fixed()
     call, content_id = Caller(box), box.content_ids[0]
     path = await launch(call)

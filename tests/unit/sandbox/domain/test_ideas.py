@@ -1,4 +1,4 @@
-"""Content-idea searches and knowledge documents (specification, sections 2.5b, 2.6, 4.6 and 4.6b)."""
+"""Content-idea searches (specification, sections 2.6 and 4.6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def search(call: Caller) -> tuple[str, Any]:
 
 
 async def test_a_search_finds_ideas() -> None:
-    """A search is pending with nothing known, then a success with as many ideas as it says."""
+    """A search is pending without results, then a success with the number of ideas that it reports."""
     box = Sandbox(durations=Fixed(60.0))
     call = Caller(box)
     path, started = await search(call)
@@ -44,7 +44,7 @@ async def test_a_search_finds_ideas() -> None:
 
 @pytest.mark.parametrize(("setting", "status"), [("conflict", 409), ("empty", 200)])
 async def test_ideas_before_success(setting: str, status: int) -> None:
-    """Reading ideas of an unfinished or failed search is a conflict, or an empty page where set so."""
+    """Reading ideas of an unfinished or failed search is a conflict, or an empty page with that setting."""
     box = Sandbox(failures={"idea_search": 1.0}, behaviour=Behaviour(ideas_before_success=setting))  # type: ignore[arg-type]
     call = Caller(box)
     path, _ = await search(call)

@@ -41,7 +41,7 @@ async def test_one_analysis_runs_at_a_time(status: int) -> None:
 
 @pytest.mark.parametrize("setting", ["unchanged", "new"])
 async def test_a_failed_analysis_moves_its_moment_only_when_set(setting: str) -> None:
-    """`lastAnalyzedAt` after a failure is the old one, or a new one where set so."""
+    """`lastAnalyzedAt` after a failure is the old one, or a new one with that setting."""
     box = Sandbox(failures=1.0, behaviour=Behaviour(failed_analysis_timestamp=setting))  # type: ignore[arg-type]
     call, path = Caller(box), f"/v1/keywords/{box.analyzed_keyword_ids[0]}"
     before = await call.get(path)
@@ -105,7 +105,7 @@ async def test_a_text_is_scored_against_a_prompt(box: Sandbox, call: Caller) -> 
 
 
 async def test_a_keyword_report_needs_an_analysis(box: Sandbox, call: Caller) -> None:
-    """Without recommendations there is nothing to score against."""
+    """A report for a keyword without an analysis is a 409."""
     body = {"contentId": box.content_ids[0]}
     assert (await call("POST", f"/v1/keywords/{box.keyword_ids[0]}/report", body)).status == 409
     report = await call("POST", f"/v1/keywords/{box.analyzed_keyword_ids[0]}/report", body)
@@ -123,6 +123,6 @@ async def test_a_keyword_report_needs_an_analysis(box: Sandbox, call: Caller) ->
     ],
 )
 async def test_a_report_takes_a_content_or_a_text(box: Sandbox, call: Caller, body: dict[str, str], field: str) -> None:
-    """Both, half or neither is a 422."""
+    """A content and a text, half a text, or neither is a 422."""
     answer = await call("POST", f"/v1/prompts/{box.prompt_ids[0]}/report", body)
     assert (422, field) == (answer.status, answer.message.split(":")[0])

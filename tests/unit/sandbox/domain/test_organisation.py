@@ -7,7 +7,7 @@ from tests.support.calling import Caller
 
 
 async def test_me_shows_the_organisation_with_its_balances() -> None:
-    """The user carries the organisation, and that the three balances."""
+    """The user contains the organisation, which contains the three balances."""
     box = Sandbox(credits=Credits(analysis=5, ai_writing=6, content_ideas_searches=7))
     me = await Caller(box).get("/v1/me")
     assert me["organization"]["credits"] == {"analysis": 5, "aiWriting": 6, "contentIdeasSearches": 7}
@@ -15,7 +15,7 @@ async def test_me_shows_the_organisation_with_its_balances() -> None:
 
 
 async def test_roles_have_other_words_in_a_workspace(box: Sandbox, call: Caller) -> None:
-    """Members of the organisation are `Admin` or `Member`; a workspace has words of its own."""
+    """Members of the organisation are `Admin` or `Member`; a workspace has roles of its own."""
     users = await call.get("/v1/users")
     members = await call.get(f"/v1/workspaces/{box.workspace_id}/users")
     assert {"Admin", "Member"} == {user["role"] for user in users["data"]}

@@ -7,7 +7,7 @@ from tests.support.calling import Caller
 
 
 async def test_deleting_a_page_deletes_its_contents_and_keywords(box: Sandbox, call: Caller) -> None:
-    """With a page go its contents, keywords, prompts and whatever runs on them."""
+    """Deleting a page deletes its contents, keywords and prompts, and ends their jobs."""
     content_id, keyword_id, prompt_id = box.content_ids[0], box.analyzed_keyword_ids[0], box.prompt_ids[0]
     page_id = (await call.get(f"/v1/contents/{content_id}"))["page"]["id"]
     for path in (f"/v1/keywords/{keyword_id}/analyze", f"/v1/prompts/{prompt_id}/analyze"):

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.looptime
     ],
 )
 async def test_usages_write_keywords_in_their_own_way(ways: dict[str, Any], written: str) -> None:
-    """The search itself keeps what was sent."""
+    """A usage changes the spelling of its keyword; the search keeps the keyword as sent."""
     box = Sandbox(behaviour=Behaviour(**ways))
     call, keyword = Caller(box), " E\u0301te\u0301 " + "x" * 300
     search = await call("POST", f"/v1/workspaces/{box.workspace_id}/content-idea-searches", {"keyword": keyword})
@@ -34,7 +34,7 @@ async def test_usages_write_keywords_in_their_own_way(ways: dict[str, Any], writ
 
 
 async def test_usages_may_write_countries_in_lower_case() -> None:
-    """The keyword itself shows the code as it is."""
+    """A usage may write the country in lower case; the keyword keeps it."""
     box = Sandbox(behaviour=Behaviour(usage_country="lower"))
     call = Caller(box)
     await call("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")

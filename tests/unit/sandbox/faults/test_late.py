@@ -1,4 +1,4 @@
-"""What makes it hard to find out about a lost launch: clocks that differ, other spellings, work that comes late."""
+"""Late requests: they take effect after their client has got another answer or has stopped waiting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAUNCH = "POST /v1/keywords/*/analyze"
 
 
 async def test_a_request_outlives_its_client() -> None:
-    """It takes effect later, also when its client has gone by then; the answer comes after that."""
+    """A late request takes effect even if its client has stopped waiting; its answer comes after the effect."""
     box = Sandbox(faults=Fault(match=LAUNCH, late=8.0, times=2))
     call, loop = Caller(box), asyncio.get_running_loop()
     with pytest.raises(TimeoutError):
@@ -33,7 +33,7 @@ async def test_a_request_outlives_its_client() -> None:
 
 @pytest.mark.parametrize(("told", "kind"), [({"drop": True}, "dropped"), ({"status": 504}, "504")])
 async def test_a_client_is_told_before_the_effect(told: dict[str, Any], kind: str) -> None:
-    """A gateway that gives up, or a connection that breaks, says nothing about what the service does then."""
+    """The client gets an error or a broken connection at once, and the request takes effect later."""
     box = Sandbox(faults=Fault(match=LAUNCH, late=8.0, when="after", **told))
     call = Caller(box)
     asking = call("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
@@ -53,7 +53,7 @@ async def test_a_client_is_told_before_the_effect(told: dict[str, Any], kind: st
     "wrong", [{"late": 1.0, "spoil": "html"}, {"late": 1.0, "slow": 1.0}, {"late": 1.0, "drop": True}, {"late": 0.0}]
 )
 def test_what_does_not_go_with_being_late(wrong: dict[str, Any]) -> None:
-    """The effect comes after what the client is told, or the client waits for the answer."""
+    """A late fault excludes all others but an error or a drop after the effect."""
     with pytest.raises(ValueError, match="late"):
         Fault(**wrong)
 
@@ -62,7 +62,7 @@ def test_what_does_not_go_with_being_late(wrong: dict[str, Any]) -> None:
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("told", [{}, {"drop": True, "when": "after"}, {"status": 502, "when": "after"}], ids=str)
 async def test_a_proxy_forwards_late(told: dict[str, Any]) -> None:
-    """Byte by byte the same: the effect comes after a while, whatever the client was told."""
+    """A proxy delays the effect as the sandbox does, with and without another answer."""
     async with Sandbox() as box, FaultProxy(box.base_url, Fault(late=0.6 if told else 0.2, **told)) as proxy:
         answer = await ask(proxy, box, "POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
         assert len(box.ledger) == (0 if told else 1)

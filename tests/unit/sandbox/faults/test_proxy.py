@@ -1,4 +1,4 @@
-"""The proxy: what faults look like as bytes, seen by a client that takes them as they come."""
+"""The proxy: faults as the bytes that a client reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def through(fault: Fault, method: str = "POST") -> tuple[bytes, int]:
 
 
 async def test_without_a_fault_the_bytes_are_the_sandboxs() -> None:
-    """What is not broken passes, and connections are kept."""
+    """Without a fault bytes pass unchanged, and connections stay open."""
     async with Sandbox() as box, FaultProxy(box.base_url, []) as proxy:
         answer = await ask(proxy, box)
         assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
@@ -52,7 +52,7 @@ async def test_faults_as_bytes(fault: Fault, begins: bytes, reached: int) -> Non
 
 @pytest.mark.parametrize("fault", [Fault(drop=True, when="within"), Fault(spoil="truncated")], ids=["within", "cut"])
 async def test_half_an_answer(fault: Fault) -> None:
-    """The head promises more than comes."""
+    """The answer ends before the length in its head."""
     answer, arrived = await through(fault, "GET")
     head, _, body = answer.partition(b"\r\n\r\n")
     promised = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
@@ -60,14 +60,14 @@ async def test_half_an_answer(fault: Fault) -> None:
 
 
 async def test_an_oversized_answer_does_not_tell_its_length() -> None:
-    """It comes in chunks, 40 MiB of them."""
+    """An oversized answer of 40 MiB comes in chunks."""
     answer, _ = await through(Fault(spoil="oversized"), "GET")
     assert b"Transfer-Encoding: chunked" in answer[:400]
     assert len(answer) > 40 * 1024 * 1024
 
 
 async def test_leaving_closes_what_is_open() -> None:
-    """A client that waits at the end of the block is let go."""
+    """Closing the proxy closes the connection of a waiting client."""
     async with Sandbox() as box:
         async with FaultProxy(box.base_url, Fault(slow=60.0)) as proxy:
             asking = asyncio.create_task(ask(proxy, box))

@@ -44,7 +44,7 @@ async def test_latency_is_seeded() -> None:
 @pytest.mark.parametrize(("when", "launched"), [("before", 0), ("after", 1)])
 @pytest.mark.parametrize("broken", [{"status": 502, "retry_after": 7}, {"drop": True}])
 async def test_a_fault_strikes_before_or_after_the_effect(when: str, launched: int, broken: dict[str, int]) -> None:
-    """Either way the client cannot tell; the ledger can."""
+    """The client sees the same before and after the effect; the ledger shows the difference."""
     box = faulty(Fault(match=LAUNCH, when=when, **broken))  # type: ignore[arg-type]
     call, path = Caller(box), f"/v1/keywords/{box.keyword_ids[0]}/analyze"
     if "drop" in broken:
@@ -66,14 +66,14 @@ async def test_a_fault_strikes_before_or_after_the_effect(when: str, launched: i
 
 
 async def test_a_fault_strikes_as_often_as_told() -> None:
-    """`times` counts the strikes, only those that match."""
+    """`times` counts the requests that the fault has broken."""
     call = Caller(faulty(Fault(match="GET /v1/me", status=503, times=2)))
     statuses = [(await call("GET", path)).status for path in ("/v1/users", "/v1/me", "/v1/me", "/v1/me")]
     assert statuses == [200, 503, 503, 200]
 
 
 async def test_a_fault_may_have_a_chance() -> None:
-    """`probability` is the seeded chance of each request; other statuses have a code of their hundred."""
+    """`probability` is the seeded chance of each request; the code of other statuses is that of their class."""
     box = Sandbox(faults=Faults(rules=[Fault(status=504, times=None, probability=0.5)]), limits=Limits.unlimited())
     call = Caller(box)
     answers = [await call("GET", "/v1/me") for _ in range(200)]
@@ -84,7 +84,7 @@ async def test_a_fault_may_have_a_chance() -> None:
 
 
 async def test_a_broken_fault_is_refused() -> None:
-    """A fault does one thing."""
+    """A fault breaks requests in exactly one way."""
     for wrong in ({}, {"status": 500, "drop": True}, {"spoil": "html", "slow": 1.0}):
         with pytest.raises(ValueError, match="exactly one"):
             Fault(**wrong)
@@ -102,7 +102,7 @@ async def test_latency_may_be_any_draw() -> None:
 
 @pytest.mark.parametrize("name", sorted(SPOILINGS))
 async def test_a_spoiled_answer_took_effect(name: str) -> None:
-    """The request arrives and counts; only its answer cannot be believed, with the status it had."""
+    """The request takes effect and counts; its answer has the true status and a wrong body."""
     box = faulty(Fault(spoil=name))  # type: ignore[arg-type]
     call = Caller(box)
     answer = await call("POST", f"/v1/workspaces/{box.workspace_id}/folders", {"name": "New"})
@@ -113,8 +113,8 @@ async def test_a_spoiled_answer_took_effect(name: str) -> None:
         assert len(answer.body) == 40 * 1024 * 1024
 
 
-async def test_a_status_flaps() -> None:
-    """The spoiled statuses are null or a word that nobody lists, in a list too, and the rest stays."""
+async def test_a_status_is_spoiled() -> None:
+    """The spoiled statuses are null or an unlisted word, in lists, too; the rest of the document stays."""
     box = faulty(Fault(spoil="null status"), Fault(spoil="unknown status"))
     call = Caller(box)
     path = f"/v1/keywords/{box.analyzed_keyword_ids[0]}"
@@ -135,7 +135,7 @@ async def test_another_generation_is_shown() -> None:
 
 
 async def test_garbage_is_no_answer_in_process() -> None:
-    """What is wrong below HTTP breaks the connection, after the effect."""
+    """Garbage breaks the connection after the effect."""
     box = faulty(Fault(spoil="garbage"))
     with pytest.raises(ConnectionResetError):
         await Caller(box)("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
@@ -143,13 +143,13 @@ async def test_garbage_is_no_answer_in_process() -> None:
 
 
 async def test_errors_of_the_service_are_not_spoiled() -> None:
-    """An error says the same in any words."""
+    """An error stays as it is."""
     answer = await Caller(faulty(Fault(spoil="html")))("GET", "/v1/keywords/none")
     assert (answer.status, answer.code) == (404, "not_found")
 
 
 async def test_a_page_that_is_no_json_keeps_its_text() -> None:
-    """Documents that have no status cannot flap."""
+    """A document without a status stays as it is."""
     answer = await Caller(faulty(Fault(spoil="null status")))("GET", "/docs")
     assert answer.body.startswith(b"<!doctype html>")
 
@@ -164,7 +164,7 @@ async def test_slow_bytes_arrive_late_and_whole() -> None:
 
 
 async def test_a_fault_has_its_time() -> None:
-    """A burst begins and ends by the seconds since the first request."""
+    """A fault strikes only in its period since the first request."""
     box = faulty(Fault(status=429, retry_after=3, times=None, between=(10.0, 20.0)))
     call, statuses = Caller(box), []
     for _ in range(5):
@@ -175,7 +175,7 @@ async def test_a_fault_has_its_time() -> None:
 
 
 async def test_the_clock_steps() -> None:
-    """The service's clock jumps once and goes on; intervals, limits and jobs know nothing of it."""
+    """The service's clock jumps once and goes on; intervals, limits and jobs do not change."""
     box = Sandbox(faults=Faults(clock_steps=[(5.0, -100.0), (2.0, 1000.0)]))
     call, dates = Caller(box), []
     for _ in range(4):

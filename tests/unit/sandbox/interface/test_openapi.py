@@ -1,4 +1,4 @@
-"""The served sandbox keeps the promises of its own `/openapi.json`."""
+"""The served sandbox answers as its own `/openapi.json` describes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REFERENCES = {
 
 
 def refer(box: Sandbox, fields: object) -> None:
-    """Let generated references point to what exists: a schema cannot say which identifiers do."""
+    """Replace generated references by existing identifiers, which a schema cannot know."""
     if not isinstance(fields, dict):
         return
     for name, value in fields.items():

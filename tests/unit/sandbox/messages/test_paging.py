@@ -9,7 +9,7 @@ from tests.support.calling import Caller
 
 
 async def test_pages_of_a_collection_cover_it_once(box: Sandbox, call: Caller) -> None:
-    """Walking the pages gives every item once; `hasMore` says when to stop."""
+    """The pages together have each item once; `hasMore` marks the last one."""
     path = f"/v1/workspaces/{box.workspace_id}/pages?limit=5"
     listed = await call.get(path)
     seen, page = [item["id"] for item in listed["data"]], 1
@@ -34,7 +34,7 @@ async def test_the_default_page_holds_twenty_five() -> None:
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
 async def test_lists_have_an_order(order: str) -> None:
-    """Lists are newest first, or oldest first where set so."""
+    """Lists are newest first, or oldest first with that setting."""
     box = Sandbox(behaviour=Behaviour(order=order))  # type: ignore[arg-type]
     call = Caller(box)
     dates = [item["createdAt"] for item in (await call.get(f"/v1/workspaces/{box.workspace_id}/contents"))["data"]]

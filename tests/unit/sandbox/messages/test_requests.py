@@ -30,7 +30,7 @@ PATHS = ("contents", "folders", "pages", "knowledge-documents", "content-idea-se
     ids=["none", "empty", "cut", "quotes", "utf8", "nan", "infinity", "lists", "objects", "digits"],
 )
 async def test_a_body_that_is_no_json_is_a_bad_request(box: Sandbox, call: Caller, raw: bytes | None) -> None:
-    """Whatever cannot be parsed is a 400, never a 500."""
+    """An unparsable body is a 400, never a 500."""
     for part in PATHS:
         answer = await call("POST", f"/v1/workspaces/{box.workspace_id}/{part}", raw=raw)
         assert (answer.status, answer.code) == (400, "bad_request")
@@ -89,7 +89,7 @@ async def test_extra_properties_are_ignored_elsewhere(box: Sandbox, call: Caller
 @pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=abc", "limit=", "page=0", "page=-1", "limit=1.5"])
 async def test_paging_is_never_clamped(status: int, query: str) -> None:
-    """`limit` and `page` out of range are a 400, or a 422 where set so."""
+    """`limit` and `page` out of range are a 400, or a 422 with that setting."""
     box = Sandbox(behaviour=Behaviour(malformed_query=status))  # type: ignore[arg-type]
     answer = await Caller(box)("GET", f"/v1/workspaces?{query}")
     assert status == answer.status
@@ -108,20 +108,20 @@ async def test_the_credit_type_is_required_and_known(call: Caller) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/keywords/%FF", "/v1/keywords/a%00b", "/v1/contents/%0A", "/v1/me?q=%FF"])
 async def test_what_cannot_be_decoded_is_a_bad_request(call: Caller, path: str) -> None:
-    """A path parameter or a query that is no UTF-8 or holds control characters is a 400."""
+    """A path parameter or a query that is not UTF-8 or contains control characters is a 400."""
     answer = await call("GET", path.replace("/v1/me", "/v1/workspaces"))
     assert (answer.status, answer.code) == (400, "bad_request")
 
 
 @pytest.mark.parametrize("path", ["/", "/v1", "/v2/me", "/v1/keywords/", "/v1/keywords/a/b", "/v1/keywords/none", ""])
 async def test_unknown_paths_and_resources_are_not_found(call: Caller, path: str) -> None:
-    """There is nothing at other paths."""
+    """Unknown paths and resources are a 404."""
     answer = await call("GET", path)
     assert (answer.status, answer.code) == (404, "not_found")
 
 
 async def test_paths_beyond_number_are_found() -> None:
-    """However many paths were met before, the next one is found."""
+    """The router finds a path after any number of others."""
     call = Caller(Sandbox(limits=Limits.unlimited()))
     for number in range(20_001):
         await call("GET", f"/v1/keywords/{number}")
@@ -129,7 +129,7 @@ async def test_paths_beyond_number_are_found() -> None:
 
 
 async def test_another_method_of_a_known_path_is_not_found(box: Sandbox, call: Caller) -> None:
-    """Section 7 has no 405: what is no operation is a 404, which counts; its message names those that there are."""
+    """Another method is a 404, because section 7 has no 405; it counts, and its message lists the methods."""
     for number, method in enumerate(("PUT", "HEAD", "OPTIONS"), start=1):
         answer = await call(method, f"/v1/contents/{box.content_ids[0]}")
         assert (answer.status, answer.code) == (404, "not_found")
@@ -152,7 +152,7 @@ async def test_a_body_that_is_not_sent_as_json_is_a_bad_request(
 @given(st.text(st.characters(codec=None, categories=None), min_size=1, max_size=60), st.integers())
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_no_text_breaks_the_service(text: str, number: int) -> None:
-    """NUL, control characters and lone surrogates come back as they went."""
+    """NUL, control characters and lone surrogates come back unchanged."""
     box = Sandbox(limits=Limits.unlimited(), keywords=1, contents=1)
     call, path = Caller(box), f"/v1/workspaces/{box.workspace_id}"
     body = {"title": text, "html": text, "metaDescription": text}

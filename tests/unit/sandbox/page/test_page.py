@@ -1,4 +1,4 @@
-"""The page beside the interface: who may read it, what it shows, what its buttons do."""
+"""The live page: its guard, its content and its buttons."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ OWN = {"Content-Type": "application/json"}
 
 @pytest.fixture
 async def box() -> AsyncIterator[Sandbox]:
-    """A served sandbox whose jobs last."""
+    """A served sandbox with long jobs."""
     async with Sandbox(durations=Fixed(600)) as box:
         yield box
 
 
 @pytest.fixture
 async def browser(box: Sandbox) -> AsyncIterator[aiohttp.ClientSession]:
-    """What a browser on this machine sends."""
+    """A browser on this machine."""
     async with aiohttp.ClientSession(box.base_url) as session:
         yield session
 
@@ -47,7 +47,7 @@ async def state(browser: aiohttp.ClientSession, seen: int = 0) -> dict[str, Any]
 
 
 async def press(browser: aiohttp.ClientSession, button: str, /, **body: object) -> tuple[int, str]:
-    """Press a button and return the status and what is said."""
+    """Press a button and return the status and the message."""
     async with browser.post(f"/_sandbox/{button}", json=body) as answer:
         said = await answer.json()
     return answer.status, said.get("error", {}).get("message", "")
@@ -93,7 +93,7 @@ async def test_the_page_is_no_request(box: Sandbox, browser: aiohttp.ClientSessi
 async def test_other_sites_neither_read_nor_press(
     box: Sandbox, browser: aiohttp.ClientSession, method: str, headers: dict[str, str]
 ) -> None:
-    """A foreign site in the same browser is refused, by its own name or by one that it lets point here."""
+    """A foreign site in the same browser is refused, by its own name or by one that resolves to this machine."""
     for name in ("credit", "state", "examples"):
         async with browser.request(method, f"/_sandbox/{name}", headers=headers, data=b'{"analysis": 0}') as answer:
             assert answer.status == 403
@@ -103,7 +103,7 @@ async def test_other_sites_neither_read_nor_press(
 
 
 async def test_a_rebound_name_does_not_get_the_page(box: Sandbox, browser: aiohttp.ClientSession) -> None:
-    """A name that was made to point here gets nothing, `localhost` and the page's own script everything."""
+    """A name that resolves to this machine gets nothing; `localhost` and the page's own script get the page."""
     port = box.base_url.rpartition(":")[2]
     for host, status in (("rebound.example", 403), (f"localhost:{port}", 200), (f"[::1]:{port}", 200)):
         async with browser.get("/", headers={"Host": host}) as answer:
@@ -172,7 +172,7 @@ async def test_without_limits_there_is_none_to_show() -> None:
 
 
 async def test_buttons_end_jobs(box: Sandbox, browser: aiohttp.ClientSession, client: cmsapi.Client) -> None:
-    """Complete, fail, put in review, confirm and discard do what they say, and say when it is too late."""
+    """Complete, fail, put in review, confirm and discard have their effect, and report when it is too late."""
     keyword, other, *_ = box.keyword_ids
     content, second, *_ = box.content_ids
     for target in (keyword, other):
@@ -202,7 +202,7 @@ async def test_a_dropped_job_says_so(box: Sandbox, browser: aiohttp.ClientSessio
 
 
 async def test_buttons_break_requests(box: Sandbox, browser: aiohttp.ClientSession) -> None:
-    """A fault strikes as often as was said, the newest first, until it is cleared."""
+    """A fault strikes as often as requested, the newest first, until it is cleared."""
     assert await press(browser, "fault", name="429", match="GET /v1/me", times=None) == (200, "")
     assert await press(browser, "fault", name="503", match="* /v1/*", times=1) == (200, "")
     headers = {"Authorization": f"Bearer {box.api_key}"}
@@ -234,14 +234,14 @@ async def test_buttons_break_requests(box: Sandbox, browser: aiohttp.ClientSessi
 async def test_nonsense_is_refused(
     box: Sandbox, browser: aiohttp.ClientSession, name: str, body: dict[str, object], status: int, message: str
 ) -> None:
-    """A button that does not exist, or is pressed in a way that makes no sense, changes nothing."""
+    """An unknown button or an invalid argument changes nothing."""
     refused, said = await press(browser, name, **body)
     assert (status, True) == (refused, message in said)
     assert box.credits.analysis == 10_000
 
 
 async def test_two_pages_see_the_same(box: Sandbox, browser: aiohttp.ClientSession) -> None:
-    """Reading changes nothing, however many pages are open; another run is told apart."""
+    """Reading changes nothing, however many pages are open; another sandbox has another run."""
     one, two = await asyncio.gather(state(browser), state(browser))
     assert one["run"] == two["run"]
     async with Sandbox() as other, aiohttp.ClientSession(other.base_url) as there:

@@ -26,7 +26,7 @@ async def test_a_valid_key_shows_its_owner(box: Sandbox, call: Caller) -> None:
     "value", [None, "", "Bearer", "Bearer ", "Bearer xx_1", "Bearer sk_unknown", "Basic sk_1", "sk_1", "bearer sk_1"]
 )
 async def test_a_bad_key_is_unauthorized_and_not_counted(box: Sandbox, call: Caller, value: str | None) -> None:
-    """A missing, malformed or unknown key is a 401 that counts nowhere; like every answer it has the rate headers."""
+    """A missing, malformed or unknown key is a 401 that does not count; like each answer it has the rate headers."""
     answer = await send(box, {} if value is None else {"Authorization": value})
     assert answer.status == 401
     assert b'"unauthorized"' in answer.body
@@ -66,7 +66,7 @@ async def test_a_member_may_not_do_what_administrators_do(box: Sandbox) -> None:
 
 
 async def test_what_is_for_administrators_is_a_setting() -> None:
-    """The admin-only operations can be others."""
+    """The operations for administrators can be set."""
     box = Sandbox(behaviour=Behaviour(admin_only=frozenset({"get_me"})))
     member = Caller(box, box.member_key)
     assert (await member("GET", "/v1/me")).status == 403
@@ -75,7 +75,7 @@ async def test_what_is_for_administrators_is_a_setting() -> None:
 
 @pytest.mark.parametrize("status", [404, 403])
 async def test_a_foreign_workspace_is_hidden_or_forbidden(status: int) -> None:
-    """What lies in a workspace of others does not exist, or is forbidden."""
+    """A resource of a foreign workspace is hidden or forbidden."""
     box = Sandbox(behaviour=Behaviour(foreign_workspace=status))  # type: ignore[arg-type]
     call = Caller(box)
     assert status == (await call("GET", f"/v1/workspaces/{box.foreign_workspace_id}")).status

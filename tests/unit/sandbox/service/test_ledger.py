@@ -1,4 +1,4 @@
-"""The ledger: every request, what it did, and never a secret."""
+"""The ledger: each request with its effect, and never a secret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.looptime
 
 
 async def test_an_entry_tells_what_happened(box: Sandbox, call: Caller) -> None:
-    """Arrival on the loop's clock, operation, key's label, status, target and effect are written down."""
+    """Arrival on the loop's clock, operation, key's label, status, target and effect are in the entry."""
     await asyncio.sleep(3)
     keyword_id = box.keyword_ids[0]
     await call("POST", f"/v1/keywords/{keyword_id}/analyze")
@@ -40,7 +40,7 @@ async def test_what_is_created_is_the_target(box: Sandbox, call: Caller) -> None
 
 
 async def test_reading_and_scoring_have_no_effect(box: Sandbox, call: Caller) -> None:
-    """Only what changes something has an effect."""
+    """Only requests that change something have an effect."""
     await call.get("/v1/me")
     await call("POST", f"/v1/prompts/{box.prompt_ids[0]}/report", {"contentId": box.content_ids[0]})
     await call("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
@@ -50,7 +50,7 @@ async def test_reading_and_scoring_have_no_effect(box: Sandbox, call: Caller) ->
 
 
 async def test_keys_have_labels_and_never_show(box: Sandbox, call: Caller) -> None:
-    """Each key is named; its text is nowhere."""
+    """The ledger has the label of each key, and never its text."""
     for key in (box.api_key, box.member_key, box.revoked_key, "sk_guess"):
         await Caller(box, key)("GET", f"/v1/me?key={box.api_key}")
     await call("GET", "/health")

@@ -61,7 +61,7 @@ async def test_the_twenty_first_request_of_a_second_is_refused(box: Sandbox, cal
 
 
 async def test_the_hour_is_limited_too(caller_of_small_hour: Caller) -> None:
-    """Exceeding the hour is a 429 whose `Retry-After` ends when the oldest request leaves."""
+    """Exceeding the hour is a 429 whose `Retry-After` ends when the oldest request expires."""
     call = caller_of_small_hour
     answer = await call("GET", "/v1/me")
     for _ in range(4):
@@ -96,14 +96,14 @@ async def test_refused_requests_count_unless_set_otherwise() -> None:
 
 
 async def test_what_does_not_count_is_taken_back_without_limits_too() -> None:
-    """A refused request leaves no trace where nothing is counted."""
+    """Removing the last arrival works without limits, too."""
     call = Caller(Sandbox(limits=Limits.unlimited(), behaviour=Behaviour(count_client_errors=False)))
     assert (await call("GET", "/v1/keywords/none")).status == 404
     assert (await call("GET", "/v1/me")).status == 200
 
 
 async def test_rejected_requests_count_only_when_set() -> None:
-    """A setting lets 429 answers count, so that hammering never ends."""
+    """A setting lets 429 answers count, so that rejected requests extend the wait."""
     for counted, status in ((False, 200), (True, 429)):
         call = Caller(Sandbox(limits=Limits(per_second=2), behaviour=Behaviour(count_rejected=counted)))
         for _ in range(5):
@@ -126,7 +126,7 @@ async def test_a_burst_alone_can_be_limited() -> None:
 
 
 def test_limits_are_positive() -> None:
-    """A limit of nothing makes no sense."""
+    """A limit must be at least 1."""
     with pytest.raises(ValueError, match="per_second"):
         Limits(per_second=0)
 

@@ -1,4 +1,4 @@
-"""Every error of the served sandbox has the shape of section 7, also where a web server would answer by itself."""
+"""Each error of the served sandbox has the form of section 7, even for requests that a web server refuses itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset
 
 @attrs.frozen
 class Answer:
-    """Hold what came over the socket."""
+    """An answer read from the socket."""
 
     status: int
     headers: dict[str, str]
@@ -57,7 +57,7 @@ def is_error(answer: Answer, status: int, code: str) -> bool:
     "head", ["GET /v1/keywords/a%0Ab", "GET /v1/%0A", "OPTIONS *", "GET http://elsewhere.example/v1/nothing"]
 )
 async def test_no_path_escapes_the_service(head: str) -> None:
-    """Whatever the path, the key is checked, the request counts, and the ledger has it."""
+    """For each path the key is checked, the request counts, and the ledger has it."""
     async with Sandbox() as box:
         assert is_error(await ask(box, head), 401, "unauthorized")
         answer = await ask(box, head, b"", key(box))
@@ -68,7 +68,7 @@ async def test_no_path_escapes_the_service(head: str) -> None:
 
 
 async def test_a_body_that_is_too_large_is_a_bad_request() -> None:
-    """Section 7 has no 413: it is a 400, after the key was checked, and it counts."""
+    """A body that is too large is a 400 after the check of the key, and counts."""
     body = b'{"name": "' + b"x" * LARGEST_BODY + b'"}'
     async with Sandbox() as box:
         path = f"POST /v1/workspaces/{box.workspace_id}/folders"
@@ -88,7 +88,7 @@ async def test_a_body_that_is_too_large_is_a_bad_request() -> None:
     ids=["path", "header", "colon", "method"],
 )
 async def test_what_is_no_request_is_a_bad_request(head: str, header: str, caplog: pytest.LogCaptureFixture) -> None:
-    """An overlong or malformed line is a 400 that shows nothing of what was sent, and nor does a log."""
+    """An overlong or malformed line is a 400; neither the answer nor a log shows a part of it."""
     async with Sandbox() as box:
         answer = await ask(box, head, b"", key(box), header)
         assert is_error(answer, 400, "bad_request")
@@ -111,7 +111,7 @@ async def test_a_client_that_asks_before_it_sends_its_body_is_told_to_go_on() ->
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_an_injected_error_carries_the_rate_headers(when: Any) -> None:
-    """Section 8, rule 2, says every response; before the effect the request has not counted, after it has."""
+    """An injected error has the rate headers; the request counts only if the fault strikes after its effect."""
     async with Sandbox(faults=Fault(match="GET /v1/me", status=503, when=when)) as box:
         answer = await ask(box, "GET /v1/me", b"", key(box))
         assert is_error(answer, 503, "service_unavailable")

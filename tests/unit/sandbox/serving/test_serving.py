@@ -17,7 +17,7 @@ from tests.support.calling import Caller
 
 
 def test_importing_the_sandbox_does_not_import_aiohttp() -> None:
-    """Only who serves pays for a web server."""
+    """A sandbox that is not served does not import a web server."""
     code = "import sys, cmsapi.sandbox; cmsapi.sandbox.Sandbox(); print('aiohttp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
@@ -74,7 +74,7 @@ async def test_the_socket_answers_as_the_transport_does(deletion: str) -> None:
 
 @pytest.mark.enable_socket
 async def test_serving_changes_the_address_for_a_while() -> None:
-    """While served, the address is a loopback port and the time is the present; the transport keeps answering."""
+    """While served, the address is a loopback port and the clock shows the present; the transport still answers."""
     box = Sandbox(faults=Faults(rules=[Fault(match="GET /v1/me", drop=True)]))
     home = box.base_url
     async with box:
@@ -102,7 +102,7 @@ async def test_a_dropped_request_breaks_the_connection() -> None:
 
 @pytest.mark.enable_socket
 async def test_serving_goes_on_until_cancelled() -> None:
-    """`serve_forever` tells its address and gives the port back at the end."""
+    """`serve_forever` reports its address, and releases the port at the end."""
     box, started = Sandbox(), asyncio.Queue[str]()
     serving = asyncio.create_task(serve_forever(box, port=0, started=started.put_nowait))
     base_url = await started.get()
@@ -115,8 +115,8 @@ async def test_serving_goes_on_until_cancelled() -> None:
 
 
 @pytest.mark.enable_socket
-async def test_nobody_need_be_called_back(box: Sandbox) -> None:
-    """Serving works without a callback, and a port that is taken is an error."""
+async def test_serving_without_a_callback(box: Sandbox) -> None:
+    """Serving works without a callback, and a port in use is an error."""
     serving = asyncio.create_task(serve_forever(box, port=0))
     await asyncio.wait([serving], timeout=0.2)
     port = int(box.base_url.rpartition(":")[2])
@@ -128,6 +128,6 @@ async def test_nobody_need_be_called_back(box: Sandbox) -> None:
 
 @pytest.mark.enable_socket
 async def test_an_ipv6_address_is_written_in_brackets(box: Sandbox) -> None:
-    """The base URL is one that a client can use."""
+    """The base URL of an IPv6 address is valid."""
     assert (await box.serve("::1")).startswith("http://[::1]:")
     await box.aclose()

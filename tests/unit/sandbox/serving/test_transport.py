@@ -7,7 +7,7 @@ from cmsapi.transport.message import Request
 
 
 async def test_the_transport_answers_any_host(box: Sandbox) -> None:
-    """The address before the path does not matter, nor does a fragment; closing changes nothing."""
+    """The transport ignores the host and the fragment of a URL, and closing it changes nothing."""
     await box.transport.aclose()
     for url in ("http://elsewhere/health", "https://x.invalid:99/health#top"):
         assert (await box.transport.send(Request("GET", url))).status == 200

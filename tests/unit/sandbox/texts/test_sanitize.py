@@ -61,7 +61,7 @@ markup = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_s
 
 
 class Reader(HTMLParser):
-    """Collect what a document consists of."""
+    """Collect the parts of a document."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def test_nothing_dangerous_survives(text: str) -> None:
 
 @given(markup)
 def test_sanitising_twice_changes_nothing(text: str) -> None:
-    """What is clean stays as it is."""
+    """Clean markup stays as it is."""
     assert sanitize(text) == sanitize(sanitize(text))
 
 
@@ -143,7 +143,7 @@ def test_markup_by_example(dirty: str, clean: str) -> None:
     "piece", ["<a ", "<a b='", '<a b="', "<a/", "<x y=z ", "<!--", "<b></i>", "<svg></p>", "<", "</a "]
 )
 def test_hostile_markup_is_read_in_one_go(piece: str) -> None:
-    """Half a megabyte of what never ends takes a moment, not the square of its length, to clean and to count."""
+    """Sanitising and counting half a megabyte of unfinished markup takes linear time."""
     hostile = piece * (500_000 // len(piece))
     assert "<a" not in sanitize(hostile)
     assert count_words(hostile) >= 0
@@ -167,5 +167,5 @@ def test_hostile_markup_is_read_in_one_go(piece: str) -> None:
     ],
 )
 def test_tokens_by_example(markup: str, read: list[Token]) -> None:
-    """Markup is read as browsers read it; what is unfinished ends it."""
+    """Markup is read as in browsers; an unfinished tag ends the document."""
     assert read == list(tokens(markup))

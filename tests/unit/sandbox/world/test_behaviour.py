@@ -26,7 +26,7 @@ async def test_machines_that_answer_have_clocks_of_their_own() -> None:
 
 
 async def test_machines_that_store_have_clocks_of_their_own() -> None:
-    """Stamps of usages and analyses are off likewise, and usages are listed by their stamps."""
+    """Stamps of usages and analyses are ahead by their own numbers, and usages are listed by their stamps."""
     box = Sandbox(behaviour=Behaviour(stamps_ahead=(0, -60)), durations=Fixed(5.0))
     call = Caller(box)
     for keyword_id in box.keyword_ids[:2]:
@@ -43,6 +43,6 @@ async def test_machines_that_store_have_clocks_of_their_own() -> None:
 
 @pytest.mark.parametrize("wrong", [{"date_ahead": ()}, {"usage_keyword": ["upper"]}, {"usage_country": "upper"}])
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
-    """There is at least one clock, and only known ways to write."""
+    """A behaviour has at least one clock, and only known spellings."""
     with pytest.raises(ValueError, match=r"date_ahead|in"):
         Behaviour(**wrong)

@@ -1,4 +1,4 @@
-"""Credits: what is charged when, and the entries that tell (specification, sections 1, 2.7 and 4.7)."""
+"""Credits: charges and usage entries (specification, sections 1, 2.7 and 4.7)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TYPES = {"analysis": "analysis", "ai_writing": "ai_writing", "content_idea_searc
 
 @pytest.mark.parametrize("type_", TYPES)
 async def test_a_launch_costs_one_credit(type_: str) -> None:
-    """A launch takes one credit of its balance and writes one entry; the last credit gone, it is refused."""
+    """A launch takes one credit of its balance and writes one entry; without credits it is refused."""
     box = Sandbox(credits=Credits(**{TYPES[type_]: 2}))
     call, before = Caller(box), len(await usages(Caller(box), type_))
     assert [await launch(call, type_, index) for index in range(3)] == [202, 202, 409]
@@ -54,7 +54,7 @@ async def test_a_launch_costs_one_credit(type_: str) -> None:
 
 
 async def test_entries_are_found_by_text(box: Sandbox, call: Caller) -> None:
-    """`q` finds a part of the keyword, whatever its case."""
+    """`q` finds a part of the keyword and ignores case."""
     await launch(call, "content_idea_search", 1)
     await launch(call, "content_idea_search", 2)
     (entry,) = await usages(call, "content_idea_search", "&q=SEED%202")
@@ -65,7 +65,7 @@ async def test_entries_are_found_by_text(box: Sandbox, call: Caller) -> None:
 
 @pytest.mark.parametrize(("sign", "amount"), [("positive", 1), ("negative", -1)])
 async def test_amounts_have_a_sign(sign: str, amount: int) -> None:
-    """Amounts are credits consumed, or changes of the balance where set so."""
+    """Amounts are credits consumed, or changes of the balance with that setting."""
     call = Caller(Sandbox(behaviour=Behaviour(amounts=sign)))  # type: ignore[arg-type]
     await launch(call, "analysis")
     assert amount == (await usages(call, "analysis"))[0]["amount"]
@@ -74,7 +74,7 @@ async def test_amounts_have_a_sign(sign: str, amount: int) -> None:
 @pytest.mark.parametrize("failures", [0.0, 1.0])
 @pytest.mark.parametrize("type_", ["analysis", "ai_writing"])
 async def test_credits_may_be_charged_at_completion(type_: str, failures: float) -> None:
-    """Where set so, a success costs its credit at its end and a failure none; what runs is held back."""
+    """With that setting a success is charged at its end and a failure is not; a running job reserves its credit."""
     box = Sandbox(
         credits=Credits(**{TYPES[type_]: 1}),
         behaviour=Behaviour(charged="completion"),
@@ -92,7 +92,7 @@ async def test_credits_may_be_charged_at_completion(type_: str, failures: float)
 
 
 async def test_a_deleted_target_holds_nothing_back() -> None:
-    """What is deleted before its end is not charged at completion."""
+    """A job whose target is deleted is not charged at completion."""
     box = Sandbox(credits=Credits(ai_writing=1), behaviour=Behaviour(charged="completion"))
     call = Caller(box)
     await launch(call, "ai_writing", 0)

@@ -22,7 +22,7 @@ async def test_time_is_the_loops(box: Sandbox, call: Caller) -> None:
 
 
 def test_the_clock_goes_on_in_another_loop() -> None:
-    """Without a loop the clock stands still; a second loop goes on where the first stopped."""
+    """Without a loop the clock stands still; on a second loop it continues from its last reading."""
     clock = Clock()
 
     async def reading() -> float:

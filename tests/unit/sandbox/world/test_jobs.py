@@ -33,7 +33,7 @@ def test_distributions_have_their_median(distribution: Callable[[random.Random],
 
 @pytest.mark.parametrize("make", [lambda: Lognormal(0), lambda: Fixed(-1), lambda: Weibull(1, 0), lambda: Mixture([])])
 def test_impossible_distributions_are_refused(make: Callable[[], object]) -> None:
-    """A duration is a positive matter."""
+    """The parameters of a distribution must be positive."""
     with pytest.raises(ValueError, match=r"must be|Length"):
         make()
 
@@ -64,7 +64,7 @@ async def test_durations_depend_on_the_target_not_on_the_order() -> None:
 
 
 async def test_ground_truth_is_readable() -> None:
-    """`jobs` and `durations_of` tell what clients can only poll for, on the loop's own clock."""
+    """`jobs` and `durations_of` have the truth about jobs, in seconds of the loop."""
     box = Sandbox(durations={"keyword_analysis": Fixed(30.0)})
     started = asyncio.get_running_loop().time()
     await analyze(box, list(box.keyword_ids[:2]))
@@ -87,7 +87,7 @@ async def test_ground_truth_is_readable() -> None:
     "failures", [0.5, {"keyword_analysis": 0.5}, lambda kind, rng: kind == "keyword_analysis" and rng.random() < 0.5]
 )
 async def test_a_fraction_of_jobs_fails(failures: Any) -> None:
-    """Failures are seeded and come about as often as set; other kinds may be spared."""
+    """Failures are seeded and as frequent as set; a setting may name only some kinds."""
     box = Sandbox(keywords=200, failures=failures, limits=Limits.unlimited())
     await analyze(box, list(box.keyword_ids))
     failed = [job.target_id for job in box.jobs if job.outcome == "failed"]
@@ -109,7 +109,7 @@ async def test_outcomes_can_be_fixed(box: Sandbox, call: Caller) -> None:
 
 
 async def test_jobs_can_be_ended_at_once() -> None:
-    """`finish` ends the running job now, with either outcome; without one it says so."""
+    """`finish` ends the running job now, with either outcome; without a running job it is an error."""
     box = Sandbox(durations=Fixed(100.0))
     call, path = Caller(box), f"/v1/keywords/{box.keyword_ids[0]}"
     for outcome in ("failed", "success"):
@@ -125,7 +125,7 @@ async def test_jobs_can_be_ended_at_once() -> None:
 
 
 async def test_jobs_end_in_order_each_at_its_own_moment() -> None:
-    """A long silence does not blur the ends of jobs."""
+    """Jobs that end between two requests end in order, each at its own moment."""
     box = Sandbox()
     await analyze(box, list(box.keyword_ids[:5]))
     await asyncio.sleep(10_000)
