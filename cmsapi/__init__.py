@@ -73,7 +73,9 @@ if TYPE_CHECKING:
     from cmsapi.api.provenance import (
         Provenance as Provenance,
     )
-    from cmsapi.api.wire.document import (
+    from cmsapi.api.wire.converter import (
+        from_dict as from_dict,
+        register as register,
         to_dict as to_dict,
     )
     from cmsapi.api.wire.drift import (
@@ -215,7 +217,7 @@ _HOMES = {
     ),
     "cmsapi.doctor.routes": ("Candidate",),
     "cmsapi.resources.credit_report": ("CreditReport",),
-    "cmsapi.api.wire.document": ("to_dict",),
+    "cmsapi.api.wire.converter": ("from_dict", "register", "to_dict"),
     "cmsapi.api.wire.drift": (
         "Deviation",
         "DriftKind",

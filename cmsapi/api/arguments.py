@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
-from cmsapi.api.wire.document import encode
-from cmsapi.api.wire.mismatch import excerpt, read_time
+from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.api.wire.times import read_time, spell_time
 from cmsapi.errors import ArgumentError
 
 T = TypeVar("T")
@@ -94,10 +94,11 @@ def _read(text: str) -> date | None:
     return None
 
 
-def timestamp(parameter: str, value: object) -> Any:
+def timestamp(parameter: str, value: object) -> str | None:
     """Check a time, or None, and spell it as the interface does: date and time, in UTC."""
     try:
-        return encode(moment(parameter, value))
+        time = moment(parameter, value)
+        return None if time is None else spell_time(time)
     except ValueError as error:
         if isinstance(error, ArgumentError):
             raise

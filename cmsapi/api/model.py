@@ -50,7 +50,7 @@ class Extra(Mapping[str, Any]):
         return Extra, (self._items,)
 
 
-# Shared by all models of ordinary documents: nothing unlisted, nothing absent.
+# Shared by all models of ordinary documents: no unlisted key, no absent key.
 NOTHING_ELSE = Extra({})
 NONE_ABSENT: frozenset[str] = frozenset()
 
@@ -65,18 +65,19 @@ class Model:
 
     Args:
         extra: Keys of the document that neither the specification nor this package lists, by wire name.
+        absent_keys: Wire names of the listed keys that the document lacks; None for a model built by hand.
+        time_texts: Each time of the document, followed by its text, in the order of the fields.
     """
 
     # Values in `extra` may be lists and objects, so it takes part in equality but not in the hash.
     extra: Mapping[str, Any] = attrs.field(default=NOTHING_ELSE, converter=_read_only, hash=False, repr=False)
-    # Set by the converter: wire names of the absent keys; each time and its spelling in turn, in the fields' order.
-    # A model built by hand has no document behind it: its `_absent` is None.
-    _absent: frozenset[str] | None = attrs.field(default=None, alias="_absent", eq=False, repr=False)
-    _spelled: tuple[Any, ...] = attrs.field(default=(), alias="_spelled", eq=False, repr=False)
+    # What the fields cannot say: the converter sets it, and writing a model goes by it.
+    absent_keys: frozenset[str] | None = attrs.field(default=None, eq=False, repr=False)
+    time_texts: tuple[Any, ...] = attrs.field(default=(), eq=False, repr=False)
 
     def lacks(self, name: str) -> bool:
         """Tell whether the document that was read had no such key, by its wire name."""
-        return name in (self._absent or ())
+        return name in (self.absent_keys or ())
 
     def _repr_html_(self) -> str:
         return markup.record(self)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from cmsapi.api.arguments import function, given, optional_text, text, timestamp, within
 from cmsapi.api.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.api.pagination import Paginator
-from cmsapi.api.wire.document import encode
+from cmsapi.api.wire.converter import to_dict
 from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
@@ -309,7 +309,7 @@ def _settings(settings: GenerationSettings | None) -> Any:
     if settings is not None and not isinstance(settings, GenerationSettings):
         raise ArgumentError(f"settings are GenerationSettings, not {type(settings).__name__}.", parameter="settings")
     try:
-        document = encode(settings or GenerationSettings())
+        document = to_dict(settings or GenerationSettings())
         dumps(document)
     except ValueError as error:
         raise ArgumentError(f"settings cannot be sent: {error}.", parameter="settings") from error

@@ -1,42 +1,78 @@
-"""Documents to models: one generated function per class.
+"""The models' hooks in a `cattrs.Converter`: in the SDK's own, and in any that a user has.
 
-cattrs dispatches: a hook factory makes, on first use of a class, a function that reads documents of that class and
-nothing else. It looks up every key, checks types exactly (cattrs' own hooks would turn a null into `"None"` and 3.7
-into 3), renames, reads words and times, and keeps unknown keys. It fills the slots of an open twin of the class and
-then closes it, because a frozen `__init__` costs more than everything else together.
-
-It only stops at a wrong value. `cmsapi.api.wire.mismatch` then walks the document again to say where and what.
+cattrs finds the hook of each class, here and inside other classes, and `cattrs.gen` makes the functions that write.
 """
 
 from __future__ import annotations
 
+import functools
 import typing
-from collections.abc import Callable
-from datetime import UTC, datetime
-from types import CodeType
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, TypeVar, overload
 
+import attrs
 import cattrs
+from cattrs.fns import identity
+from cattrs.gen import make_dict_unstructure_fn, override
 
-from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Extra, Model
+from cmsapi.api.model import Model
 from cmsapi.api.open_enum import OpenEnum
-from cmsapi.api.wire.document import encode, to_dict
 from cmsapi.api.wire.drift import Drift, DriftKind
 from cmsapi.api.wire.envelope import Pagination
-from cmsapi.api.wire.mismatch import mismatch, read_time
-from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, per_class, shape
-
-__all__ = ["Converter", "encode", "to_dict"]
+from cmsapi.api.wire.mismatch import mismatch, prefix_path
+from cmsapi.api.wire.reading import Hook, exact_reader, list_reader, model_reader
+from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
+from cmsapi.api.wire.writing import Writer, copied, lossless
+from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
-Hook = Callable[..., Any]
-
-# Patterns of absent keys that are remembered once per class instead of once per model.
-_SHARED_PATTERNS = 64
 
 
-class _MismatchError(Exception):
-    """Stop reading: some value does not fit."""
+def register(converter: cattrs.Converter) -> None:
+    """Teach a converter the models, so that attrs classes that hold models become documents and come back.
+
+    Models are read as strictly as answers are and written as they came, whatever other hooks the converter has for
+    texts, numbers and times. A `DecodeError` of a model has the path inside the model.
+
+    Args:
+        converter: Any converter, for example one of `cattrs.preconf`. A hook that you register afterwards for one of
+            our classes comes first, also inside other models.
+    """
+    _register(converter, Drift())
+
+
+def from_dict(type_: type[T], document: object) -> T:
+    """Return the model of a wire document, read as strictly as an answer.
+
+    Args:
+        type_: A class of models, or a list of one: `from_dict(list[Keyword], documents)`.
+        document: The document as `json.loads` gives it. The model keeps no part of it.
+
+    Raises:
+        DecodeError: The document does not fit; the message says where.
+    """
+    return _converter().decode(type_, document)
+
+
+@overload
+def to_dict(value: Model) -> dict[str, Any]: ...
+@overload
+def to_dict(value: Iterable[Model]) -> list[dict[str, Any]]: ...
+def to_dict(value: Model | Iterable[Model]) -> dict[str, Any] | list[dict[str, Any]]:
+    """Return the wire document of a model: what came in goes out.
+
+    Unknown keys are there, absent keys are not, nulls are nulls and times are spelled as they came, unless a field has
+    another value now. Of a model built by hand, fields that are None are left out.
+
+    Args:
+        value: A model, or several.
+
+    Returns:
+        A new document, or a list of them.
+    """
+    encode = _converter().encode
+    return encode(value) if isinstance(value, Model) else [encode(each) for each in value]
 
 
 class Converter:
@@ -45,19 +81,20 @@ class Converter:
     def __init__(self) -> None:
         self.drift: Drift = Drift()
         self._cattrs = cattrs.Converter()
+        _register(self._cattrs, self.drift)
         for scalar in SCALARS:
-            self._cattrs.register_structure_hook(scalar, _exactly(scalar))
-        self._cattrs.register_structure_hook_factory(_is_list, self._list)
-        self._cattrs.register_structure_hook_factory(is_model, self._model)
-        self._hooks: dict[Any, Hook] = {}
+            self._cattrs.register_structure_hook(scalar, exact_reader(scalar))
+        self._cattrs.register_structure_hook_factory(_is_list, self._list_reader)
+        # Found once for each type: what cattrs remembers takes a tenth of the reading to find.
+        self._reader: Callable[[Any], Hook] = functools.cache(self._cattrs.get_structure_hook)
+        self._writer: Callable[[Any], Writer] = functools.cache(self._cattrs.get_unstructure_hook)
 
-    def decode(self, type_: type[T], document: object, *, path: str = "$") -> T:
+    def decode(self, type_: type[T], document: object) -> T:
         """Read a parsed JSON document.
 
         Args:
             type_: A class of models, or a list of one.
-            document: The parsed document, which the model keeps parts of: do not change it afterwards.
-            path: Where the document is inside the body, for the message of an error.
+            document: The parsed document.
 
         Returns:
             The model.
@@ -65,17 +102,8 @@ class Converter:
         Raises:
             DecodeError: The document does not fit.
         """
-        hook = self._hooks.get(type_)
-        if hook is None:
-            hook = self._hooks[type_] = self._cattrs.get_structure_hook(type_)
-        try:
-            model: T = hook(document, type_)
-        except (_MismatchError, TypeError, ValueError):
-            # Outside the handler, so that the error does not drag the signal and its frames along.
-            pass
-        else:
-            return model
-        raise mismatch(type_, document, path)
+        model: T = self._reader(type_)(document, type_)
+        return model
 
     def decode_page(self, model: type[T], document: object) -> tuple[list[T], Pagination | None]:
         """Read a list of resources: `{data, pagination}`, `{data}` or a bare list (specification, section 1).
@@ -91,205 +119,73 @@ class Converter:
             return self.decode(items, document), None
         for name in document.keys() - {"data", "pagination"}:
             self.drift.note(DriftKind.UNKNOWN_KEY, f"Page.{name}")
-        place = document.get("pagination")
-        pagination = None if place is None else self.decode(Pagination, place, path="$.pagination")
-        return self.decode(items, document.get("data"), path="$.data"), pagination
+        pagination = None
+        if document.get("pagination") is not None:
+            pagination = self._decode_part(Pagination, document, "pagination")
+        return self._decode_part(items, document, "data"), pagination
 
-    def _list(self, type_: Any) -> Hook:
-        (item,) = typing.get_args(type_)
-        hook = self._cattrs.get_structure_hook(item)
+    def encode(self, model: Model) -> dict[str, Any]:
+        """Return the wire document of a model."""
+        return self._writer(type(model))(model)
 
-        def read_list(values: Any, _: Any) -> list[Any]:
-            if type(values) is not list:
-                raise _MismatchError
-            return [hook(value, item) for value in values]
-
-        return read_list
-
-    def _model(self, model: type[Model]) -> Hook:
-        fields = shape(model)
-        odd = _Oddities(model, self.drift)
-        scope: dict[str, Any] = {
-            "Mismatch": _MismatchError,
-            "NONE_ABSENT": NONE_ABSENT,
-            "NOTHING_ELSE": NOTHING_ELSE,
-            "Model": model,
-            "Twin": _twin(model),
-            "odd": odd,
-            "misfits": odd.misfits,
-            "read_time": datetime.fromisoformat,
-        }
-        for field in fields:
-            if is_model(field.type):
-                scope[f"read_{field.name}"] = self._cattrs.get_structure_hook(field.type)
-            elif is_open_enum(field.type):
-                scope[f"{field.name}_words"] = {word.value: word for word in field.type}
-        exec(_compiled(model), scope)  # noqa: S102  our own text, made of our own classes
-        return typing.cast("Hook", scope["read"])
-
-
-class _Oddities:
-    """Deal with what is tolerated and counted; the ordinary document never comes here."""
-
-    def __init__(self, model: type[Model], drift: Drift) -> None:
-        self._name = model.__name__
-        self._drift = drift
-        self._fields = {field.wire: field for field in shape(model)}
-        self._patterns: dict[frozenset[str], frozenset[str]] = {}
-        #: Values of the document being read that have another type than was guessed, by wire name.
-        self.misfits: dict[str, Any] = {}
-
-    def _note(self, kind: DriftKind, wire: str, example: str = "") -> None:
-        self._drift.note(kind, f"{self._name}.{wire}", example)
-
-    def missing(self, document: dict[str, Any]) -> frozenset[str]:
-        """Return the absent keys."""
-        absent = frozenset(self._fields.keys() - document.keys())
-        for wire in absent:
-            if self._fields[wire].promised:
-                self._note(DriftKind.ABSENT, wire)
-        if len(self._patterns) < _SHARED_PATTERNS:
-            return self._patterns.setdefault(absent, absent)
-        return self._patterns.get(absent, absent)
-
-    def null(self, value: object, wire: str, absent: frozenset[str]) -> Any:
-        """Take a null, which the declaration does not show; where the type is only guessed, anything."""
-        if value is not None:
-            if self._fields[wire].promised:
-                raise _MismatchError
-            self.misfits[wire] = value
-            self._note(DriftKind.MISFIT, wire)
-            return None
-        if wire not in absent and not self._fields[wire].nullable:
-            self._note(DriftKind.NULL, wire)
-        return None
-
-    def word(self, value: object, wire: str, absent: frozenset[str]) -> OpenEnum | None:
-        """Take a word that nobody lists, or a null."""
-        if type(value) is not str:
-            return typing.cast("None", self.null(value, wire, absent))
-        self._note(DriftKind.UNKNOWN_WORD, wire, value)
-        return typing.cast("OpenEnum", self._fields[wire].type(value))
-
-    def time(self, text: str, wire: str) -> datetime:
-        """Take a time without offset, or a date, as UTC."""
-        time = read_time(text)
-        self._note(DriftKind.NAIVE_TIME, wire, text)
-        return time.replace(tzinfo=UTC)
-
-    def guessed_time(self, value: object, wire: str, absent: frozenset[str]) -> datetime | None:
-        """Take what may be a time: nobody shows that it is one."""
+    def _decode_part(self, type_: type[T], document: dict[str, Any], name: str) -> T:
         try:
-            if type(value) is str:
-                time = read_time(value)
-                return time if time.tzinfo and "T" in value else self.time(value, wire)
-        except ValueError:
-            pass
-        return typing.cast("None", self.null(value, wire, absent))
+            return self.decode(type_, document.get(name))
+        except DecodeError as error:
+            prefix_path(error, f".{name}")
+            raise
 
-    def others(self, document: dict[str, Any]) -> Extra:
-        """Keep the keys that nobody lists, and the values that have no place in their field."""
-        known = self._fields
-        keys = [key for key in document if key not in known]
-        for key in keys:
-            self._note(DriftKind.UNKNOWN_KEY, key)
-        kept = {**{key: document[key] for key in keys}, **self.misfits}
-        self.misfits.clear()
-        return Extra(kept) if kept else NOTHING_ELSE
+    def _list_reader(self, type_: Any) -> Hook:
+        (item,) = typing.get_args(type_)
+        return list_reader(item, self._cattrs.get_structure_hook(item))
+
+
+# What `from_dict` and `to_dict` share.
+_converter = functools.cache(Converter)
+
+
+def _register(converter: cattrs.Converter, drift: Drift) -> None:
+    # With the converter as an argument, cattrs passes its copies to the factories as well.
+    def structure(model: Any, converter: Any) -> Hook:
+        return model_reader(model, converter.get_structure_hook, drift)
+
+    converter.register_structure_hook_factory(is_model, structure)
+    converter.register_unstructure_hook_factory(is_model, _model_writer)
+    converter.register_structure_hook(OpenEnum, _read_word)
+    converter.register_unstructure_hook(OpenEnum, _write_word)
+
+
+def _model_writer(model: Any, converter: Any) -> Writer:
+    fields = shape(model)
+    overrides: dict[str, Any] = dict.fromkeys(attrs.fields_dict(Model), override(omit=True))
+    for field in fields:
+        overrides[field.name] = override(rename=field.wire, unstruct_hook=_writer(field, converter))
+    write: Any = make_dict_unstructure_fn(model, converter, **overrides)
+    return lossless(write, [field.wire for field in fields if field.type is datetime])
+
+
+def _writer(field: Field, converter: Any) -> Any:
+    if is_open_enum(field.type):
+        return _write_word
+    if field.type is Any:
+        return copied
+    if not is_model(field.type):
+        return identity
+    write = converter.get_unstructure_hook(field.type)
+    if field.many:
+        return lambda items: None if items is None else [write(item) for item in items]
+    return lambda item: None if item is None else write(item)
+
+
+def _read_word(value: object, vocabulary: type[OpenEnum]) -> OpenEnum:
+    if type(value) is not str:
+        raise mismatch(SCALARS[str], value)
+    return vocabulary(value)
+
+
+def _write_word(word: OpenEnum | None) -> str | None:
+    return None if word is None else word._value_
 
 
 def _is_list(type_: Any) -> bool:
     return typing.get_origin(type_) is list
-
-
-def _exactly(type_: type) -> Hook:
-    types = (float, int) if type_ is float else (type_,)
-
-    def read_exactly(value: Any, _: Any) -> Any:
-        if type(value) not in types:
-            raise _MismatchError
-        return value
-
-    return read_exactly
-
-
-def _twin(model: type[Model]) -> type:
-    """Return a class with the same slots that can be filled; an instance becomes a model by its `__class__`."""
-    # All three from `object`, otherwise the interpreter has no fast path for making and filling an instance.
-    plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
-    return type(f"Open{model.__name__}", model.__bases__, {"__slots__": model.__slots__, **plain})  # type: ignore[attr-defined]  # attrs adds them
-
-
-@per_class
-def _compiled(model: type[Model]) -> CodeType:
-    return compile(source(model), f"<cmsapi reads {model.__name__}>", "exec")
-
-
-def source(model: type[Model]) -> str:
-    """Return the text of the function that reads documents of a class."""
-    fields = shape(model)
-    values = ", ".join(f"{field.name}_" for field in fields)
-    lookups = ", ".join(f"document[{field.wire!r}]" for field in fields)
-    spelled = "".join(f"model.{field.name}, {field.name}_, " for field in fields if field.type is datetime)
-    return "\n    ".join(
-        [
-            "def read(document, _=None, absent=NONE_ABSENT):",
-            "try:",
-            f"    {values}, = {lookups},",
-            "except KeyError:",
-            "    absent = odd.missing(document)",
-            "    return read({**dict.fromkeys(absent), **document}, _, absent)",
-            # What the last document of this class has left, if it could not be read to its end.
-            "if misfits: misfits.clear()",
-            "model = Twin()",
-            *(line for field in fields for line in _reading(field)),
-            f"model.extra = NOTHING_ELSE if len(document) == {len(fields)} and not misfits else odd.others(document)",
-            "model._absent = absent",
-            f"model._spelled = ({spelled})",
-            "model.__class__ = Model",
-            "return model",
-        ]
-    )
-
-
-def _reading(field: Field) -> list[str]:
-    """Return the lines that check the value in `<name>_` and put it into the model."""
-    name, value, slot = field.name, f"{field.name}_", f"model.{field.name}"
-    null = f"odd.null({value}, {field.wire!r}, absent)"
-    if field.nullable and field.promised:
-        # Nothing to note.
-        null = f"None if {value} is None else {null}"
-    if field.required:
-        return [f"if type({value}) is not str: raise Mismatch", f"{slot} = {value}"]
-    if field.many:
-        items = value if field.type is Any else f"[read_{name}(item) for item in {value}]"
-        empty = f"() if {field.wire!r} in absent else {null}"
-        return _guarded(field, f"{slot} = tuple({items}) if type({value}) is list else {empty}")
-    if field.type is Any:
-        return [f"{slot} = {value}"]
-    if is_model(field.type):
-        absent = "None" if field.nullable and field.promised else null
-        return _guarded(field, f"{slot} = read_{name}({value}) if {value} is not None else {absent}")
-    if is_open_enum(field.type):
-        word = value if field.promised else f"{value} if type({value}) is str else None"
-        return [f"{slot} = {name}_words.get({word}) or odd.word({value}, {field.wire!r}, absent)"]
-    if field.type is datetime and not field.promised:
-        return [f"{slot} = odd.guessed_time({value}, {field.wire!r}, absent)"]
-    if field.type is datetime:
-        return [
-            f"if type({value}) is str:",
-            f"    {slot} = time = read_time({value})",
-            f"    if time.tzinfo is None or 'T' not in {value}: {slot} = odd.time({value}, {field.wire!r})",
-            f"else: {slot} = {null}",
-        ]
-    types = ("float", "int") if field.type is float else (field.type.__name__,)
-    wrong = " and ".join(f"type({value}) is not {type_}" for type_ in types)
-    return [f"{slot} = ({null}) if {wrong} else {value}"]
-
-
-def _guarded(field: Field, line: str) -> list[str]:
-    """Return a line that reads other documents; where their shape is only assumed, others are kept."""
-    if field.promised:
-        return [line]
-    kept = f"odd.null({field.name}_, {field.wire!r}, absent)"
-    return ["try:", f"    {line}", f"except (Mismatch, TypeError, ValueError): model.{field.name} = {kept}"]

@@ -9,17 +9,14 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.provenance import Provenance
-
-R = TypeVar("R")
 
 SCALARS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
 
@@ -50,24 +47,8 @@ class Field:
         return self.wire == "id"
 
 
-def per_class(make: Callable[[type[Model]], R]) -> Callable[[type[Model]], R]:
-    """Make something once per class of models, on first use.
-
-    `functools.cache` does the same, but mypy doubts that a class whose instances have a hash has one itself.
-    """
-    made: dict[type[Model], R] = {}
-
-    @functools.wraps(make)
-    def get(model: type[Model]) -> R:
-        if model not in made:
-            made[model] = make(model)
-        return made[model]
-
-    return get
-
-
-@per_class
-def shape(model: type[Model]) -> tuple[Field, ...]:
+@functools.cache
+def shape(model: Any) -> tuple[Field, ...]:
     """Return the fields of a class of models in order; those that every model has are left out."""
     common = attrs.fields_dict(Model)
     hints = typing.get_type_hints(model)
@@ -75,8 +56,8 @@ def shape(model: type[Model]) -> tuple[Field, ...]:
 
 
 def is_model(type_: object) -> bool:
-    """Whether this is a class of models."""
-    return isinstance(type_, type) and issubclass(type_, Model)
+    """Whether this is a class of models; `Model` itself describes no document."""
+    return isinstance(type_, type) and issubclass(type_, Model) and type_ is not Model
 
 
 def is_open_enum(type_: object) -> bool:

@@ -1,0 +1,33 @@
+"""Times between their text in a document and `datetime`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def read_time(text: str) -> datetime:
+    """Return the datetime that an ISO 8601 text spells, naive where it has no offset.
+
+    Raises:
+        ValueError: The text spells no time.
+    """
+    time = datetime.fromisoformat(text)
+    # `fromisoformat` takes any character between date and time.
+    if "T" not in text and len(text) > len("2024-01-31"):
+        raise ValueError("no T between date and time")
+    return time
+
+
+def spell_time(time: datetime) -> str:
+    """Spell a time as the service does: date and time in UTC, in milliseconds unless it is more precise.
+
+    Raises:
+        ValueError: The time has no offset, or lies outside the years that Python knows in UTC.
+    """
+    if time.tzinfo is None:
+        raise ValueError("a time needs an offset, for example datetime.now(UTC)")
+    precision = "milliseconds" if time.microsecond % 1000 == 0 else "microseconds"
+    try:
+        return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+    except OverflowError as error:
+        raise ValueError(f"{time} lies outside the years 1 to 9999 in UTC") from error
