@@ -4,43 +4,33 @@
 bomb with a `RecursionError` or a plain `ValueError`. Here each of them is a `DecodeError`, like any other text that is
 not JSON (RFC 8259).
 
-orjson, where it is installed, reads several times as fast, but takes the last of repeated keys and makes floats of
-integers beyond 64 bits. So its reading counts only where it writes the same bytes again: such a text has no repeated
-key, no number that changed, and no deep nesting, which orjson does not write. Every other text, wrong or only written
-in another way (with spaces, say), is read by the strict reader, so that nothing but speed depends on orjson.
-
-In the same way its writing counts only where it reads the same value again: it writes NaN as null, and objects that
-Python's writer refuses as texts.
+orjson, where it is installed, is several times as fast, but it takes the last of repeated keys, makes floats of
+integers beyond 64 bits, writes NaN as null and objects that Python's writer refuses as texts. So what it reads counts
+only if it writes the same bytes again, and what it writes only if it reads the same value again. Everything else is
+left to Python's parser, also a correct text that is written in another way, for example with spaces. orjson thus
+changes the time that reading and writing take, and nothing else.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import DecodeError
 
-__all__ = ["dumps", "dumps_strictly", "loads", "loads_strictly", "quick_reader", "quick_writer"]
+try:
+    import orjson
+except ImportError:
+    orjson = None  # type: ignore[assignment]  # an extra brings it
 
 _BOM = b"\xef\xbb\xbf"
+# Bytes of a body that an error may show.
+_SHOWN = 100
 
 
-class Codec(Protocol):
-    """Read and write JSON quickly; `orjson` does, and raises `ValueError` or `TypeError` for what it does not take."""
-
-    def loads(self, text: bytes, /) -> Any:
-        """Read a text."""
-        ...
-
-    def dumps(self, value: Any, /) -> bytes:
-        """Write a value compactly, its keys in order."""
-        ...
-
-
-def loads_strictly(body: bytes) -> Any:
+def loads(body: bytes) -> Any:
     """Parse a body.
 
     Args:
@@ -52,11 +42,40 @@ def loads_strictly(body: bytes) -> Any:
     Raises:
         DecodeError: The body is not JSON; the message names the position.
     """
+    if orjson is not None:
+        try:
+            document = orjson.loads(body)
+            if orjson.dumps(document) == body:
+                return document
+        except (ValueError, TypeError):
+            pass
+    return loads_strictly(body)
+
+
+def dumps(value: Any) -> bytes:
+    """Write a JSON value, compactly and in UTF-8.
+
+    Raises:
+        ValueError: The value has no form in JSON.
+    """
+    if orjson is not None:
+        try:
+            text = orjson.dumps(value)
+            if orjson.loads(text) == value:
+                return text
+        except (ValueError, TypeError, RecursionError):
+            pass
+    return dumps_strictly(value)
+
+
+def loads_strictly(body: bytes) -> Any:
+    """Parse a body as `loads` does, without orjson."""
     body = body.removeprefix(_BOM)
     try:
         document = _DECODER.decode(str(body, "utf-8"))
         if b"\\" in body and b"\\u" in body:
-            _refuse_surrogates(document)
+            # Refuses halves of surrogate pairs.
+            _ENCODER.encode(document).encode()
     except json.JSONDecodeError as error:
         wrong = f"{error.msg} (line {error.lineno}, column {error.colno})" if body.strip() else "the body is empty"
     except UnicodeDecodeError as error:
@@ -73,60 +92,8 @@ def loads_strictly(body: bytes) -> Any:
     raise DecodeError(f"Expected JSON, but {wrong}", excerpt=excerpt(body[:_SHOWN]))
 
 
-def quick_reader(codec: Codec) -> Callable[[bytes], Any]:
-    """Return a `loads_strictly` that is quicker on compact texts.
-
-    Args:
-        codec: Reads and writes; what it reads is used only if it writes the same bytes again.
-    """
-    read, write = codec.loads, codec.dumps
-
-    def loads_quickly(body: bytes) -> Any:
-        try:
-            document = read(body)
-            if write(document) == body:
-                return document
-        except (ValueError, TypeError):
-            pass
-        return loads_strictly(body)
-
-    return loads_quickly
-
-
-def quick_writer(codec: Codec) -> Callable[[Any], bytes]:
-    """Return a `dumps_strictly` that is quicker on plain values.
-
-    Args:
-        codec: Reads and writes; what it writes is used only if it reads the same value again.
-    """
-    read, write = codec.loads, codec.dumps
-
-    def dumps_quickly(value: Any) -> bytes:
-        try:
-            text = write(value)
-            if read(text) == value:
-                return text
-        except (ValueError, TypeError, RecursionError):
-            pass
-        return dumps_strictly(value)
-
-    return dumps_quickly
-
-
-def _found() -> tuple[Callable[[bytes], Any], Callable[[Any], bytes]]:
-    try:
-        import orjson
-    except ImportError:
-        return loads_strictly, dumps_strictly
-    return quick_reader(orjson), quick_writer(orjson)
-
-
 def dumps_strictly(value: Any) -> bytes:
-    """Write a JSON value, compactly and in UTF-8.
-
-    Raises:
-        ValueError: The value has no form in JSON.
-    """
+    """Write a JSON value as `dumps` does, without orjson."""
     try:
         return _ENCODER.encode(value).encode()
     except (TypeError, RecursionError) as error:
@@ -153,15 +120,5 @@ def _finite(text: str) -> float:
     return number
 
 
-def _refuse_surrogates(document: Any) -> None:
-    _ENCODER.encode(document).encode()
-
-
-_SHOWN = 100
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant, parse_float=_finite)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-#: The quickest reader and writer that are installed.
-loads: Callable[[bytes], Any]
-dumps: Callable[[Any], bytes]
-loads, dumps = _found()
