@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import ssl as ssl_module
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
@@ -99,10 +99,10 @@ class SessionTransport:
         if proxy is not None and not (isinstance(proxy, str) and proxy.startswith(("http://", "https://"))):
             raise ConfigError("proxy is the URL of a proxy, for example 'http://proxy.example.com:3128'.")
         self._aiohttp, self._url = aiohttp, URL
+        self.set_timeouts(timeouts)
         self._options: dict[str, Any] = {
             "allow_redirects": False,
             "raise_for_status": False,
-            "timeout": aiohttp.ClientTimeout(total=None, connect=timeouts.connect),
             "middlewares": (_send_once(aiohttp),),
         }
         if proxy is not None:
@@ -111,10 +111,14 @@ class SessionTransport:
             self._options["ssl"] = ssl
 
     def with_timeouts(self, timeouts: Timeouts) -> Self:
-        """Make a twin with other timeouts that shares the connections."""
+        """Make a copy with other timeouts that shares the connections."""
         twin = copy.copy(self)
-        twin._options = {**self._options, "timeout": self._aiohttp.ClientTimeout(total=None, connect=timeouts.connect)}
+        twin.set_timeouts(timeouts)
         return twin
+
+    def set_timeouts(self, timeouts: Timeouts) -> None:
+        """Wait so long for each connection from now on."""
+        self._timeout = self._aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
 
     async def send(self, request: Request) -> Response:
         """Send a request.
@@ -140,10 +144,11 @@ class SessionTransport:
                 self._url(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
+                timeout=self._timeout,
                 **self._options,
             ) as answer:
                 body = await self._body(answer)
-                return Response(answer.status, Headers(iter(answer.headers.items())), body)
+                return Response(answer.status, Headers(answer.headers), body)
         except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
             failure = self._failure(error, request, departure.departed)
         except DecodeError:
@@ -222,9 +227,9 @@ class AiohttpTransport(SessionTransport):
         """Send a request."""
         return await self.send_aware(request, lambda: None)
 
-    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
+    def send_aware(self, request: Request, departing: Callable[[], None]) -> Coroutine[Any, Any, Response]:
         """Send a request, calling `departing` just before its first byte may leave; raises what `send` raises."""
-        return await self._exchange(request, _Departure(departing))
+        return self._exchange(request, _Departure(departing))
 
 
 class _Pool:

@@ -6,7 +6,7 @@ connection, the sandbox in the same process or twenty lines of a user's test.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 
 import attrs
 
@@ -23,10 +23,12 @@ class Headers(Mapping[str, str]):
     __slots__ = ("_values",)
 
     def __init__(self, items: Mapping[str, str] | Iterator[tuple[str, str]] = {}) -> None:  # noqa: B006 - read only
-        pairs = tuple(items.items() if isinstance(items, Mapping) else items)
-        self._values = {name.lower(): value for name, value in pairs}
-        if len(self._values) < len(pairs):
-            self._values = _joined(pairs)
+        pairs = items.items() if isinstance(items, Mapping) else items
+        values: dict[str, str] = {}
+        for name, value in pairs:
+            key = name.lower()
+            values[key] = f"{values[key]}, {value}" if key in values else value
+        self._values = values
 
     def __getitem__(self, name: str) -> str:
         values = self._values
@@ -45,14 +47,6 @@ class Headers(Mapping[str, str]):
     def __repr__(self) -> str:
         shown = {name: "***" if name in SECRET_HEADERS else value for name, value in self._values.items()}
         return f"Headers({shown!r})"
-
-
-def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for name, value in pairs:
-        key = name.lower()
-        values[key] = f"{values[key]}, {value}" if key in values else value
-    return values
 
 
 def _headers(value: Mapping[str, str]) -> Headers:

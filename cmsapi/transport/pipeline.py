@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import cast
 
@@ -207,10 +207,12 @@ class Pipeline:
 
     async def _carry(self, call: Call, permit: Permit) -> Response:
         """Take a permit through one request, and end it."""
-        scope = asyncio.timeout(self.timeouts.request)
+        scope, before, departing = asyncio.timeout(self.timeouts.request), call.options.before_attempt, permit.departing
         try:
             async with scope:
-                response = await self._through_transport(call, permit)
+                if before is not None:
+                    departing = _until(await before(permit), departing)
+                response = _checked(await self._through_transport(call.request, departing))
         except (NotSentError, LeaseLostError):
             permit.unsent()
             await call.not_executed()
@@ -238,19 +240,12 @@ class Pipeline:
             await call.not_executed()
         return response
 
-    async def _through_transport(self, call: Call, permit: Permit) -> Response:
-        before, departing = call.options.before_attempt, permit.departing
-        if before is not None:
-            departing = _until(await before(permit), departing)
+    def _through_transport(self, request: Request, departing: Callable[[], None]) -> Awaitable[Response]:
         if self._tells:
-            response = await cast("SendAwareTransport", self.transport).send_aware(call.request, departing)
-        else:
-            # The transport does not tell when bytes leave: from here on they may.
-            departing()
-            response = await cast("Transport", self.transport).send(call.request)
-        if not isinstance(response, Response):
-            raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
-        return response
+            return cast("SendAwareTransport", self.transport).send_aware(request, departing)
+        # The transport does not tell when bytes leave: from here on they may.
+        departing()
+        return cast("Transport", self.transport).send(request)
 
     def _timed_out(self, permit: Permit) -> TransportError:
         seconds = self.timeouts.request
@@ -297,6 +292,12 @@ class Pipeline:
 
     def _announce(self, call: Call, expected: float) -> None:
         self.hooks(QuotaWait(operation=call.operation.name, expected=expected))
+
+
+def _checked(response: object) -> Response:
+    if not isinstance(response, Response):
+        raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
+    return response
 
 
 def _until(when: float, departing: Callable[[], None]) -> Callable[[], None]:
