@@ -1,4 +1,4 @@
-"""The client: everything put together."""
+"""The client: what users make first, and from which they reach everything else."""
 
 from __future__ import annotations
 
@@ -58,32 +58,33 @@ _REPLAY_BY_METHOD: Mapping[str, Replay] = {
 
 
 class Client:
-    """Talk to the Content Marketing Service.
+    """Call the Content Marketing Service.
 
-    Use it as an async context manager, or call `aclose()` when done. It binds to the event loop of its first call.
+    Use the client as an async context manager, or call `aclose()` when you are done. It belongs to the event loop of
+    its first call.
 
     Args:
-        api_key: Key beginning with `sk_`; `CMSAPI_API_KEY` if left out.
-        base_url: Address of the service without `/v1`; `CMSAPI_BASE_URL` if left out.
-        limits: Requests the key may make (specification 8).
-        retry: How often and how patiently to repeat (specification 7).
-        polling: How often to look at jobs (specification 8, rule 5).
-        timeouts: How long to wait for what.
-        launch: What a launch does when the same work is under way.
+        api_key: The key, which begins with `sk_`; `CMSAPI_API_KEY` by default.
+        base_url: Address of the service without `/v1`; `CMSAPI_BASE_URL` by default.
+        limits: Requests that the key may make (specification 8).
+        retry: How often to repeat a request, and how long to wait in between (specification 7).
+        polling: How often to poll jobs (specification 8, rule 5).
+        timeouts: How long to wait for connections, answers and whole calls.
+        launch: What a launch does when the same work is running, and when its answer is lost.
         operations: The table of operations; `OPERATIONS.override(…)` replaces assumed routes.
-        state: Where what must be agreed on is kept: `"memory:"` for one process, `"sqlite:///file.db"` for the
-            processes of one host, `"redis://host:6379/0"` or `"rediss://…"` for many hosts. Processes that name the
-            same one share the limits of the key and the journal of launches: none of them pays for what another
-            one has launched, and each takes up what a dead one has left.
-        transport: Carries requests instead of aiohttp: any object with `async def send(request) -> Response`.
-        session: An aiohttp session to use; it is not closed here. It cannot tell when bytes leave, so that an own one
-            knows better what was never sent. It also uses idle connections on which bytes came that were not asked for.
-        hooks: Called with each event of `cmsapi.observability`.
-        proxy: Proxy URL.
+        state: Where limits and launches are recorded: `"memory:"` for one process, `"sqlite:///file.db"` for the
+            processes of one host, `"redis://host:6379/0"` or `"rediss://…"` for many hosts. Processes with the same
+            state share the limits of the key and the journal of launches: they join each other's running jobs instead
+            of paying again, and recover the launches of processes that died.
+        transport: Sends the requests instead of aiohttp: any object with `async def send(request) -> Response`.
+        session: The aiohttp session to use; the client does not close it. The client's own session reports when the
+            bytes of a request leave and drops idle connections with unexpected bytes; a given session does neither.
+        hooks: Functions that are called with each event of `cmsapi.observability`.
+        proxy: URL of a proxy.
         ssl: TLS context for private authorities or client certificates.
-        trust_env: Read proxies from the environment; makes every request several times as expensive.
-        largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
-        allow_http: Allow `http://` to another host than this one, which shows the key to the network; so does
+        trust_env: Read proxies from the environment; each request then costs several times as much CPU.
+        largest_answer: Most bytes of an unpacked body that are read; None for 32 MiB.
+        allow_http: Allow `http://` to other hosts than this one, which shows the key to the network; so does
             `CMSAPI_ALLOW_HTTP=1`.
 
     Raises:
@@ -132,13 +133,15 @@ class Client:
         for name, flag in (("trust_env", trust_env), ("allow_http", allow_http)):
             if not isinstance(flag, bool):
                 # A text such as "no" would count as True.
-                raise ConfigError(f"{name} is True or False, not {excerpt(flag)}.")
+                raise ConfigError(f"`{name}` must be True or False, got {excerpt(flag)}.")
         account = Account.resolve(api_key, base_url, allow_http=allow_http)
         if session is not None and trust_env:
-            raise ConfigError("trust_env is for an own session; make yours with aiohttp.ClientSession(trust_env=True).")
+            raise ConfigError(
+                "`trust_env` cannot be combined with `session=`; use aiohttp.ClientSession(trust_env=True)."
+            )
         if transport is None:
             if session is not None and not callable(getattr(session, "request", None)):
-                raise ConfigError(f"session is an aiohttp.ClientSession, not {type(session).__name__}.")
+                raise ConfigError(f"`session` must be an aiohttp.ClientSession, got {type(session).__name__}.")
             transport = (
                 AiohttpTransport(
                     settings.timeouts, proxy=proxy, ssl=ssl, trust_env=trust_env, largest_answer=largest_answer
@@ -148,13 +151,15 @@ class Client:
             )
         elif session is not None or proxy is not None or ssl is not None or trust_env or largest_answer is not None:
             raise ConfigError(
-                "session, proxy, ssl, trust_env and largest_answer are for the own transport; give them to yours "
-                "instead."
+                "`transport` cannot be combined with `session`, `proxy`, `ssl`, `trust_env` and `largest_answer`; set "
+                "them up in your transport."
             )
         elif not callable(getattr(transport, "send", None)):
-            raise ConfigError("transport is an object with `async def send(request) -> Response`.")
+            raise ConfigError(
+                f"`transport` must have `async def send(request) -> Response`, got {type(transport).__name__}."
+            )
         if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
-            raise ConfigError("hooks is a list of functions that take an event.")
+            raise ConfigError(f"`hooks` must be a list of functions that take an event, got {type(hooks).__name__}.")
         self._assemble(Runtime(account, transport, hooks, state), settings)
 
     def _assemble(self, runtime: Runtime, settings: Settings) -> None:
@@ -192,7 +197,7 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close connections and stop looking at jobs; whoever waits gets `ClientClosedError`. Jobs go on remotely.
+        """Stop polling and close the connections; waiters get `ClientClosedError`. Jobs go on at the service.
 
         Raises:
             ClientClosedError: The client belongs to another event loop that still runs.
@@ -200,7 +205,7 @@ class Client:
         await self._runtime.aclose()
 
     async def me(self) -> User:
-        """Read the key's user, organisation and credit balances; one request. Verifies the key.
+        """Read the user of the key with organisation and credit balances, which verifies the key; one request.
 
         Raises:
             UnauthorizedError: The key is invalid or revoked.
@@ -215,15 +220,13 @@ class Client:
         return user
 
     async def doctor(self) -> Diagnosis:
-        """Find out whether everything between here and the service is as it should be; up to four requests, no credit.
+        """Check the connection to the service; at most four requests, one of which counts in no limit, and no credit.
 
-        One of them, for the service's own description, counts in no limit.
-
-        It looks at key, permissions, balances, limits and how much others use of them, clock, latency, the table of
-        operations against the service's own description, and where answers differed from the specification.
+        It checks the key, permissions, balances, limits and their use by other programs, clock, latency, the table of
+        operations against the service's own description, and answers that differed from the specification.
 
         Returns:
-            What was found, with `.checks`, `.ok` and `.adopt()`. A key that is refused is a finding, not an error.
+            The findings, with `.checks`, `.ok` and `.adopt()`. A refused key is a finding, not an error.
         """
         from cmsapi.doctor.examination import Examination
 
@@ -238,31 +241,31 @@ class Client:
         json: Any = None,
         retry: bool | None = None,
     ) -> Any:
-        """Call what the SDK has no method for; one request, with limits, retries and errors as always.
+        """Call an operation that has no method here; one request, with the limits, retries and errors of all calls.
 
-        `/health`, `/openapi.json` and `/docs` count in no limit (specification 8, rule 3) and go out without the key.
+        `/health`, `/openapi.json` and `/docs` count in no limit (specification 8, rule 3) and are sent without the key.
 
         Args:
             method: `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
-            path: Path such as `/v1/me`; whole URLs are refused, because the key would go with them.
-            params: Query parameters, as a mapping or a list of pairs, which may repeat a name. None is left out, and a
-                list becomes `name[]` once per value.
-            json: Body; None sends none.
-            retry: True repeats also when the outcome is not known, False never. By default only `GET`, `PUT` and
-                `DELETE` are repeated then.
+            path: Path such as `/v1/me`; a whole URL is refused, because it would get the key.
+            params: Query parameters, as a mapping or as a list of pairs, which may repeat a name. A value of None is
+                left out, and a list becomes `name[]` once per value.
+            json: Body; None for no body.
+            retry: Whether to repeat the request when its outcome is unknown; False also forbids all other repeats. By
+                default only `GET`, `PUT` and `DELETE` are repeated then.
 
         Returns:
             The JSON document, or None for an empty body.
 
         Raises:
-            ArgumentError: Something cannot be sent, or would be sent to another host; nothing was.
+            ArgumentError: An argument cannot be sent, or would be sent to another host; nothing was sent.
         """
         if retry is not None and not isinstance(retry, bool):
-            raise ArgumentError(f"retry is True, False or None, not {excerpt(retry)}.", parameter="retry")
+            raise ArgumentError(f"`retry` must be True, False or None, got {excerpt(retry)}.", parameter="retry")
         verb = method.upper() if isinstance(method, str) else method
         if not isinstance(verb, str) or verb not in _REPLAY_BY_METHOD:
             raise ArgumentError(
-                f"method is one of {', '.join(_REPLAY_BY_METHOD)}, not {excerpt(method)}.", parameter="method"
+                f"`method` must be one of {', '.join(_REPLAY_BY_METHOD)}, got {excerpt(method)}.", parameter="method"
             )
         limiter = self._runtime.open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
@@ -271,7 +274,7 @@ class Client:
         except ArgumentError:
             raise
         except ValueError as error:
-            raise ArgumentError(f"json cannot be sent: {error}.", parameter="json") from error
+            raise ArgumentError(f"`json` must be what JSON can say: {error}.", parameter="json") from error
         options = CallOptions(
             repeat=retry is True,
             max_attempts=1 if retry is False else None,
@@ -281,12 +284,12 @@ class Client:
 
     @property
     def rate_limit(self) -> RateLimit:
-        """What is left of the limits, as this process knows it; sends nothing."""
+        """The rest of the limits, as far as this process knows; sends nothing."""
         return self._runtime.open().snapshot()
 
     @property
     def statistics(self) -> Statistics:
-        """What this client has done so far; sends nothing."""
+        """Counts of what the client has done so far; sends nothing."""
         return self._runtime.counters.snapshot(self._runtime.converter.drift.deviations())
 
     def with_options(
@@ -299,11 +302,11 @@ class Client:
         launch: LaunchPolicy | None = None,
         operations: OperationTable | None = None,
     ) -> Self:
-        """Make a twin with other settings that shares connections, limits, launched jobs and life with this one.
+        """Make a copy with other settings, which shares connections, limits, jobs and life with this client.
 
-        This client goes on as before: a job that both wait for is polled with the settings of this one. Of the limits
-        `max_wait` is the twin's own; the strictest counts hold for all clients of the key in this process, also when
-        the twin is gone. Closing either closes both.
+        The settings of the copy change nothing for this client: a job that both wait for is polled with the settings
+        of this client. `RateLimits.max_wait` holds for the copy alone; the strictest counts hold for all clients of
+        the key in this process from now on, also when the copy is gone. Closing either client closes both.
         """
         settings = Settings.of(
             self._settings,
@@ -314,7 +317,7 @@ class Client:
             launch=launch,
             operations=operations,
         )
-        twin: Self = copy.copy(self)
-        forget(twin)
-        twin._assemble(self._runtime, settings)
-        return twin
+        made: Self = copy.copy(self)
+        forget(made)
+        made._assemble(self._runtime, settings)
+        return made

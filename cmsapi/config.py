@@ -180,7 +180,7 @@ class LaunchPolicy:
             lost. `"read"` reads the generation of a content before another one is launched, and the balances before the
             first launch and again after 100 launches or 10 minutes; one request each. `"none"` reads neither: a launch
             that the service does not show stays unknown, unless something else has read the balances.
-        max_credits: Launches, of one credit each, that this client and its twins may send in all; the next one is
+        max_credits: Launches, of one credit each, that this client and its copies may send in all; the next one is
             refused with `OutOfCreditsError`. Those that certainly cost nothing do not count. None for any number.
     """
 

@@ -114,10 +114,9 @@ class Runtime:
             raise ClientClosedError(
                 "The client belongs to another event loop; nothing was sent. Make one client per loop."
             )
-        if self._to_make:
-            to_make, self._to_make = self._to_make, []
-            for make in to_make:
-                make()
+        while self._to_make:
+            self._to_make[0]()
+            del self._to_make[0]
         return self.shared.limiter
 
     def _bind(self, loop: asyncio.AbstractEventLoop) -> None:

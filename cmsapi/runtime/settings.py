@@ -17,11 +17,11 @@ class Settings:
     """Hold the policies of one client.
 
     Args:
-        limits: Requests the key may make.
-        retry: How often and how patiently to repeat.
+        limits: Requests that the key may make.
+        retry: How often to repeat a request, and how long to wait in between.
         polling: How often to poll jobs.
-        timeouts: How long to wait.
-        launch: What to do when the same work is under way.
+        timeouts: How long to wait for connections, answers and whole calls.
+        launch: What a launch does when the same work is running, and when its answer is lost.
         operations: The table of operations.
         depth: How many times `with_options` was called to make the client.
     """
@@ -35,19 +35,19 @@ class Settings:
     depth: int = 0
 
     @classmethod
-    def of(cls, base: Settings | None = None, **given: Any) -> Settings:
-        """Take what is given, else what the base has.
+    def of(cls, original: Settings | None = None, **given: Any) -> Settings:
+        """Make settings of what is given, and of those of the original client for the rest.
 
         Raises:
-            ConfigError: Something is of the wrong type.
+            ConfigError: A setting has the wrong type.
         """
         chosen = {name: value for name, value in given.items() if value is not None}
         for name, value in chosen.items():
             wanted = _TYPES[name]
             if not isinstance(value, wanted):
                 example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
-                raise ConfigError(f"{name} is of the wrong type: give {example}, not {type(value).__name__}.")
-        return cls(**chosen) if base is None else attrs.evolve(base, depth=base.depth + 1, **chosen)
+                raise ConfigError(f"`{name}` must be {example}, got {type(value).__name__}.")
+        return cls(**chosen) if original is None else attrs.evolve(original, depth=original.depth + 1, **chosen)
 
 
 _TYPES: Mapping[str, type] = {

@@ -47,12 +47,12 @@ async def test_after_closing_nothing_is_sent() -> None:
     """A closed client says so, whatever is asked of it; closing again changes nothing."""
     service = Script(answer())
     client = client_of(service)
-    twin = client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1))
+    copy = client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1))
     async with client:
         await client.me()
     await client.aclose()
-    await twin.aclose()
-    for use in (client.me, twin.me, lambda: client.request("GET", "/v1/me"), lambda: client.keywords.analyze("kw_1")):
+    await copy.aclose()
+    for use in (client.me, copy.me, lambda: client.request("GET", "/v1/me"), lambda: client.keywords.analyze("kw_1")):
         with pytest.raises(errors.ClientClosedError, match="closed; nothing was sent"):
             await use()
     with pytest.raises(errors.ClientClosedError):
@@ -180,39 +180,39 @@ async def test_a_transport_need_not_be_closable() -> None:
         assert (await client.me()).id == "usr_1"
 
 
-# Twins
+# Copies
 
 
-async def test_twins_share_limits_connections_and_counts() -> None:
+async def test_copies_share_limits_connections_and_counts() -> None:
     """`with_options` changes settings and nothing else; of the limits the stricter counts hold for both."""
     service = Script(answer())
     async with client_of(service) as client:
-        twin = client.with_options(limits=cmsapi.RateLimits(per_hour=10, max_wait=0))
+        copy = client.with_options(limits=cmsapi.RateLimits(per_hour=10, max_wait=0))
         await client.me()
-        await twin.me()
-        assert (client.rate_limit.limit, twin.rate_limit.remaining) == (10, 8)
-        assert client.statistics == twin.statistics
+        await copy.me()
+        assert (client.rate_limit.limit, copy.rate_limit.remaining) == (10, 8)
+        assert client.statistics == copy.statistics
         assert client.statistics.requests == 2
         for _ in range(8):
-            await twin.me()
+            await copy.me()
         with pytest.raises(errors.RateLimitWaitError):
-            await twin.me()
-        with pytest.raises(errors.ConfigError, match="wrong type"):
+            await copy.me()
+        with pytest.raises(errors.ConfigError, match="`retry` must be"):
             client.with_options(retry=5)  # type: ignore[arg-type]
 
 
-async def test_a_twin_for_one_call_leaves_nothing_behind() -> None:
+async def test_a_copy_for_one_call_leaves_nothing_behind() -> None:
     """Settings for a single call do not pile up in the client."""
     async with client_of(Script(answer())) as client:
-        twins = []
-        twin = client
+        copies = []
+        copy = client
         for _ in range(5):
-            twin = client.with_options(timeouts=cmsapi.Timeouts(deadline=5))
-            await twin.me()
-            twins.append(weakref.ref(twin.jobs))
-        twin = client
+            copy = client.with_options(timeouts=cmsapi.Timeouts(deadline=5))
+            await copy.me()
+            copies.append(weakref.ref(copy.jobs))
+        copy = client
         gc.collect()
-        assert [twin() for twin in twins] == [None] * 5
+        assert [copy() for copy in copies] == [None] * 5
 
 
 # Telling
@@ -433,7 +433,7 @@ async def test_a_free_request_has_a_known_method(method: Any) -> None:
     """A method is one of five."""
     service = Script(answer())
     async with client_of(service) as client:
-        with pytest.raises(errors.ArgumentError, match="method is one of GET, PUT, DELETE, PATCH, POST"):
+        with pytest.raises(errors.ArgumentError, match="`method` must be one of GET, PUT, DELETE, PATCH, POST"):
             await client.request(method, "/v1/me")
     assert service.requests == []
 
@@ -534,18 +534,18 @@ def test_arguments_are_checked_by_type_and_size() -> None:
 
 
 @pytest.mark.looptime
-async def test_twins_do_not_pay_twice(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """A launch through a twin joins the job that the client has launched."""
-    twin = client.with_options(timeouts=cmsapi.Timeouts(request=5))
+async def test_copies_do_not_pay_twice(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """A launch through a copy joins the job that the client has launched."""
+    copy = client.with_options(timeouts=cmsapi.Timeouts(request=5))
     first = await client.keywords.analyze(sandbox.keyword_ids[0])
-    second = await twin.keywords.analyze(sandbox.keyword_ids[0])
+    second = await copy.keywords.analyze(sandbox.keyword_ids[0])
 
     assert first is second
     assert len(sandbox.ledger.launches(sandbox.keyword_ids[0])) == 1
     assert (await second).analysis_status == "success"
 
 
-async def test_a_twin_of_a_subclass_keeps_what_the_subclass_added() -> None:
+async def test_a_copy_of_a_subclass_keeps_what_the_subclass_added() -> None:
     """`with_options` copies the client, whatever class it has."""
 
     class Tagged(cmsapi.Client):
@@ -554,5 +554,5 @@ async def test_a_twin_of_a_subclass_keeps_what_the_subclass_added() -> None:
             self.tag = tag
 
     async with Tagged("blue") as client:
-        twin = client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1))
-        assert (type(twin), twin.tag, twin.contents is client.contents) == (Tagged, "blue", False)
+        copy = client.with_options(retry=cmsapi.RetryPolicy(max_attempts=1))
+        assert (type(copy), copy.tag, copy.contents is client.contents) == (Tagged, "blue", False)

@@ -224,21 +224,21 @@ def test_accounts_differ_by_key_and_by_service() -> None:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"limits": 5}, "wrong type"),
-        ({"retry": cmsapi.Timeouts()}, "wrong type"),
-        ({"timeouts": 30}, "wrong type"),
-        ({"operations": {}}, "wrong type"),
-        ({"transport": object()}, "transport is an object"),
-        ({"hooks": [7]}, "hooks is a list"),
-        ({"hooks": print}, "hooks is a list"),
+        ({"limits": 5}, r"`limits` must be cmsapi\.RateLimits\(…\), got int"),
+        ({"retry": cmsapi.Timeouts()}, "`retry` must be"),
+        ({"timeouts": 30}, "`timeouts` must be"),
+        ({"operations": {}}, "`operations` must be OPERATIONS"),
+        ({"transport": object()}, "`transport` must have"),
+        ({"hooks": [7]}, "`hooks` must be a list"),
+        ({"hooks": print}, "`hooks` must be a list"),
         ({"ssl": False}, "ssl is an ssl.SSLContext"),
         ({"proxy": "proxy.example.com"}, "proxy is the URL"),
         ({"proxy": 7}, "proxy is the URL"),
         ({"largest_answer": 0}, "largest_answer is a whole number"),
         ({"largest_answer": True}, "largest_answer is a whole number"),
-        ({"session": object()}, "session is an aiohttp"),
-        ({"trust_env": "no"}, "trust_env is True or False"),
-        ({"allow_http": "false"}, "allow_http is True or False"),
+        ({"session": object()}, "`session` must be an aiohttp"),
+        ({"trust_env": "no"}, "`trust_env` must be True or False, got 'no'"),
+        ({"allow_http": "false"}, "`allow_http` must be True or False"),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else "",
 )
@@ -265,7 +265,7 @@ def test_options_of_the_own_transport_do_not_go_with_another(option: dict[str, A
 
     transport = Transport()
     transport.send = send  # type: ignore[attr-defined]
-    with pytest.raises(errors.ConfigError, match="for the own transport"):
+    with pytest.raises(errors.ConfigError, match="`transport` cannot be combined"):
         cmsapi.Client(KEY, base_url=URL, transport=transport, **option)  # type: ignore[arg-type]
 
 

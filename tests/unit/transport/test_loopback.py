@@ -168,7 +168,7 @@ async def test_a_handshake_that_hangs_sent_nothing(connect: Connect) -> None:
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     client = connect(base_url=f"https://127.0.0.1:{port}", retry=ONCE)
-    # Of a twin, so that this also shows that `connect` is each client's own.
+    # Of a copy, so that this also shows that `connect` is each client's own.
     for timeouts in (cmsapi.Timeouts(connect=0.1), cmsapi.Timeouts(request=0.1)):
         async with asyncio.timeout(5):
             with pytest.raises(errors.NotSentError):
@@ -178,12 +178,12 @@ async def test_a_handshake_that_hangs_sent_nothing(connect: Connect) -> None:
     server.close()
 
 
-async def test_a_twin_with_other_timeouts_uses_the_same_connections(connect: Connect) -> None:
+async def test_a_copy_with_other_timeouts_uses_the_same_connections(connect: Connect) -> None:
     """Other timeouts do not cost another connection."""
     async with RawServer(http()) as server:
         client = connect(base_url=server.url)
-        twin = client.with_options(timeouts=cmsapi.Timeouts(connect=0.05))
-        for each in (client, twin):
+        copy = client.with_options(timeouts=cmsapi.Timeouts(connect=0.05))
+        for each in (client, copy):
             await each.request("GET", "/v1/things")
         assert (len(server.requests), server.connections) == (2, 1)
 

@@ -129,7 +129,7 @@ async def test_a_wrong_bound_is_refused(wrong: Any) -> None:
 
 
 async def test_a_client_has_a_fuse() -> None:
-    """`LaunchPolicy(max_credits=)` bounds all launches of a client and its twins; joining and refusals are free."""
+    """`LaunchPolicy(max_credits=)` bounds all launches of a client and its copies; joining and refusals are free."""
     sandbox = box(30.0)
     one, two, three, *_ = sandbox.keyword_ids
     async with client_of(sandbox, launch=cmsapi.LaunchPolicy(max_credits=2)) as client:

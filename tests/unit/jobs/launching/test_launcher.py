@@ -63,14 +63,14 @@ async def test_launches_join_the_one_that_runs(kind: str, waited: bool) -> None:
     assert (posts(sandbox), spent(sandbox)) == (1, 1)
 
 
-async def test_twins_of_a_client_join_each_others_launches() -> None:
+async def test_copies_of_a_client_join_each_others_launches() -> None:
     """A client made by `with_options` does not pay again for what the other launched or is sending."""
     sandbox = box(30.0, latency=(1.0, 1.0))
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
-        twin = client.with_options(timeouts=cmsapi.Timeouts(request=10.0))
-        jobs = await asyncio.gather(client.keywords.analyze(keyword_id), twin.keywords.analyze(keyword_id))
-        assert jobs[0] is jobs[1] is await twin.keywords.analyze(keyword_id)
+        copy = client.with_options(timeouts=cmsapi.Timeouts(request=10.0))
+        jobs = await asyncio.gather(client.keywords.analyze(keyword_id), copy.keywords.analyze(keyword_id))
+        assert jobs[0] is jobs[1] is await copy.keywords.analyze(keyword_id)
         await jobs[0]
     assert (posts(sandbox), spent(sandbox)) == (1, 1)
 

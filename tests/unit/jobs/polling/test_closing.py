@@ -112,12 +112,12 @@ async def test_a_hook_may_close_the_client() -> None:
     await asyncio.sleep(1)
 
 
-async def test_a_twin_with_other_settings_is_closed_too() -> None:
-    """Jobs of a twin made by `with_options` are ended with the client."""
+async def test_a_copy_with_other_settings_is_closed_too() -> None:
+    """Jobs of a copy made by `with_options` are ended with the client."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
-        twin = client.with_options(polling=cmsapi.PollPolicy(min_interval=1.0, max_interval=2.0))
-        job = await twin.keywords.analyze(sandbox.keyword_ids[0])
+        copy = client.with_options(polling=cmsapi.PollPolicy(min_interval=1.0, max_interval=2.0))
+        job = await copy.keywords.analyze(sandbox.keyword_ids[0])
         waiting = asyncio.create_task(job.wait())
         await asyncio.sleep(12)
     with pytest.raises(cmsapi.ClientClosedError):

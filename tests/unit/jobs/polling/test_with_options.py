@@ -24,7 +24,7 @@ HURRIED = cmsapi.Timeouts(deadline=0.5)
 
 
 def absurd(client: cmsapi.Client) -> cmsapi.Client:
-    """Make a twin with which nothing can work."""
+    """Make a copy with which nothing can work."""
     return client.with_options(
         limits=cmsapi.RateLimits(max_wait=0),
         retry=cmsapi.RetryPolicy(max_attempts=1, base=0.001, cap=0.001),
@@ -35,18 +35,18 @@ def absurd(client: cmsapi.Client) -> cmsapi.Client:
     )
 
 
-async def use(twin: cmsapi.Client, sandbox: Sandbox, token: str) -> None:
-    """Do with a twin what it cannot do."""
+async def use(copy: cmsapi.Client, sandbox: Sandbox, token: str) -> None:
+    """Do with a copy what it cannot do."""
     calls = (
-        twin.me(),
-        twin.keywords.get(sandbox.keyword_ids[0]),
-        twin.keywords.analyze(sandbox.keyword_ids[0]),
-        twin.content_ideas.search(sandbox.workspace_id, "running"),
-        twin.jobs.attach(token).wait(timeout=5.0),
-        twin.jobs.resume(),
-        twin.jobs.reviews(),
-        twin.jobs.plan("generation", 3),
-        twin.jobs.gather(*[twin.jobs.watch("keyword_analysis", sandbox.keyword_ids[1])]),
+        copy.me(),
+        copy.keywords.get(sandbox.keyword_ids[0]),
+        copy.keywords.analyze(sandbox.keyword_ids[0]),
+        copy.content_ideas.search(sandbox.workspace_id, "running"),
+        copy.jobs.attach(token).wait(timeout=5.0),
+        copy.jobs.resume(),
+        copy.jobs.reviews(),
+        copy.jobs.plan("generation", 3),
+        copy.jobs.gather(*[copy.jobs.watch("keyword_analysis", sandbox.keyword_ids[1])]),
     )
     tasks = [asyncio.ensure_future(call) for call in calls]
     await asyncio.sleep(20.0)
@@ -57,8 +57,8 @@ async def use(twin: cmsapi.Client, sandbox: Sandbox, token: str) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_a_twin_with_absurd_settings_changes_nothing(first: bool) -> None:
-    """Whatever a twin was asked to do, the original's calls, launches and waits take what they always take."""
+async def test_a_copy_with_absurd_settings_changes_nothing(first: bool) -> None:
+    """Whatever a copy was asked to do, the original's calls, launches and waits take what they always take."""
     sandbox = box(30.0, latency=(0.05, 0.05))
     loop = asyncio.get_running_loop()
     async with client_of(sandbox) as client:
@@ -98,25 +98,25 @@ async def test_a_patient_copy_holds_up_no_launch(state: str, tmp_path: Path) -> 
 
 
 @pytest.mark.looptime(False)
-async def test_a_twin_does_not_open_the_journal_for_its_original(tmp_path: Path) -> None:
-    """Whose journal it is, each client finds out with its own settings, and no twin stays in memory for that."""
+async def test_a_copy_does_not_open_the_journal_for_its_original(tmp_path: Path) -> None:
+    """Whose journal it is, each client finds out with its own settings, and no copy stays in memory for that."""
     sandbox = box(0.1, latency=(0.05, 0.05))
     state = f"sqlite:///{tmp_path / 'state.db'}"
     polling = cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2)
     async with client_of(sandbox, state=state, polling=polling) as client:
         client.jobs.statistics()
         others = weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Poller))
-        twin = client.with_options(timeouts=cmsapi.Timeouts(deadline=0.01))
+        copy = client.with_options(timeouts=cmsapi.Timeouts(deadline=0.01))
         with pytest.raises(cmsapi.DeadlineError):
-            await twin.jobs.journal()
+            await copy.jobs.journal()
         await (await client.keywords.analyze(sandbox.keyword_ids[0]))
-        del twin
+        del copy
         gc.collect()
         assert not [each for each in gc.get_objects() if isinstance(each, Poller) and each not in others]
 
 
 async def test_the_original_polls_what_it_joins() -> None:
-    """A job that a twin has launched is polled with the settings of the original once that one waits for it too."""
+    """A job that a copy has launched is polled with the settings of the original once that one waits for it too."""
     sandbox = box(30.0)
     loop = asyncio.get_running_loop()
     keyword_id = sandbox.keyword_ids[0]
@@ -130,23 +130,23 @@ async def test_the_original_polls_what_it_joins() -> None:
         assert loop.time() - began < 60.0
 
 
-async def test_a_twin_that_joins_takes_nothing_over() -> None:
-    """A job of the original is polled as before when a twin has joined it."""
+async def test_a_copy_that_joins_takes_nothing_over() -> None:
+    """A job of the original is polled as before when a copy has joined it."""
     sandbox = box(30.0)
     loop = asyncio.get_running_loop()
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(keyword_id)
-        twin = client.with_options(polling=RARELY, operations=LOST)
-        assert await twin.keywords.analyze(keyword_id) is job
-        assert twin.jobs.attach(job.token) is job
+        copy = client.with_options(polling=RARELY, operations=LOST)
+        assert await copy.keywords.analyze(keyword_id) is job
+        assert copy.jobs.attach(job.token) is job
         began = loop.time()
         await job
         assert loop.time() - began < 60.0
 
 
-async def test_the_original_finds_out_what_became_of_a_twins_launch() -> None:
-    """When a twin's deadline cuts off the launch that the original has joined, that one finds out and pays once."""
+async def test_the_original_finds_out_what_became_of_a_copys_launch() -> None:
+    """When a copy's deadline cuts off the launch that the original has joined, that one finds out and pays once."""
     sandbox = box(30.0, latency=(1.0, 1.0))
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
@@ -164,7 +164,7 @@ async def test_the_original_finds_out_what_became_of_a_twins_launch() -> None:
 
 
 async def test_one_page_of_a_list_is_read_as_the_least_patient_wishes() -> None:
-    """Jobs of a patient twin on the same page of a list do not keep the original from reading it."""
+    """Jobs of a patient copy on the same page of a list do not keep the original from reading it."""
     sandbox = box(30.0, keywords=200)
     loop = asyncio.get_running_loop()
     async with client_of(sandbox) as client:
