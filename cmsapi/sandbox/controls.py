@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from cmsapi.sandbox.domain import contents, generations
-from cmsapi.sandbox.service.job_kinds import check_kinds, complete_due_jobs, complete_job
+from cmsapi.sandbox.service.job_kinds import check_kinds
 from cmsapi.sandbox.world.jobs import FAILED, SUCCESS
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Controls:
         Raises:
             ValueError: The kind does not exist.
         """
-        check_kinds({kind: None})
+        check_kinds(self._service.job_kinds, {kind: None})
         return [job.duration for job in self._world.jobs.all if job.kind == kind]
 
     def now(self) -> float:
@@ -79,7 +79,7 @@ class Controls:
         """
         at = self._complete_due_jobs()
         ended = FAILED if outcome == FAILED else SUCCESS
-        complete_job(self._world, self._world.jobs.end_now(target_id, ended, at))
+        self._service.complete_job(self._world.jobs.end_now(target_id, ended, at))
 
     def set_outcome(self, target_id: str, outcome: Literal["success", "failed"] | None) -> None:
         """Fix the outcome of the jobs launched on a target from now on; None leaves it to chance again.
@@ -182,5 +182,5 @@ class Controls:
 
     def _complete_due_jobs(self) -> float:
         at = self._world.clock.seconds()
-        complete_due_jobs(self._world, at)
+        self._service.complete_due_jobs(at)
         return at

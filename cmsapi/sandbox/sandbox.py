@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
 
 from cmsapi.sandbox.controls import Controls
 from cmsapi.sandbox.faults.injector import FaultInjector
 from cmsapi.sandbox.faults.rules import Fault, Faults, as_faults
+from cmsapi.sandbox.interface.routes import ROUTES, Route
 from cmsapi.sandbox.page.examples import examples
 from cmsapi.sandbox.page.site import LivePage
 from cmsapi.sandbox.randomness import identifiers
 from cmsapi.sandbox.service.api_keys import ApiKeys
-from cmsapi.sandbox.service.job_kinds import Durations, check_kinds, durations_by_kind
+from cmsapi.sandbox.service.job_kinds import JOB_KINDS, Durations, JobKind, check_kinds, durations_by_kind
 from cmsapi.sandbox.service.limits import Limits
 from cmsapi.sandbox.service.service import Service
 from cmsapi.sandbox.serving.exchange import Exchange
@@ -63,6 +65,11 @@ class Sandbox(Controls):
         TypeError: A duration is neither a number nor a distribution.
     """
 
+    routes: ClassVar[tuple[Route, ...]] = ROUTES
+    """The operations; a subclass may add others."""
+    job_kinds: ClassVar[Mapping[str, JobKind]] = JOB_KINDS
+    """The kinds of jobs by name; a subclass may add others."""
+
     def __init__(
         self,
         *,
@@ -78,6 +85,8 @@ class Sandbox(Controls):
         api_key: str | None = None,
     ) -> None:
         behaviour = behaviour or Behaviour()
+        if isinstance(failures, Mapping):
+            check_kinds(self.job_kinds, failures)
         # The balances change, and the setting stays as it is.
         self.credits: Credits = attrs.evolve(credits or Credits())
         store = Store(seed, odd_identifiers=behaviour.identifiers == "odd")
@@ -87,7 +96,7 @@ class Sandbox(Controls):
             clock=self._clock,
             store=store,
             billing=Billing(self.credits, store, 1 if behaviour.amounts == "positive" else -1),
-            jobs=Jobs(seed, durations_by_kind(durations), _checked(failures)),
+            jobs=Jobs(seed, durations_by_kind(self.job_kinds, durations), failures),
             behaviour=behaviour,
         )
         data = populate(world, keywords=keywords, contents=contents)
@@ -116,7 +125,8 @@ class Sandbox(Controls):
         keys.add(self.api_key, "admin", users[self.user_ids[0]])
         keys.add(self.member_key, "member", users[self.user_ids[1]])
         keys.add(self.revoked_key, "revoked", users[self.user_ids[0]], revoked=True)
-        super().__init__(Service(world, keys), FaultInjector(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
+        service = Service(world, keys, self.routes, self.job_kinds)
+        super().__init__(service, FaultInjector(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
         self._examples = examples(data, {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key})
         self._exchange = Exchange(self._service, self._injector)
         self._serving = AsyncExitStack()
@@ -185,9 +195,3 @@ async def serve_forever(
         await asyncio.Event().wait()
     finally:
         await sandbox.aclose()
-
-
-def _checked(failures: Failures) -> Failures:
-    if failures is not None and not isinstance(failures, float | int) and not callable(failures):
-        check_kinds(failures)
-    return failures

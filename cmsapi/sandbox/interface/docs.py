@@ -11,7 +11,7 @@ from html import escape
 from string import Template
 
 from cmsapi.sandbox.interface.openapi import summary
-from cmsapi.sandbox.interface.routes import ROUTES, Route
+from cmsapi.sandbox.interface.routes import Route
 
 # For every page and script: a browser loads nothing from other sites, allows no frame around it, and stores nothing.
 BROWSER_HEADERS: Mapping[str, str] = {
@@ -67,9 +67,9 @@ $rows
 
 
 @functools.cache
-def encoded() -> bytes:
+def encoded(routes: tuple[Route, ...]) -> bytes:
     """Return the page as HTML."""
-    return _PAGE.substitute(rows="\n".join(map(_row, ROUTES))).encode()
+    return _PAGE.substitute(rows="\n".join(map(_row, routes))).encode()
 
 
 def _row(route: Route) -> str:

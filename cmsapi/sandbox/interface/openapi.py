@@ -54,19 +54,20 @@ _WITHOUT_SERVICE = frozenset({"401", "500", "502", "503"})
 
 
 @functools.cache
-def encoded(rate_headers: str = "every") -> bytes:
+def encoded(routes: tuple[Route, ...], rate_headers: str) -> bytes:
     """Return the document as JSON."""
-    return json.dumps(document(rate_headers), indent=1).encode()
+    return json.dumps(document(routes, rate_headers), indent=1).encode()
 
 
-def document(rate_headers: str = "every") -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of every operation.
+def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of all operations.
 
     Args:
+        routes: The operations.
         rate_headers: Which answers have the rate headers, as in `Behaviour`.
     """
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
+    for route in routes:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
     html = {"text/html": {"schema": {"type": "string"}}}
     paths["/health"] = {"get": _public("health", "Report that the service is up", _json(ref("Health")))}

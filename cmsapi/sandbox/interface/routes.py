@@ -152,12 +152,16 @@ ROUTES: tuple[Route, ...] = (
 
 
 class Router:
-    """Find the operation of a method and a path, and cache the paths."""
+    """Find the operation of a method and a path, and cache the paths.
 
-    def __init__(self) -> None:
+    Args:
+        routes: The operations.
+    """
+
+    def __init__(self, routes: tuple[Route, ...]) -> None:
         self._paths: list[tuple[re.Pattern[str], dict[str, Route]]] = []
         by_template: dict[str, dict[str, Route]] = {}
-        for route in ROUTES:
+        for route in routes:
             by_template.setdefault(route.template, {})[route.method] = route
         for template, methods in by_template.items():
             self._paths.append((re.compile(re.sub(r"{\w+}", "([^/]+)", template)), methods))

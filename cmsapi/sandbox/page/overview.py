@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from cmsapi.sandbox.domain import generations
 from cmsapi.sandbox.service import limits
-from cmsapi.sandbox.service.job_kinds import complete_due_jobs
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.faults.injector import FaultInjector
@@ -36,7 +35,7 @@ def overview(service: Service, injector: FaultInjector, seen: int = 0) -> dict[s
     """
     world, ledger, statistics = service.world, service.ledger, service.statistics
     at = world.clock.seconds()
-    complete_due_jobs(world, at)
+    service.complete_due_jobs(at)
     first = min(len(ledger), max(seen, len(ledger) - MOST_ENTRIES))
     return {
         "keys": [_key(key, at) for key in service.keys if not key.revoked],

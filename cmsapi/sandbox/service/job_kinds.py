@@ -24,7 +24,7 @@ Durations = Mapping[str, Distribution | float] | Distribution | float
 
 @attrs.frozen
 class JobKind:
-    """Describe a kind of job.
+    """A kind of job.
 
     Args:
         duration: Distribution of the duration, unless the sandbox is given another.
@@ -44,22 +44,11 @@ JOB_KINDS: Mapping[str, JobKind] = {
 }
 
 
-def complete_due_jobs(world: World, at: float) -> None:
-    """Apply the ends that the clock has passed, in order, each with its own moment."""
-    for job in world.jobs.due(at):
-        complete_job(world, job)
-
-
-def complete_job(world: World, job: Job) -> None:
-    """Apply the end of one job."""
-    world.settle_purchase(job)
-    JOB_KINDS[job.kind].complete(world, job)
-
-
-def durations_by_kind(setting: Durations | None) -> dict[str, Distribution]:
+def durations_by_kind(kinds: Mapping[str, JobKind], setting: Durations | None) -> dict[str, Distribution]:
     """Return the distribution of each kind.
 
     Args:
+        kinds: The kinds by name.
         setting: None for the defaults, one distribution for all kinds, or a mapping that overrides some of them.
 
     Raises:
@@ -67,21 +56,21 @@ def durations_by_kind(setting: Durations | None) -> dict[str, Distribution]:
         TypeError: A value is neither a number nor a distribution.
     """
     if setting is not None and not isinstance(setting, Mapping):
-        return dict.fromkeys(JOB_KINDS, _distribution(setting))
+        return dict.fromkeys(kinds, _distribution(setting))
     overrides = setting or {}
-    check_kinds(overrides)
-    defaults = {name: kind.duration for name, kind in JOB_KINDS.items()}
+    check_kinds(kinds, overrides)
+    defaults = {name: kind.duration for name, kind in kinds.items()}
     return defaults | {name: _distribution(override) for name, override in overrides.items()}
 
 
-def check_kinds(setting: Mapping[str, object]) -> None:
+def check_kinds(kinds: Mapping[str, JobKind], setting: Mapping[str, object]) -> None:
     """Check that a mapping names only kinds that exist.
 
     Raises:
         ValueError: It names another one; the message lists the kinds.
     """
-    if unknown := set(setting) - set(JOB_KINDS):
-        raise ValueError(f"a kind of job must be one of {', '.join(JOB_KINDS)}, got {', '.join(sorted(unknown))}")
+    if unknown := set(setting) - set(kinds):
+        raise ValueError(f"a kind of job must be one of {', '.join(kinds)}, got {', '.join(sorted(unknown))}")
 
 
 def _distribution(setting: Distribution | float) -> Distribution:

@@ -17,14 +17,17 @@ from cmsapi.sandbox.messages.answers import Answer
 from cmsapi.sandbox.messages.call import Call
 from cmsapi.sandbox.messages.query import Query
 from cmsapi.sandbox.service import limits
-from cmsapi.sandbox.service.job_kinds import complete_due_jobs
 from cmsapi.sandbox.service.ledger import Entry, Ledger
 from cmsapi.sandbox.world.clock import DateHeader
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cmsapi.sandbox.messages.request import Request
     from cmsapi.sandbox.service.api_keys import ApiKey, ApiKeys
+    from cmsapi.sandbox.service.job_kinds import JobKind
+    from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
 
 _PUBLIC_PATHS = frozenset({"/health", "/openapi.json", "/docs"})
@@ -47,18 +50,24 @@ class Statistics:
 
 
 class Service:
-    """Answer requests.
+    """Answer requests, and apply the ends of jobs.
 
     Args:
         world: State of the service.
         keys: The API keys.
+        routes: The operations.
+        job_kinds: The kinds of jobs by name.
     """
 
-    def __init__(self, world: World, keys: ApiKeys) -> None:
+    def __init__(
+        self, world: World, keys: ApiKeys, routes: tuple[Route, ...], job_kinds: Mapping[str, JobKind]
+    ) -> None:
         self.world = world
         self.keys = keys
+        self.job_kinds = job_kinds
         self.ledger: Ledger = Ledger()
-        self._router = Router()
+        self._routes = routes
+        self._router = Router(routes)
         self._date = DateHeader()
         self._unauthorized = 0
         self._rate_limited = 0
@@ -73,7 +82,7 @@ class Service:
         world = self.world
         at = world.clock.seconds()
         if at >= world.jobs.next_end:
-            complete_due_jobs(world, at)
+            self.complete_due_jobs(at)
         if (answer := self._answer_public(request)) is not None:
             return self._record(request, at, "none", answer)
         try:
@@ -88,6 +97,16 @@ class Service:
             answer = self._answer_over_limit(key, wait, at)
             return self._record(request, at, key.label, answer, self._operation_name(request))
         return self._answer_operation(request, key, at)
+
+    def complete_due_jobs(self, at: float) -> None:
+        """Apply the ends that the clock has passed, in order, each with its own moment."""
+        for job in self.world.jobs.due(at):
+            self.complete_job(job)
+
+    def complete_job(self, job: Job) -> None:
+        """Apply the end of one job."""
+        self.world.settle_purchase(job)
+        self.job_kinds[job.kind].complete(self.world, job)
 
     def record_fault(self, request: Request, status: int | None, outcome: str) -> None:
         """Record a request that a fault broke before it reached the service."""
@@ -125,8 +144,10 @@ class Service:
         if request.path == "/health":
             return answers.document(200, {"status": "ok"})
         if request.path == "/openapi.json":
-            return Answer(200, {"Content-Type": answers.JSON}, openapi.encoded(self.world.behaviour.rate_headers))
-        return Answer(200, {"Content-Type": "text/html; charset=utf-8", **docs.BROWSER_HEADERS}, docs.encoded())
+            described = openapi.encoded(self._routes, self.world.behaviour.rate_headers)
+            return Answer(200, {"Content-Type": answers.JSON}, described)
+        headers = {"Content-Type": "text/html; charset=utf-8", **docs.BROWSER_HEADERS}
+        return Answer(200, headers, docs.encoded(self._routes))
 
     def _answer_over_limit(self, key: ApiKey, wait: float, at: float) -> Answer:
         self._rate_limited += 1
