@@ -1,0 +1,191 @@
+# The public names and their modules. At run time `cmsapi` imports each name from here on its first use.
+
+from cmsapi._version import __version__ as __version__
+from cmsapi.api.models import (
+    Acknowledgement as Acknowledgement,
+    AnalysisStatus as AnalysisStatus,
+    Assignee as Assignee,
+    BrandVoice as BrandVoice,
+    Content as Content,
+    ContentIdea as ContentIdea,
+    ContentIdeaSearch as ContentIdeaSearch,
+    ContentStatus as ContentStatus,
+    ContentSummary as ContentSummary,
+    ContentType as ContentType,
+    Credits as Credits,
+    CreditType as CreditType,
+    CreditUsage as CreditUsage,
+    Extra as Extra,
+    Folder as Folder,
+    FolderRef as FolderRef,
+    FolderTree as FolderTree,
+    Generation as Generation,
+    GenerationSettings as GenerationSettings,
+    GenerationStatus as GenerationStatus,
+    Keyword as Keyword,
+    KnowledgeDocument as KnowledgeDocument,
+    KnowledgeStatus as KnowledgeStatus,
+    KnowledgeType as KnowledgeType,
+    KnowledgeWorkspace as KnowledgeWorkspace,
+    LastGeneration as LastGeneration,
+    Member as Member,
+    Model as Model,
+    OpenEnum as OpenEnum,
+    Organization as Organization,
+    OrganizationRef as OrganizationRef,
+    PageRef as PageRef,
+    Pagination as Pagination,
+    Prompt as Prompt,
+    Report as Report,
+    ReportBrand as ReportBrand,
+    ReportSource as ReportSource,
+    Role as Role,
+    ScoreReport as ScoreReport,
+    SearchStatus as SearchStatus,
+    UsageKeyword as UsageKeyword,
+    User as User,
+    UserRef as UserRef,
+    WebPage as WebPage,
+    Workspace as Workspace,
+    WorkspaceRef as WorkspaceRef,
+)
+from cmsapi.api.operations import (
+    OPERATIONS as OPERATIONS,
+    Operation as Operation,
+    OperationTable as OperationTable,
+    Replay as Replay,
+)
+from cmsapi.api.pagination import (
+    Page as Page,
+    Paginator as Paginator,
+)
+from cmsapi.api.provenance import (
+    Provenance as Provenance,
+)
+from cmsapi.api.wire.converter import (
+    from_dict as from_dict,
+    register as register,
+    to_dict as to_dict,
+)
+from cmsapi.api.wire.drift import (
+    Deviation as Deviation,
+    DriftKind as DriftKind,
+)
+from cmsapi.client import (
+    Client as Client,
+)
+from cmsapi.config import (
+    LaunchPolicy as LaunchPolicy,
+    PollPolicy as PollPolicy,
+    RateLimits as RateLimits,
+    RetryPolicy as RetryPolicy,
+    Timeouts as Timeouts,
+)
+from cmsapi.doctor import (
+    Check as Check,
+    Diagnosis as Diagnosis,
+    RouteCheck as RouteCheck,
+    Verdict as Verdict,
+)
+from cmsapi.doctor.routes import (
+    Candidate as Candidate,
+)
+from cmsapi.errors import (
+    APIError as APIError,
+    ArgumentError as ArgumentError,
+    BadGatewayError as BadGatewayError,
+    BadRequestError as BadRequestError,
+    ClientClosedError as ClientClosedError,
+    CMSError as CMSError,
+    ConfigError as ConfigError,
+    ConflictError as ConflictError,
+    DeadlineError as DeadlineError,
+    DecodeError as DecodeError,
+    EditConflictError as EditConflictError,
+    ForbiddenError as ForbiddenError,
+    InternalServerError as InternalServerError,
+    JobDetachedError as JobDetachedError,
+    JobError as JobError,
+    JobFailedError as JobFailedError,
+    JobSupersededError as JobSupersededError,
+    JobVanishedError as JobVanishedError,
+    JobWaitTimeoutError as JobWaitTimeoutError,
+    LaunchUnknownError as LaunchUnknownError,
+    LeaseLostError as LeaseLostError,
+    NotFoundError as NotFoundError,
+    NotSentError as NotSentError,
+    OutcomeUnknownError as OutcomeUnknownError,
+    OutOfCreditsError as OutOfCreditsError,
+    RateLimitedError as RateLimitedError,
+    RateLimitWaitError as RateLimitWaitError,
+    ServerError as ServerError,
+    ServiceUnavailableError as ServiceUnavailableError,
+    StateError as StateError,
+    TransportError as TransportError,
+    UnauthorizedError as UnauthorizedError,
+    UnknownJobStateError as UnknownJobStateError,
+    ValidationError as ValidationError,
+)
+from cmsapi.jobs import (
+    AsCompleted as AsCompleted,
+    Batch as Batch,
+    ContentIdeas as ContentIdeas,
+    Decision as Decision,
+    Fanout as Fanout,
+    Finished as Finished,
+    Forecast as Forecast,
+    GenerationReview as GenerationReview,
+    Job as Job,
+    JobEvent as JobEvent,
+    JobKind as JobKind,
+    Jobs as Jobs,
+    JobStatistics as JobStatistics,
+    JobStatus as JobStatus,
+    JobTable as JobTable,
+    Observed as Observed,
+    OpenLaunch as OpenLaunch,
+    Outcome as Outcome,
+    Phase as Phase,
+    PollFailed as PollFailed,
+    Resumed as Resumed,
+    ReviewHook as ReviewHook,
+    Wish as Wish,
+)
+from cmsapi.observability.events import (
+    CallFinished as CallFinished,
+    CallStarted as CallStarted,
+    Event as Event,
+    Hook as Hook,
+    JobObserved as JobObserved,
+    JobReleased as JobReleased,
+    JobWatched as JobWatched,
+    QuotaWait as QuotaWait,
+    RateLimitPaused as RateLimitPaused,
+    RequestFinished as RequestFinished,
+    RequestStarted as RequestStarted,
+    RetryScheduled as RetryScheduled,
+    Throttled as Throttled,
+)
+from cmsapi.observability.hooks import (
+    log_event as log_event,
+)
+from cmsapi.observability.statistics import (
+    Statistics as Statistics,
+)
+from cmsapi.ratelimit.limiter import (
+    RateLimit as RateLimit,
+)
+from cmsapi.resources.credit_report import (
+    CreditReport as CreditReport,
+)
+from cmsapi.transport.http import (
+    SendAwareTransport as SendAwareTransport,
+    Transport as Transport,
+)
+from cmsapi.transport.message import (
+    Headers as Headers,
+    Request as Request,
+    Response as Response,
+)
+
+__all__: list[str]
