@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
+import random
 from collections import Counter
+
+import attrs
 
 from cmsapi.sandbox.faults.rules import Fault, Faults
 from cmsapi.sandbox.randomness.seeded import seeded_random
+
+
+@attrs.define
+class _Rule:
+    """A fault, the generator of its chance, and the number of requests left to break."""
+
+    fault: Fault
+    rng: random.Random
+    left: int | None
 
 
 class FaultInjector:
@@ -20,9 +33,8 @@ class FaultInjector:
     def __init__(self, faults: Faults, seed: object) -> None:
         self._seed = seed
         self._latency = faults.latency
-        self._rules = [(rule, seeded_random(seed, "fault", index)) for index, rule in enumerate(faults.rules)]
-        self._left = [rule.times for rule in faults.rules]
-        self._added = len(self._rules)
+        self._numbers = itertools.count()
+        self._rules = [self._armed(fault) for fault in faults.rules]
         self._delays = seeded_random(seed, "latency")
         self._steps = list(faults.clock_steps)
         self._began: float | None = None
@@ -31,18 +43,15 @@ class FaultInjector:
     @property
     def pending(self) -> list[tuple[Fault, int | None]]:
         """The faults that may still strike, each with the number of requests left to break; None for all that match."""
-        return [(rule, left) for (rule, _), left in zip(self._rules, self._left, strict=True) if left != 0]
+        return [(rule.fault, rule.left) for rule in self._rules if rule.left != 0]
 
-    def add(self, rule: Fault) -> None:
+    def add(self, fault: Fault) -> None:
         """Add a fault that strikes from now on, before the existing ones."""
-        self._rules.insert(0, (rule, seeded_random(self._seed, "fault", self._added)))
-        self._left.insert(0, rule.times)
-        self._added += 1
+        self._rules.insert(0, self._armed(fault))
 
     def clear(self) -> None:
         """Remove all faults; latency and steps of the clock stay."""
         self._rules.clear()
-        self._left.clear()
 
     def draw_latency(self) -> float:
         """Draw the latency of one direction, in seconds."""
@@ -61,14 +70,15 @@ class FaultInjector:
             at: Reading of the clock at the arrival.
         """
         since = self._since(at)
-        for index, (rule, rng) in enumerate(self._rules):
-            left, (begin, end) = self._left[index], rule.between
-            if left == 0 or not begin <= since < end or not fnmatch.fnmatchcase(f"{method} {path}", rule.match):
+        for rule in self._rules:
+            begin, end = rule.fault.between
+            if rule.left == 0 or not begin <= since < end:
                 continue
-            if rng.random() < rule.probability:
-                self._left[index] = None if left is None else left - 1
-                self.struck[rule.kind] += 1
-                return rule
+            matches = fnmatch.fnmatchcase(f"{method} {path}", rule.fault.match)
+            if matches and rule.rng.random() < rule.fault.probability:
+                rule.left = None if rule.left is None else rule.left - 1
+                self.struck[rule.fault.kind] += 1
+                return rule.fault
         return None
 
     def due_clock_step(self, at: float) -> float:
@@ -78,6 +88,9 @@ class FaultInjector:
             step += self._steps.pop(0)[1]
             self.struck["clock step"] += 1
         return step
+
+    def _armed(self, fault: Fault) -> _Rule:
+        return _Rule(fault, seeded_random(self._seed, "fault", next(self._numbers)), fault.times)
 
     def _since(self, at: float) -> float:
         if self._began is None:

@@ -94,6 +94,6 @@ def press(controls: Controls, name: str, body: bytes) -> None:
     except ValueError as error:
         raise Refusal(422, str(error)) from None
     except KeyError as error:
-        raise Refusal(404, f"{error.args[0]}: not there") from None
+        raise Refusal(404, f"{error.args[0]}: no such target") from None
     except LookupError as error:
         raise Refusal(409, str(error)) from None

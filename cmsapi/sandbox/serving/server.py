@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from cmsapi.sandbox.messages.answers import Answer
-    from cmsapi.sandbox.page.site import LivePage
+    from cmsapi.sandbox.page.live_page import LivePage
     from cmsapi.sandbox.serving.exchange import Exchange
 
 CLOSING_TIME = 1.0
