@@ -230,7 +230,7 @@ class Client:
         """
         from cmsapi.doctor.examination import Examination
 
-        return await Examination(self._caller, lambda: self.rate_limit, lambda: self.statistics.drift).run()
+        return await Examination(self._caller).run()
 
     async def request(
         self,

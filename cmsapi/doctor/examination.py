@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from statistics import median
 from typing import TypeVar
@@ -39,13 +39,9 @@ class Examination:
 
     Args:
         caller: Calls the operations.
-        rate_limit: Returns the current limits.
-        drift: Returns the differences in all answers that the client has read.
     """
 
     caller: OperationCaller
-    rate_limit: Callable[[], RateLimit]
-    drift: Callable[[], tuple[Deviation, ...]]
     _checks: list[Check] = attrs.field(factory=list, init=False)
     _durations: list[float] = attrs.field(factory=list, init=False)
 
@@ -65,19 +61,19 @@ class Examination:
             latency = median(self._durations)
             advice = "The connection is slow." if latency > _SLOW else ""
             self._add("latency", f"{latency * 1000:.0f} ms a request", advice)
-        self._check_limits(self.rate_limit())
-        self._check_drift(self.drift(), user)
+        self._check_limits(self.caller.open().snapshot())
+        self._check_drift(self.caller.converter.drift.deviations(), user)
         return self._diagnosis(user, offset, routes)
 
     def _diagnosis(self, user: User | None, offset: float | None, routes: tuple[RouteCheck, ...]) -> Diagnosis:
         return Diagnosis(
             checks=tuple(self._checks),
             user=user,
-            rate_limit=self.rate_limit(),
+            rate_limit=self.caller.open().snapshot(),
             latency=median(self._durations) if self._durations else None,
             clock_offset=offset,
             routes=routes,
-            drift=self.drift(),
+            drift=self.caller.converter.drift.deviations(),
             operations=self.caller.operations,
         )
 
