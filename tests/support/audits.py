@@ -1,6 +1,6 @@
 """A sixth kind of job as a maintainer would add it: the audit of a web page, with its models, operations and resource.
 
-The service has the twin in `tests/support/audit_service.py`. Nothing else knows this kind.
+The sandbox has the twin in `tests/support/audit_sandbox.py`. Nothing else knows this kind.
 """
 
 from __future__ import annotations
