@@ -1,4 +1,4 @@
-"""Settings: frozen, validated when they are made, so that a wrong one fails before the first request.
+"""Settings: frozen and validated when they are made, so that a wrong value fails before the first request.
 
 `Account.resolve` is the only place that reads the environment.
 """
@@ -38,9 +38,9 @@ def _seconds(*, zero: bool = False) -> Any:
         fits = isinstance(value, int | float) and not isinstance(value, bool) and value <= sys.float_info.max
         # The comparisons are written so that NaN fails them.
         if not fits or not (value > 0 or (value == 0 and zero)):  # type: ignore[operator]  # `fits`: it is a number
-            low = "0 or more" if zero else "more than 0"
+            low = "at least 0" if zero else "more than 0"
             raise ConfigError(
-                f"{type(instance).__name__}.{attribute.name} is a finite number of seconds, {low}: {value!r}"
+                f"{type(instance).__name__}.{attribute.name} must be a finite number of seconds, {low}, got {value!r}."
             )
 
     return check
@@ -51,52 +51,58 @@ def _count(instance: object, attribute: attrs.Attribute[Any], value: object) -> 
     if value is None and optional:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is a whole number from 1 on: {value!r}")
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} must be a whole number of at least 1, got {value!r}."
+        )
     if value > LARGEST_COUNT:
         no_limit = ", or None for no limit" if optional else ""
-        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is at most {LARGEST_COUNT:,}{no_limit}")
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} must be at most {LARGEST_COUNT:,}{no_limit}, got {value:,}."
+        )
 
 
 def _reserve(instance: RateLimits, attribute: attrs.Attribute[Any], value: object) -> None:
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"RateLimits.reserve is a whole number from 0 on, or None for 1 % of per_hour: {value!r}")
+        raise ConfigError(
+            f"RateLimits.reserve must be a whole number of at least 0, or None for 1 % of per_hour, got {value!r}."
+        )
     if instance.per_hour is not None and value >= instance.per_hour:
         raise ConfigError(
-            f"RateLimits.reserve ({value}) is less than per_hour ({instance.per_hour}), or no job could be looked at"
+            f"RateLimits.reserve must be less than per_hour ({instance.per_hour}), or no job could be polled, "
+            f"got {value}."
         )
 
 
 def _share(instance: RateLimits, attribute: attrs.Attribute[Any], value: object) -> None:
     fits = isinstance(value, int | float) and not isinstance(value, bool)
     if not fits or not 0 < value <= 1:  # type: ignore[operator]  # `fits`: it is a number
-        raise ConfigError(f"RateLimits.share is more than 0 and at most 1: {value!r}")
+        raise ConfigError(f"RateLimits.share must be more than 0 and at most 1, got {value!r}.")
 
 
 def _word(*allowed: str) -> Any:
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if value not in allowed:
             words = ", ".join(repr(word) for word in allowed)
-            raise ConfigError(f"{type(instance).__name__}.{attribute.name} is one of {words}: {value!r}")
+            raise ConfigError(f"{type(instance).__name__}.{attribute.name} must be one of {words}, got {value!r}.")
 
     return check
 
 
 @attrs.frozen(kw_only=True)
 class RateLimits:
-    """Say how many requests the key may make (specification 8).
+    """Set how many requests the key may make (specification 8).
 
     Args:
         per_second: Requests in any one second; None for no limit.
         per_hour: Requests in any rolling hour; None for no limit. A lower `X-RateLimit-Limit` of the service wins.
-        reserve: Requests of the hour that looks at jobs leave to other calls, at least 0 and less than `per_hour`. None
-            for 1 % of `per_hour`. It shrinks in proportion when the service allows less.
-        max_wait: Longest wait for quota in seconds; a call that would wait longer fails at once with
+        reserve: Requests of the hour that polls leave to other calls, at least 0 and less than `per_hour`. None means
+            1 % of `per_hour`. It shrinks in proportion when the service allows less.
+        max_wait: Longest wait for a permit in seconds. A call that would wait longer fails at once with
             `RateLimitWaitError`. None waits for as long as it takes.
-        share: Part of `per_second`, at least one request, that each process allows itself while the state that it
-            shares with others cannot be reached; between 0 and 1. What is left of the hour is then known from the
-            service's answers only.
+        share: Part of `per_second` that each process uses while it cannot reach the shared state: more than 0, at
+            most 1, and at least one request. Meanwhile only the service's answers tell what is left of the hour.
     """
 
     per_second: int | None = attrs.field(default=20, validator=_count)
@@ -113,7 +119,7 @@ class RateLimits:
 
 @attrs.frozen(kw_only=True)
 class RetryPolicy:
-    """Say how often and how patiently a request is repeated (specification 7, retry rule 1).
+    """Set how often and how patiently a request is repeated (specification 7, retry rule 1).
 
     Args:
         max_attempts: Requests that one call may spend in all.
@@ -129,15 +135,16 @@ class RetryPolicy:
 
 @attrs.frozen(kw_only=True, cache_hash=True)
 class PollPolicy:
-    """Say how often a waiting job is looked at (specification 8, rule 5).
+    """Set how often a job with waiters is polled (specification 8, rule 5).
 
     Args:
-        min_interval: Seconds between two looks at one job at the least.
-        max_interval: Seconds between two looks at one job at the most, while the request limit allows it.
-        budget: What gives way when that many looks do not fit into the hour. `"fit"` looks less often, when it is most
-            likely to be worth a request; `"strict"` never does, and `jobs.map` launches fewer jobs at a time instead.
-        give_up_after: Seconds after which a job whose end cannot be told from its state ends with
-            `UnknownJobStateError`. None takes it from how long such jobs usually run.
+        min_interval: Shortest time between two polls of one job, in seconds.
+        max_interval: Longest time between two polls of one job, in seconds, while the request limit allows it.
+        budget: What changes when that many polls do not fit into the hour. `"fit"` polls less often, at the times
+            that are most likely to be worth a request. `"strict"` keeps the intervals, and `jobs.map` launches fewer
+            jobs at a time.
+        give_up_after: Seconds after which a job ends with `UnknownJobStateError` when its state does not tell its
+            end. None means half an hour for a stale state, and six hours for a word that is not listed.
     """
 
     min_interval: float = attrs.field(default=5.0, validator=_seconds())
@@ -148,7 +155,7 @@ class PollPolicy:
     def __attrs_post_init__(self) -> None:
         if self.max_interval < self.min_interval:
             raise ConfigError(
-                f"PollPolicy.max_interval ({self.max_interval}) is not below min_interval ({self.min_interval})"
+                f"PollPolicy.max_interval must be at least min_interval ({self.min_interval}), got {self.max_interval}."
             )
 
 
@@ -164,24 +171,25 @@ def _word_or_function(*allowed: str) -> Any:
 
 @attrs.frozen(kw_only=True)
 class LaunchPolicy:
-    """Say what a launch does when the same work is already under way, and when nobody knows whether it happened.
+    """Set what a launch does when the same work is under way, and when its outcome stays unknown.
 
     Args:
         dedupe: `"join"` returns the running job of the same kind and target instead of paying again, `"error"`
-            refuses, `"allow"` launches regardless. Idea searches are joined only within an item of a named batch: two
-            searches for one keyword are two wishes.
-        settle: Seconds after a launch was sent in which it may still take effect; not before is it looked up whether it
-            did. None assumes that the service does within 60 s what it was asked, or never: then it is 60 s after the
-            answer was lost, whatever `Timeouts.request` is.
-        on_unknown: What follows when it cannot be found out whether a launch happened. `"raise"` raises
-            `LaunchUnknownError`, `"repeat"` launches again, which may be paid twice, as often as
-            `RetryPolicy.max_attempts` says; a function, sync or async, takes the error and returns one of the two.
-        baseline: What is read before a launch, so that it can be told afterwards whether it happened when its answer is
-            lost. `"read"` reads the generation of a content before another one is launched, and the balances before the
-            first launch and again after 100 launches or 10 minutes; one request each. `"none"` reads neither: a launch
-            that the service does not show stays unknown, unless something else has read the balances.
-        max_credits: Launches, of one credit each, that this client and its copies may send in all; the next one is
-            refused with `OutOfCreditsError`. Those that certainly cost nothing do not count. None for any number.
+            refuses, `"allow"` launches regardless. Two searches for one keyword are separate requests and are never
+            merged, except within an item of a named batch.
+        settle: Seconds after a launch was sent in which it may still take effect. Only after that time is a lost
+            launch reconciled. None assumes that the service carries a request out within 60 s or never, and waits
+            for 60 s after the answer was lost, whatever `Timeouts.request` is.
+        on_unknown: What to do when the outcome of a launch stays unknown. `"raise"` raises `LaunchUnknownError`.
+            `"repeat"` launches again, which may be paid twice, up to `RetryPolicy.max_attempts` times. A function,
+            sync or async, takes the error and returns one of the two.
+        baseline: What to read before a launch, so that a lost answer can be reconciled. `"read"` reads the generation
+            of a content before another one is launched, and the balances before the first launch and again after 100
+            launches or 10 minutes; one request each. `"none"` reads neither: a launch that the service does not show
+            stays unknown, unless another call has read the balances.
+        max_credits: Launches, of one credit each, that this client and its `with_options` copies may send in all. The
+            next launch is refused with `OutOfCreditsError`. Launches that certainly cost nothing do not count. None
+            allows any number.
     """
 
     dedupe: Literal["join", "error", "allow"] = attrs.field(default="join", validator=_word("join", "error", "allow"))
@@ -195,12 +203,12 @@ class LaunchPolicy:
 
 @attrs.frozen(kw_only=True)
 class Timeouts:
-    """Say how long to wait for what, in seconds.
+    """Set how long to wait, in seconds.
 
     Args:
-        request: One attempt, from the moment quota was given to the last byte of the answer.
-        connect: Finding the host, connecting and TLS; part of `request`.
-        deadline: The whole call over limits, attempts and decoding; None for no deadline.
+        request: One attempt, from its permit to the last byte of the answer.
+        connect: Resolving the host, connecting and TLS; part of `request`.
+        deadline: The whole call, with limits, attempts and decoding; None sets no deadline.
     """
 
     request: float = attrs.field(default=30.0, validator=_seconds())
@@ -210,14 +218,14 @@ class Timeouts:
 
 @attrs.frozen
 class Account:
-    """Hold whose limits and jobs these are: an API key at a base URL. Its representation never shows the key."""
+    """Hold an API key and the base URL that it belongs to; its representation never shows the key."""
 
     api_key: str = attrs.field(repr=lambda _: "'sk_***'")
     base_url: str
 
     @classmethod
     def resolve(cls, api_key: str | None, base_url: str | None, *, allow_http: bool = False) -> Account:
-        """Take what was given, else the environment, and check it.
+        """Take the given key and URL, or those of the environment, and check them.
 
         Raises:
             ConfigError: A key or URL is missing or malformed, or the key would travel over plain HTTP.
@@ -232,7 +240,7 @@ class Account:
 
     @property
     def digest(self) -> str:
-        """Name the account without telling its key."""
+        """A digest that names the account and does not reveal its key."""
         return hashlib.blake2b(f"{self.base_url}\n{self.api_key}".encode(), digest_size=16).hexdigest()
 
 
@@ -240,9 +248,11 @@ def _checked_key(key: str | None) -> str:
     if key is None or key == "":
         raise ConfigError(f"No API key: pass Client('sk_…') or set {API_KEY_VARIABLE}.")
     if not isinstance(key, str) or not key.startswith("sk_") or key == "sk_":
-        raise ConfigError("An API key begins with 'sk_' and goes on; this one does not.")
+        raise ConfigError("The API key must begin with 'sk_' and go on; this one does not.")
     if not key.isascii() or not key.isprintable() or " " in key or len(key) > LONGEST_API_KEY:
-        raise ConfigError("The API key holds white space, control or other characters that no key has; check the copy.")
+        raise ConfigError(
+            "The API key must be at most 4,096 printable ASCII characters without white space; check how it was copied."
+        )
     return key
 
 
@@ -258,14 +268,14 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
         raise ConfigError(f"The base URL cannot be read: {error}") from None
     if parts.scheme not in ("http", "https") or not host or not _PLAIN.fullmatch(url):
         raise ConfigError(
-            "The base URL is an absolute http(s) address in ASCII, for example 'https://api.example.com'."
+            "The base URL must be an absolute http(s) address in ASCII, for example 'https://api.example.com'."
         )
     if parts.username is not None or "?" in url or "#" in url:
-        raise ConfigError("The base URL has no user, query or fragment.")
+        raise ConfigError("The base URL must have no user, query or fragment.")
     if any(segment in (".", "..") for segment in parts.path.split("/")):
-        raise ConfigError("The path of the base URL has no dot segments.")
+        raise ConfigError("The path of the base URL must have no dot segments.")
     if parts.path.rstrip("/").endswith("/v1"):
-        raise ConfigError("The base URL is the address before /v1: every path brings its own.")
+        raise ConfigError("The base URL must end before /v1: each path of the interface begins with it.")
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
         here = f" A service on this machine is at http://{_at('127.0.0.1', port)}." if _is_everywhere(host) else ""
         raise ConfigError(
@@ -280,7 +290,7 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
 def _is_set(variable: str) -> bool:
     word = os.environ.get(variable, "").strip().lower()
     if word not in ("", "0", "false", "no", "off", "1", "true", "yes", "on"):
-        raise ConfigError(f"{variable} is 1 or 0, not {word[:20]!r}. Nothing was sent.")
+        raise ConfigError(f"{variable} must be 1 or 0, got {word[:20]!r}. Nothing was sent.")
     return word in ("1", "true", "yes", "on")
 
 
@@ -290,7 +300,7 @@ def _at(host: str, port: int | None) -> str:
 
 
 def _is_everywhere(host: str) -> bool:
-    """Tell whether a host stands for all addresses of a machine, which servers listen at and clients cannot use."""
+    """Tell whether a host stands for all addresses of a machine: servers listen there, clients cannot connect to it."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -5,7 +5,7 @@
     CMSError
     ├─ ConfigError(ValueError)             a bad key form, URL or option: at construction, before any request
     ├─ ArgumentError(ValueError)           a bad argument of one call: nothing was sent; .parameter
-    ├─ ClientClosedError(RuntimeError)     used after close, or from another event loop
+    ├─ ClientClosedError(RuntimeError)     the client is closed, or belongs to another event loop
     ├─ APIError                            the service answered: .status .code .message .retry_after .attempts
     │  ├─ BadRequestError 400              UnauthorizedError 401     ForbiddenError 403
     │  ├─ NotFoundError 404                may hide a 403
@@ -16,20 +16,20 @@
     │  ├─ NotSentError                     nothing left this machine: safe to repeat
     │  ├─ OutcomeUnknownError              sent, effect not known: repeating may duplicate
     │  └─ DecodeError(ValueError)          a 2xx, but not what the interface promises: .path .excerpt
-    ├─ RateLimitWaitError(TimeoutError)    the quota frees later than `max_wait`: .available_in
+    ├─ RateLimitWaitError(TimeoutError)    a permit comes later than `max_wait`: .available_in
     ├─ DeadlineError(TimeoutError)         `Timeouts.deadline` over limits, attempts and decoding is over
     ├─ JobError                            .job .token .status, and one line on how to go on
     │  ├─ JobFailedError                   JobSupersededError        JobVanishedError
     │  ├─ JobDetachedError                 UnknownJobStateError
     │  ├─ JobWaitTimeoutError(TimeoutError)  this waiter's patience only; the job goes on
     │  └─ LaunchUnknownError               the launch may have happened: .evidence
-    ├─ OutOfCreditsError                   the credits allowed, or all there are, are spent: nothing was sent
+    ├─ OutOfCreditsError                   the allowed or the available credits are spent: nothing was sent
     ├─ EditConflictError                   an optimistic edit gave up: .base .current
-    ├─ StateError                          what processes share cannot be reached, read or written
-    └─ LeaseLostError                      another process has taken a job over
+    ├─ StateError                          the shared state cannot be reached, read or written
+    └─ LeaseLostError                      another process has taken over the job
 
-Each message says what happened, what it means for money and data, and what to do next. None ever holds the API key or
-a live connection, and each survives `pickle` and `copy`, so that it can cross a process pool.
+Each message says what happened, what it means for money and data, and what to do next. No error holds the API key or a
+live connection, and each one can be pickled and copied, so that it can cross a process pool.
 """
 
 from __future__ import annotations
@@ -39,46 +39,9 @@ from typing import Any, ClassVar
 
 from cmsapi.display import markup
 
-__all__ = [
-    "APIError",
-    "ArgumentError",
-    "BadGatewayError",
-    "BadRequestError",
-    "CMSError",
-    "ClientClosedError",
-    "ConfigError",
-    "ConflictError",
-    "DeadlineError",
-    "DecodeError",
-    "EditConflictError",
-    "ForbiddenError",
-    "InternalServerError",
-    "JobDetachedError",
-    "JobError",
-    "JobFailedError",
-    "JobSupersededError",
-    "JobVanishedError",
-    "JobWaitTimeoutError",
-    "LaunchUnknownError",
-    "LeaseLostError",
-    "NotFoundError",
-    "NotSentError",
-    "OutOfCreditsError",
-    "OutcomeUnknownError",
-    "RateLimitWaitError",
-    "RateLimitedError",
-    "ServerError",
-    "ServiceUnavailableError",
-    "StateError",
-    "TransportError",
-    "UnauthorizedError",
-    "UnknownJobStateError",
-    "ValidationError",
-]
-
 
 class CMSError(Exception):
-    """Be the root of everything that the SDK raises on purpose."""
+    """Be the base class of all errors of the SDK."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self._picklable())
@@ -90,7 +53,7 @@ class CMSError(Exception):
         return self.__dict__
 
     def fresh(self) -> CMSError:
-        """Return a copy without traceback, so that each of many waiters raises an error of its own."""
+        """Return a copy without traceback, so that each waiter raises its own error."""
         twin = self.__copy__()
         twin.__cause__ = self.__cause__
         return twin
@@ -109,7 +72,7 @@ def _rebuild(cls: type[CMSError], args: tuple[Any, ...], state: Mapping[str, Any
 
 
 class ConfigError(CMSError, ValueError):
-    """Refuse a key, URL or option at construction; no request was made."""
+    """Refuse a key, URL or option at construction; nothing was sent."""
 
 
 class ArgumentError(CMSError, ValueError):
@@ -126,7 +89,7 @@ class ArgumentError(CMSError, ValueError):
 
 
 class ClientClosedError(CMSError, RuntimeError):
-    """Refuse to work on a client that is closed or that belongs to another event loop."""
+    """Refuse to use a client that is closed or belongs to another event loop."""
 
 
 class APIError(CMSError):
@@ -135,20 +98,20 @@ class APIError(CMSError):
     Args:
         status: HTTP status code.
         code: The stable `error.code` of the answer, or None when the body had none.
-        message: The service's own words; not stable.
+        message: The service's message; its words may change.
         operation: Name of the operation in the operations table.
         retry_after: Seconds the service asked to wait, or None.
         attempts: How many requests were spent on this call.
-        hint: A further line on what to do, for example that the route is assumed.
+        hint: One more line on what to do, for example that the route is assumed.
 
     Attributes:
-        in_doubt: Whether an earlier attempt of the same call may have taken effect, so that this answer may be the
-            echo of the caller's own request.
+        in_doubt: Whether an earlier attempt of the same call may have taken effect, so that this answer may be about
+            the caller's own request.
     """
 
     advice: ClassVar[str] = (
-        "The service refused the request in a way that its interface does not list. "
-        "Look whether it took effect before you repeat anything that creates or costs."
+        "The service refused the request with a status that its interface does not list. "
+        "Check whether the request took effect before you repeat one that creates something or costs credits."
     )
 
     def __init__(
@@ -179,7 +142,7 @@ class APIError(CMSError):
         lines = [f"{self.status} {markup.plain(self.code or 'without an error code')}{where}{tries}{said}", self.advice]
         if self.in_doubt:
             lines.append(
-                "This answers the last attempt; an earlier one ended without a clear answer and may have taken effect."
+                "This answers the last attempt. An earlier attempt got no clear answer and may have taken effect."
             )
         if self.hint:
             lines.append(self.hint)
@@ -189,7 +152,7 @@ class APIError(CMSError):
 class BadRequestError(APIError):
     """Report 400 `bad_request`."""
 
-    advice = "The request is malformed: nothing was changed or charged. Do not repeat it unchanged."
+    advice = "The request is malformed: nothing was changed or charged. Correct it before you repeat it."
 
 
 class UnauthorizedError(APIError):
@@ -208,10 +171,10 @@ class ForbiddenError(APIError):
 
 
 class NotFoundError(APIError):
-    """Report 404 `not_found`; the service may use it to hide a resource the key may not see."""
+    """Report 404 `not_found`; the service may hide a resource with it that the key may not see."""
 
     advice = (
-        "It does not exist, or this key may not see it; the service answers the same for both. "
+        "The resource does not exist, or this key may not see it; the service gives the same answer for both. "
         "Nothing was changed or charged."
     )
 
@@ -220,8 +183,8 @@ class ConflictError(APIError):
     """Report 409 `conflict`."""
 
     advice = (
-        "It conflicts with the present state: a stale version, a job that runs already or is not finished, no credits "
-        "left … Nothing was changed or charged. Read the resource again before another try."
+        "The request conflicts with the present state: a stale version, a job that is running already or is not "
+        "finished, no credits left … Nothing was changed or charged. Read the resource again before you repeat it."
     )
 
 
@@ -233,7 +196,7 @@ class ValidationError(APIError):
         **answer: As for `APIError`.
     """
 
-    advice = "A value breaks the service's rules: nothing was changed or charged. Do not repeat it unchanged."
+    advice = "A value breaks a rule of the service: nothing was changed or charged. Correct it before you repeat it."
 
     def __init__(self, *, field: str | None = None, **answer: Any) -> None:
         super().__init__(**answer)
@@ -244,7 +207,7 @@ class RateLimitedError(APIError):
     """Report 429 `rate_limited` after the retries that the settings allow."""
 
     advice = (
-        "The key's limit is used up, also by others who share the key; the request was not executed. "
+        "The limit of the key is used up, perhaps by other users of the key; the request was not executed. "
         "Wait `retry_after` seconds, or raise `RetryPolicy.max_attempts`."
     )
 
@@ -253,8 +216,8 @@ class ServerError(APIError):
     """Report a 5xx answer after the retries that the settings and the operation's replay class allow."""
 
     advice = (
-        "The service failed. Whether the request took effect is not known: "
-        "read the resource before repeating anything that creates or costs."
+        "The service failed, and the request may have taken effect: read the resource before you repeat a request "
+        "that creates something or costs credits."
     )
 
 
@@ -290,10 +253,10 @@ class NotSentError(TransportError):
 
 
 class OutcomeUnknownError(TransportError):
-    """Report that a request was sent and its effect is not known: repeating it may duplicate that effect.
+    """Report that a request was sent and may have taken effect: repeating it may duplicate the effect.
 
-    Either no whole answer came, or the service answered that it failed (500, 502, 503 and others), which does not say
-    whether it carried the request out. The message tells which; `__cause__` is the `ServerError` where there is one.
+    Either no complete answer came, or the service answered that it failed (500, 502, 503 and others), which leaves open
+    whether it carried out the request. The message says which; `__cause__` is the `ServerError` if there is one.
     """
 
 
@@ -328,11 +291,11 @@ class DecodeError(TransportError, ValueError):
 
 
 class RateLimitWaitError(CMSError, TimeoutError):
-    """Refuse to wait for quota for longer than `RateLimits.max_wait`; nothing was sent.
+    """Refuse to wait for a permit for longer than `RateLimits.max_wait`; nothing was sent.
 
     Args:
         message: What happened.
-        available_in: Seconds until the quota is expected to admit the call.
+        available_in: Seconds until a permit is expected for the call.
     """
 
     def __init__(self, message: str, *, available_in: float) -> None:
@@ -341,7 +304,7 @@ class RateLimitWaitError(CMSError, TimeoutError):
 
 
 class DeadlineError(CMSError, TimeoutError):
-    """Report that `Timeouts.deadline` (limits, attempts and decoding together) is over.
+    """Report that `Timeouts.deadline`, over limits, attempts and decoding together, has passed.
 
     Args:
         message: What happened, and whether a request may have been executed.
@@ -358,12 +321,12 @@ class DeadlineError(CMSError, TimeoutError):
 
 
 class JobError(CMSError):
-    """Report how a job ended, or how waiting for it ended.
+    """Report how a job, or the wait for it, ended without a result.
 
     Args:
         message: What happened and how to go on.
-        job: The job, or None where none is known (it does not travel through `pickle`; the token does).
-        token: Text that `client.jobs.attach` turns into the job again, or None.
+        job: The job, or None where no job is known. Pickling drops it and keeps the token.
+        token: Text that `client.jobs.attach` turns back into the job, or None.
         status: Last known `JobStatus`, or None.
     """
 
@@ -379,37 +342,37 @@ class JobError(CMSError):
 
 
 class JobFailedError(JobError):
-    """Report that the service says the job failed."""
+    """Report that the job failed, as the service says."""
 
 
 class JobSupersededError(JobError):
-    """Report that a newer generation has taken this one's place on the content."""
+    """Report that a newer generation has replaced this one on the content."""
 
 
 class JobVanishedError(JobError):
-    """Report that the service has answered 404 about the job for at least 60 s and three looks."""
+    """Report that the service has answered 404 about the job for at least 60 s and three polls."""
 
 
 class JobDetachedError(JobError):
-    """Wake a waiter of a job that was detached; the remote job and its token live on."""
+    """Tell a waiter that its job was detached; the job goes on at the service, and its token stays valid."""
 
 
 class UnknownJobStateError(JobError):
-    """Report that the service keeps showing a state from which the job's end cannot be told."""
+    """Report that the service keeps showing a state that does not tell the end of the job."""
 
 
 class JobWaitTimeoutError(JobError, TimeoutError):
-    """Report that this waiter's `timeout` is over; the job and its other waiters go on."""
+    """Report that the `timeout` of one waiter has passed; the job and its other waiters go on."""
 
 
 class LaunchUnknownError(JobError):
     """Report that a launch was sent and may have happened, with a credit spent.
 
     Args:
-        message: What happened and how to find out.
+        message: What happened and how to find out more.
         kind: Kind of job.
-        target: Identifier of what the job was to work on.
-        evidence: What is known about whether it happened.
+        target: Identifier of the job's target.
+        evidence: What is known about the launch.
         **job: As for `JobError`.
     """
 
@@ -421,16 +384,16 @@ class LaunchUnknownError(JobError):
 
 
 class OutOfCreditsError(CMSError):
-    """Report that nothing more is launched: `max_credits` is spent, or no credits are left; nothing was sent."""
+    """Report that `max_credits` is spent, or that no credits are left; nothing was sent."""
 
 
 class EditConflictError(CMSError):
-    """Report that an optimistic edit met a newer version on each of its tries; nothing of it was saved.
+    """Report that an optimistic edit met a newer version at each attempt; nothing was saved.
 
     Args:
         message: What happened.
-        base: The content as it was when the last try began.
-        current: The content as the service has it now, or None when it was not read again.
+        base: The content as it was before the last attempt.
+        current: The content as it is now, or None when it could not be read.
     """
 
     def __init__(self, message: str, *, base: Any, current: Any = None) -> None:
@@ -440,12 +403,12 @@ class EditConflictError(CMSError):
 
 
 class StateError(CMSError):
-    """Report that the state that processes share cannot be reached, read or written.
+    """Report that the shared state cannot be reached, read or written.
 
-    What was to be written may have been written, unless the message says that it was not. A launch that cannot be
-    written down is not sent, and costs nothing.
+    A failed write may have been carried out, unless the message says that it was not. A launch that cannot be written
+    to the journal is not sent and costs nothing.
     """
 
 
 class LeaseLostError(CMSError):
-    """Report that another process has taken a job over, because this one was not heard of; nothing was written."""
+    """Report that another process has taken over a job, because the lease of this one expired; nothing was written."""

@@ -21,7 +21,9 @@ class ContentIdeaSearches:
         self._open_launcher = open_launcher
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
-        """Launch a search; one request and **one content-ideas-searches credit**. Two searches are two wishes.
+        """Launch a search; one request and **one content-ideas-searches credit**.
+
+        Two searches for one keyword are separate requests and are never merged.
 
         Args:
             workspace_id: The workspace.
@@ -31,7 +33,7 @@ class ContentIdeaSearches:
             The job; `await` it for the search record and its ideas.
 
         Raises:
-            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
+            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
             ConflictError: The service refuses, for example because no credits are left.
         """
         body = {"keyword": text("keyword", keyword)}

@@ -92,7 +92,7 @@ class Contents:
 
         Raises:
             ValidationError: An identifier does not exist.
-            OutcomeUnknownError: It may have been created; list the contents before another try.
+            OutcomeUnknownError: It may have been created; list the contents before you repeat the call.
         """
         body = {
             "title": text("title", title, 1, LONGEST_TITLE),
@@ -113,7 +113,7 @@ class Contents:
         return await self._caller.call(Content, "get_content", {"contentId": content_id})
 
     async def update(self, content_id: str, version: int, **changes: Any) -> Content:
-        """Change a content that has a known version; one request. `edit` is the comfortable way.
+        """Change a content whose version is known; one request. `edit` reads the version by itself.
 
         Args:
             content_id: The content.
@@ -122,13 +122,13 @@ class Contents:
 
         Raises:
             ArgumentError: There is no such field, or nothing to change.
-            ConflictError: Somebody changed it in between; nothing was saved, unless the message says that an earlier
-                attempt may have been.
-            OutcomeUnknownError: An answer got lost, and reading the content did not tell whether it was saved.
+            ConflictError: The content was changed in between; nothing was saved, unless the message says that an
+                earlier attempt may have been.
+            OutcomeUnknownError: An answer was lost, and reading the content did not tell whether the change was saved.
         """
         within("version", version, 0)
         if not changes:
-            raise ArgumentError("There is nothing to change.", parameter="changes")
+            raise ArgumentError("changes must name at least one field; nothing was sent.", parameter="changes")
         return await self._save(content_id, version, changes)
 
     async def _save(self, content_id: str, version: int, changes: Mapping[str, Any]) -> Content:
@@ -144,36 +144,36 @@ class Contents:
             raise
 
     async def _settling(self, content_id: str) -> Content:
-        """Read a content to learn whether a change was saved; a failure of that says nothing about the change."""
+        """Read a content to find out whether a change was saved."""
         try:
             return await self.get(content_id)
         except CMSError as error:
             raise OutcomeUnknownError(
-                f"The change of content {content_id} may have been saved: its answer got lost, and reading the content "
-                f"to find out failed ({type(error).__name__}). Read it before another try.",
+                f"The change of content {content_id} may have been saved: its answer was lost, and reading the content "
+                f"failed too ({type(error).__name__}). Read the content before you repeat the change.",
                 operation="update_content",
             ) from error
 
     async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
-        """Change a content: read it, change it, send it with its version; on a conflict read it again.
+        """Change a content: read it, compute the change, send it with the version; on a conflict start again.
 
-        Two requests without a conflict, two more for each conflict (specification 7, retry rule 3). Before any change
-        is sent it is checked like the arguments of `update`.
+        It takes two requests, and two more for each conflict (specification 7, retry rule 3). Each change is checked
+        like the arguments of `update` before it is sent.
 
         Args:
             content_id: The content.
-            change: Takes the content and returns the new values by Python name (None clears); sync or async. It is
-                called again with the fresh content after a conflict. An empty mapping saves nothing.
-            attempts: How often to try.
+            change: Takes the content and returns the new values by Python name, where None clears a field; sync or
+                async. After a conflict it is called again with the new content. An empty mapping saves nothing.
+            attempts: Largest number of attempts.
 
         Returns:
             The content as saved.
 
         Raises:
-            ArgumentError: `change` is no function, or returned something else than new values by name.
-            EditConflictError: Each try met a newer version; nothing was saved, unless the message says that a try
-                whose answer got lost may have been saved and then changed by others.
-            OutcomeUnknownError: An answer got lost, and reading the content did not tell whether it was saved.
+            ArgumentError: `change` is not a function, or did not return a mapping of new values.
+            EditConflictError: Each attempt met a newer version; nothing was saved, unless the message says that an
+                attempt with a lost answer may have been saved and then overwritten.
+            OutcomeUnknownError: An answer was lost, and reading the content did not tell whether the change was saved.
         """
         function("change", change)
         within("attempts", attempts, 1)
@@ -184,16 +184,17 @@ class Contents:
             wanted = change(base)
             changes = await wanted if inspect.isawaitable(wanted) else wanted
             if not isinstance(changes, Mapping):
-                forgotten = "; is a return missing? {} changes nothing" if changes is None else ""
+                forgotten = " Did you forget to return? {} changes nothing." if changes is None else ""
                 raise ArgumentError(
-                    f"change returns new values by name, not {type(changes).__name__}{forgotten}.", parameter="change"
+                    f"change must return a mapping of new values, got {type(changes).__name__}.{forgotten}",
+                    parameter="change",
                 )
             if not changes:
                 return base
             if base.version is None:
                 raise EditConflictError(
-                    f"Content {content_id} shows no version, so a change could overwrite somebody else's. Nothing was "
-                    "saved.",
+                    f"Content {content_id} shows no version, so that this change could overwrite another one. Nothing "
+                    "was saved.",
                     base=base,
                 )
             try:
@@ -202,12 +203,13 @@ class Contents:
                 doubt = doubt or error.in_doubt
                 if attempt == attempts:
                     fate = (
-                        "An earlier try may have been saved and then changed by others; compare .current."
+                        "An earlier attempt may have been saved and then overwritten; compare .current."
                         if doubt
-                        else "Nothing of this edit was saved; try again, or with more attempts."
+                        else "Nothing was saved; edit again, or allow more attempts."
                     )
                     raise EditConflictError(
-                        f"Content {content_id} was changed by others during each of {attempts} tries. {fate}",
+                        f"Content {content_id} was changed by another client during each of {attempts} attempts. "
+                        f"{fate}",
                         base=base,
                         current=await self._current(content_id),
                     ) from error
@@ -219,14 +221,14 @@ class Contents:
             return None
 
     async def publish(self, content_id: str, *, url: str | None = None) -> Content:
-        """Mark a content as published; one request. It sends nothing to a CMS.
+        """Mark a content as published; one request. Nothing is sent to a CMS.
 
         Args:
             content_id: The content.
             url: Where it was published.
 
         Raises:
-            OutcomeUnknownError: It may have been marked; read it before another try.
+            OutcomeUnknownError: It may have been marked; read it before you repeat the call.
         """
         body = given(url=optional_text("url", url))
         return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=body)
@@ -244,18 +246,18 @@ class Contents:
     ) -> Job[GenerationReview]:
         """Launch the generation of an article (Atomic Content); two requests and **AI-writing credits**.
 
-        A generation of the same content with the same settings that is under way, or whose article waits for a
-        decision, is joined and not paid again. If it has an `on_review` already, that one decides.
+        A generation of the same content with the same settings is joined and not paid again while it runs or its
+        article waits for a decision. If it has an `on_review` hook already, that hook decides.
 
-        The first request reads which generation there was, so that a lost answer can be looked up; without it,
-        `LaunchPolicy(baseline="none")`, it is one request.
+        The first request reads the current generation, so that a lost answer can be reconciled;
+        `LaunchPolicy(baseline="none")` saves it.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.
             settings: Brand voice, instructions and sources.
             on_review: Decides when the article waits in review: takes the `GenerationReview` and returns `"confirm"`,
-                `"cancel"` or `"leave"`, sync or async. If it raises, the generation stays in review, and whoever
-                awaits the job gets the error.
+                `"cancel"` or `"leave"`, sync or async. If it raises, the generation stays in review, and the waiters
+                of the job get the error.
 
         Returns:
             The job; `await` it for the review, on which `confirm()` applies the article and `cancel()` discards it.
@@ -263,7 +265,7 @@ class Contents:
         Raises:
             ArgumentError: `settings` or `on_review` is of the wrong type.
             JobError: A generation with other settings is under way.
-            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
+            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
             ConflictError: The service refuses, for example because the keyword is not analysed.
         """
         target = text("content_id", content_id)
@@ -284,7 +286,7 @@ class Contents:
         return await self._caller.call(Generation, "get_generation", {"contentId": content_id})
 
     async def review(self, content_id: str) -> GenerationReview:
-        """Take up a generation that waits in review, whoever launched it; one request.
+        """Return the review of a generation that waits for a decision, whichever client launched it; one request.
 
         Raises:
             NotFoundError: The content has no generation.
@@ -300,14 +302,18 @@ def _one_or_several(parameter: str, value: str | Sequence[str] | None) -> str | 
     if value is None or isinstance(value, str):
         return optional_text(parameter, value)
     if not isinstance(value, Sequence) or not value:
-        # No values at all would not filter at all.
-        raise ArgumentError(f"{parameter} is one identifier, or a list of at least one.", parameter=parameter)
+        # An empty list would not filter.
+        raise ArgumentError(
+            f"{parameter} must be one identifier, or a list of at least one; nothing was sent.", parameter=parameter
+        )
     return [text(parameter, each) for each in value]
 
 
 def _settings(settings: GenerationSettings | None) -> Any:
     if settings is not None and not isinstance(settings, GenerationSettings):
-        raise ArgumentError(f"settings are GenerationSettings, not {type(settings).__name__}.", parameter="settings")
+        raise ArgumentError(
+            f"settings must be GenerationSettings, got {type(settings).__name__}.", parameter="settings"
+        )
     try:
         document = to_dict(settings or GenerationSettings())
         dumps(document)

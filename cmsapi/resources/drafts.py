@@ -1,4 +1,4 @@
-"""What of a draft can be changed, and whether a change has been saved."""
+"""Changes of a draft: names and values on the wire, and whether a content has them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         if name not in _WIRE_NAMES:
             raise ArgumentError(
-                f"A change has {', '.join(_WIRE_NAMES)}; {excerpt(name)} is none of them.", parameter=name
+                f"A change must name a field: {', '.join(_WIRE_NAMES)}; got {excerpt(name)}.", parameter=name
             )
         if name == "title":
             value = text(name, value, 1, LONGEST_TITLE)

@@ -30,7 +30,7 @@ class Folders:
             parent_folder_id: The folder to put it into; None for the top level.
 
         Raises:
-            OutcomeUnknownError: It may have been created; list the folders before another try.
+            OutcomeUnknownError: It may have been created; list the folders before you repeat the call.
         """
         body = {"name": text("name", name), "parentFolderId": optional_text("parent_folder_id", parent_folder_id)}
         return await self._caller.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)

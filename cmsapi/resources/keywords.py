@@ -29,7 +29,7 @@ class Keywords:
         """Track another keyword for a page; one request.
 
         Raises:
-            OutcomeUnknownError: It may have been added; list the keywords before another try.
+            OutcomeUnknownError: It may have been added; list the keywords before you repeat the call.
         """
         body = {"keyword": text("keyword", keyword)}
         return await self._caller.call(Keyword, "add_keyword", {"pageId": page_id}, body=body)
@@ -41,13 +41,13 @@ class Keywords:
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and **one analysis credit**.
 
-        An analysis of the same keyword that is under way is joined and not paid again.
+        An analysis of the same keyword is joined while it runs, and not paid again.
 
         Returns:
             The job; `await` it for the keyword as it is after the analysis.
 
         Raises:
-            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
+            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
             ConflictError: The service refuses, for example because no credits are left.
         """
         target = text("keyword_id", keyword_id)

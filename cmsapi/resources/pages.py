@@ -22,7 +22,7 @@ class Pages:
         """Import a page by its URL; one request.
 
         Raises:
-            OutcomeUnknownError: It may have been imported; list the pages before another try.
+            OutcomeUnknownError: It may have been imported; list the pages before you repeat the call.
         """
         body = {"url": text("url", url)}
         return await self._caller.call(WebPage, "import_page", {"workspaceId": workspace_id}, body=body)

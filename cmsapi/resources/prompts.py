@@ -29,7 +29,7 @@ class Prompts:
         """Track another prompt for a keyword; one request.
 
         Raises:
-            OutcomeUnknownError: It may have been added; list the prompts before another try.
+            OutcomeUnknownError: It may have been added; list the prompts before you repeat the call.
         """
         body = {"prompt": text("prompt", prompt)}
         return await self._caller.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)
@@ -41,13 +41,13 @@ class Prompts:
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, as is assumed, **one analysis credit**.
 
-        An analysis of the same prompt that is under way is joined and not paid again.
+        An analysis of the same prompt is joined while it runs, and not paid again.
 
         Returns:
             The job; `await` it for the prompt as it is after the analysis.
 
         Raises:
-            LaunchUnknownError: It may have been launched, and nothing tells whether it was.
+            LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
             ConflictError: The service refuses, for example because no credits are left.
         """
         target = text("prompt_id", prompt_id)

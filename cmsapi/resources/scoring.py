@@ -1,4 +1,4 @@
-"""What is scored: a stored content, or a text that is not stored (keywords and prompts alike)."""
+"""The body of a request for a score, of a keyword or a prompt: a stored content, or a text that is not stored."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     """
     loose = title is not None or html is not None
     if (content_id is not None) == loose:
-        raise ArgumentError("Give content_id, or title and html, and never both.", parameter="content_id")
+        raise ArgumentError("Either content_id, or title and html, must be given, not both.", parameter="content_id")
     for name, value in (("title", title), ("html", html)):
         if loose and value is None:
-            raise ArgumentError(f"Give title and html; {name} is missing.", parameter=name)
+            raise ArgumentError(f"title and html must be given together; {name} is missing.", parameter=name)
     return given(
         contentId=optional_text("content_id", content_id),
         title=optional_text("title", title),

@@ -200,7 +200,7 @@ def test_the_environment_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> Non
     account = Account.resolve("sk_given", "https://given.example.com")
     assert (account.api_key, account.base_url) == ("sk_given", "https://given.example.com")
     monkeypatch.setenv("CMSAPI_API_KEY", f"{KEY}\n")
-    with pytest.raises(errors.ConfigError, match="check the copy"):
+    with pytest.raises(errors.ConfigError, match="check how it was copied"):
         cmsapi.Client()
 
 
@@ -301,5 +301,5 @@ def test_http_elsewhere_may_be_allowed_by_the_environment(
 def test_a_word_that_means_neither_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slip does not decide whether a key travels unencrypted."""
     monkeypatch.setenv("CMSAPI_ALLOW_HTTP", "perhaps")
-    with pytest.raises(errors.ConfigError, match="CMSAPI_ALLOW_HTTP is 1 or 0"):
+    with pytest.raises(errors.ConfigError, match="CMSAPI_ALLOW_HTTP must be 1 or 0"):
         cmsapi.Client(KEY, base_url=URL)

@@ -75,7 +75,7 @@ async def test_giving_up_shows_both_versions(client: cmsapi.Client, sandbox: San
         sandbox.touch_content(content_id, metaDescription="by a colleague")
         return {"title": "Mine"}
 
-    with pytest.raises(cmsapi.EditConflictError, match="each of 2 tries") as caught:
+    with pytest.raises(cmsapi.EditConflictError, match="each of 2 attempts") as caught:
         await client.contents.edit(content_id, change, attempts=2)
     error = caught.value
     assert (error.base.version, error.current.version) == (2, 3)
@@ -96,7 +96,7 @@ async def test_giving_up_after_a_lost_answer_does_not_say_that_nothing_was_saved
         return response
 
     async with client_of(sandbox, transport=Spoiling(sandbox, colleague)) as client:
-        with pytest.raises(cmsapi.EditConflictError, match="may have been saved and then changed") as caught:
+        with pytest.raises(cmsapi.EditConflictError, match="may have been saved and then overwritten") as caught:
             await client.contents.edit(content_id, lambda _: {"title": "Mine"}, attempts=1)
     assert "Nothing of this edit" not in str(caught.value)
     assert caught.value.current.title == "Theirs"
@@ -303,6 +303,6 @@ async def test_a_conflict_in_doubt_says_so() -> None:
         return response
 
     async with client_of(box, transport=Spoiling(box, spoil)) as client:
-        with pytest.raises(cmsapi.ConflictError, match="an earlier one ended without a clear answer") as caught:
+        with pytest.raises(cmsapi.ConflictError, match="An earlier attempt got no clear answer") as caught:
             await client.contents.update(content_id, 1, title="Mine")
     assert caught.value.in_doubt

@@ -159,7 +159,7 @@ async def test_a_watched_job_that_is_attached_is_not_joined() -> None:
 
 
 async def test_searches_are_never_joined() -> None:
-    """Two searches for one keyword are two wishes."""
+    """Two searches for one keyword are separate requests and are never merged."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client:
         jobs = await asyncio.gather(*[client.content_ideas.search(sandbox.workspace_id, "tents") for _ in range(2)])
