@@ -5,48 +5,21 @@ from __future__ import annotations
 import difflib
 import fnmatch
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox import Entry, Sandbox
+    from cmsapi.testing.handler import HandlerTransport, RecordedRequest
+
+AnyEntry: TypeAlias = "Entry | RecordedRequest"
 
 # The largest number of requests, and of kinds of requests, that a message lists.
 _MAX_LISTED = 10
 
 
-class LedgerEntry(Protocol):
-    """Describe a request in the ledger of a sandbox or of a `HandlerTransport`."""
-
-    @property
-    def at(self) -> float:
-        """Time in seconds."""
-        ...
-
-    @property
-    def method(self) -> str:
-        """HTTP method."""
-        ...
-
-    @property
-    def path(self) -> str:
-        """Path as sent, without the query."""
-        ...
-
-    @property
-    def status(self) -> int | None:
-        """Status of the answer, or None without an answer."""
-        ...
-
-
-class HasLedger(Protocol):
-    """Keep a ledger, as a `Sandbox` and a `HandlerTransport` do."""
-
-    @property
-    def ledger(self) -> Sequence[LedgerEntry]:
-        """All requests, in order."""
-        ...
-
-
 def assert_requests(
-    seen: HasLedger | Iterable[LedgerEntry],
+    seen: Sandbox | HandlerTransport | Iterable[AnyEntry],
     match: str = "* *",
     *,
     times: int | None = None,
@@ -103,7 +76,7 @@ def _expected(least: int, most: int | None) -> str:
     return f"{least} to {most}" if least else f"at most {most}"
 
 
-def _differences(on_path: list[LedgerEntry], fields: dict[str, Any]) -> list[str]:
+def _differences(on_path: list[AnyEntry], fields: dict[str, Any]) -> list[str]:
     """Return the values of the fields in which requests on the right path differ."""
     lines = []
     for name, value in fields.items():
@@ -114,19 +87,19 @@ def _differences(on_path: list[LedgerEntry], fields: dict[str, Any]) -> list[str
     return lines
 
 
-def _patterns(entries: list[LedgerEntry]) -> list[str]:
+def _patterns(entries: list[AnyEntry]) -> list[str]:
     """Return the requests as patterns, with a wildcard for each target."""
     targets = {getattr(entry, "target_id", None) for entry in entries}
     paths = ("/".join("*" if part in targets else part for part in entry.path.split("/")) for entry in entries)
     return [f"{entry.method} {path}" for entry, path in zip(entries, paths, strict=True)]
 
 
-def _kinds(entries: list[LedgerEntry], patterns: list[str]) -> list[str]:
+def _kinds(entries: list[AnyEntry], patterns: list[str]) -> list[str]:
     kinds = Counter(zip(patterns, (entry.status for entry in entries), strict=True))
     return [f"{count:5} x {pattern}  {_status(status)}" for (pattern, status), count in kinds.most_common()]
 
 
-def _line(entry: LedgerEntry, began: float) -> str:
+def _line(entry: AnyEntry, began: float) -> str:
     return f"  {entry.at - began:8.2f} s  {entry.method} {entry.path}  {_status(entry.status)}"
 
 
