@@ -118,7 +118,7 @@ def report_error(error: cmsapi.CMSError, command: Callable[[], Any] | None = Non
     """
     text = error_text(error)
     if isinstance(error, cmsapi.ArgumentError) and isinstance(command, functools.partial):
-        text = re.sub(rf"^{re.escape(error.parameter)}\b", _option_name(error.parameter, command.func), text)
+        text = re.sub(rf"^(`?){re.escape(error.parameter)}\b\1", _option_name(error.parameter, command.func), text)
     print_message(text, style="red")
     return exit_code(error)
 

@@ -31,7 +31,7 @@ _REPLACEMENTS = [
         (r"client\.jobs\.attach\('?([^')]*)'?\)", r"cmsapi jobs watch \1"),
         (r"client\.contents\.review\('([^']*)'\)", r"cmsapi contents review \1"),
         (r"\bLaunchPolicy\(max_credits=\)", "--max-credits"),
-        (r"^state is\b", "--state or CMSAPI_STATE is"),
+        (r"^(`?)state\1 (is|must)\b", r"--state or CMSAPI_STATE \2"),
         (r"^state='(redis://…)'", r"--state \1"),
         (r"\[Errno -?\d+\] ", ""),
         (r"holds half a surrogate pair", "is not UTF-8"),
