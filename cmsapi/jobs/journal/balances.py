@@ -1,4 +1,4 @@
-"""What was known before a launch left: the balances, and which launches came after they were read.
+"""The balances that were known before each launch, and the launches that followed each reading of them.
 
 A launch whose answer is lost is found absent only if the balance that was known before it, less what known launches
 were charged since, is the balance of now. So each launch carries a *mark* in the journal: which reading of the balances
@@ -42,9 +42,14 @@ class BalanceReadings:
         self._launched: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
 
     def saw(self, user: User, sent_at: float) -> None:
-        """Take note of a user, with the balances, who has just been read, and was asked for at a loop time."""
+        """Remember the balances of a user that was just read.
+
+        Args:
+            user: The user.
+            sent_at: Loop time at which the request left.
+        """
         if self._newest is not None and sent_at < self._newest.asked_at:
-            # A slow answer: it may be older than what is known.
+            # A slow answer may be older than the newest reading.
             return
         self._count += 1
         self._left = 0
@@ -70,7 +75,7 @@ class BalanceReadings:
         return {"mark": f"{self._process}:{mark.number}", "balance": known.balance.of(mark.user)}
 
     def launched(self, entry: Entry) -> None:
-        """Remember a launch that is known to have happened, also when its entry is struck out."""
+        """Remember a launch that is known to have happened; its entry may be deleted before others need it."""
         self._launched.append(entry)
 
     @property

@@ -1,4 +1,4 @@
-"""What was charged since a launch, as the balances prove it.
+"""Which usages were charged since a launch, as the balances prove it.
 
 The usages since are those that lead from the balance of now to the balance that was known before the launch, each to
 the one before it. Their times and their order in the list prove nothing. They only add doubt: a usage from that time
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from cmsapi.api.models import CreditUsage
 
-# Seconds by which the clocks of a service may differ among each other. Where they differ by more, launches stay
-# unknown that could be told otherwise.
+# Seconds by which the clocks of a service may differ from each other. If they differ by more, some launches stay
+# unknown that the evidence would tell otherwise.
 CLOCKS = 600.0
 
 
@@ -25,14 +25,14 @@ def between(
         then: The balance before.
         now: The balance after.
         usages: What the service lists, in any order.
-        launched_at: The earliest time at which a usage of a launch since then may be dated, but for clocks that differ.
+        launched_at: The earliest time that a usage of a launch since then may carry, apart from clocks that differ.
 
     Returns:
-        The usages, newest first, and those before that may be dated as they are; or None when they do not lead there,
-        or are not all that there is.
+        The usages, newest first, and those before them that carry about the same times; or None when the usages do
+        not lead from one balance to the other, or when some are missing.
     """
     costly = sorted({usage.id: usage for usage in usages if usage.amount}.values(), key=age)
-    # What was charged after the balance was read, and before the usages were, is listed, too.
+    # The list also has what was charged between the reading of the balance and that of the list.
     newer = {
         usage.remaining_credits + abs(usage.amount): usage.remaining_credits
         for usage in costly
@@ -44,7 +44,7 @@ def between(
     if at != then:
         return None
     ids = {usage.id for usage in since}
-    # What lies before belongs to the same chain as long as no credits came in.
+    # The usages before belong to the same chain as long as no credits came in.
     before, _ = _chain([usage for usage in costly if usage.id not in ids], then, None)
     began = min([launched_at, *(usage.created_at.timestamp() for usage in before[:1])]) - CLOCKS
     recent = {usage.id for usage in costly if usage.created_at.timestamp() >= began}
@@ -67,11 +67,11 @@ def _chain(usages: Sequence[CreditUsage], balance: int, end: int | None) -> tupl
 
 
 def counts(usage: CreditUsage) -> bool:
-    """Tell whether a usage says what it took from which balance; one that does not leads nowhere."""
+    """Tell whether a usage says what it took from which balance; the others cannot be part of a chain."""
     said = (usage.id, usage.created_at, usage.amount, usage.remaining_credits)
     return None not in said
 
 
 def age(usage: CreditUsage) -> tuple[float, int]:
-    """Return what grows with the age of a usage, as far as times and balances tell it."""
+    """Return a sort key that grows with the age of a usage, as far as times and balances tell it."""
     return -usage.created_at.timestamp(), usage.remaining_credits

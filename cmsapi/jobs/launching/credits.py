@@ -1,4 +1,4 @@
-"""Stop a fan-out before it launches what nobody wants to pay for, or what there are no credits for."""
+"""Stop a fan-out at its own limit of credits, or when the balance is used up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CreditBudget:
     """Count the credits that a fan-out may still spend, one a launch.
 
     Args:
-        max_credits: Credits that it may spend, or None for as many as there are.
+        max_credits: Credits that it may spend, or None for the whole balance.
         read_credits: Reads the balances; one request.
     """
 
@@ -35,17 +35,17 @@ class CreditBudget:
         self._read_credits = read_credits
         self._active_calls = 0
         self._settled = asyncio.Event()
-        # Launches for which the balance sufficed when it was last read; none is known before that.
+        # Launches that the balance still covers, as it was last read; 0 before the first reading.
         self._covered: float = 0.0
         self._reading = False
-        #: Why nothing more is launched, None as long as something is.
+        #: Why the fan-out launches no more; None while it launches.
         self.stopped: OutOfCreditsError | None = None
 
     async def begin(self) -> bool:
         """Take the credit of one launch, and tell whether there is one.
 
-        When none is left, it waits for the launches that are under way, which may be refused and give theirs back;
-        it also waits while the balance is being read.
+        When none is left, it waits for the launches in flight: a refused one gives its credit back. It also waits while
+        the balance is being read.
         """
         while self.stopped is None and (self._reading or (self._left < 1 and self._active_calls)):
             self._settled.clear()
@@ -60,7 +60,7 @@ class CreditBudget:
         return True
 
     async def end(self, error: BaseException | None, *, sent: bool) -> None:
-        """Note how a launch ended; after a conflict it finds out whether credits are left.
+        """Count the end of a launch; after a conflict, read whether credits are left.
 
         Args:
             error: Why there is no job, or None if there is one.
@@ -84,7 +84,7 @@ class CreditBudget:
         try:
             self._covered = getattr(await self._read_credits(), balance.field)
         except CMSError:
-            # The conflict itself is told to the caller; of the balance nothing is known.
+            # The caller gets the conflict itself; the balance stays unknown.
             return
         finally:
             self._reading = False
@@ -93,13 +93,13 @@ class CreditBudget:
 
     def _stop(self, why: str) -> None:
         self.stopped = OutOfCreditsError(
-            f"{why}: the fan-out launches no more. Nothing was sent or charged for the items that are left. Jobs that "
-            "are launched go on."
+            f"{why}: the fan-out launches no more jobs. Nothing was sent or charged for the remaining items. Launched "
+            "jobs go on."
         )
 
 
 def is_free(error: BaseException) -> bool:
-    """Tell whether a launch that failed so has certainly cost nothing."""
+    """Tell whether a launch that failed with this error certainly cost nothing."""
     if isinstance(error, DeadlineError):
         return not error.sent
     if isinstance(error, APIError):
