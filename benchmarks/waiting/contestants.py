@@ -13,14 +13,13 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-import attrs
 
 import cmsapi
-from cmsapi.api.model import Model
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
-from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
+from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
@@ -148,48 +147,36 @@ class Jobs:
         await _cancel(self._waiters)
 
 
-@attrs.define(eq=False)
-class _Subject:
-    """Find a job running as soon as it is looked at."""
-
-    schedule: Schedule
-    hooks = Hooks()
-    watch: ScheduledPoll | None = None
-
-    def look(self) -> None:
-        self.schedule.looks += 1
-        assert self.watch is not None
-        asyncio.get_running_loop().call_soon(self.schedule.scheduler.saw_running, self.watch)
-
-    def show(self, document: Model, sent_at: float) -> None:
-        raise NotImplementedError
-
-    def read_page(self, listing: Listing) -> None:
-        raise NotImplementedError
-
-
 class Schedule:
-    """Have the schedule of this package alone look at jobs every 5 to 10 s, as a service without limits lets it."""
+    """Have the scheduler of this package alone poll jobs every 5 to 10 s, as a service without limits lets it."""
 
     def __init__(self) -> None:
         self.looks = 0
-        self.scheduler = Scheduler(RateLimiter(SlidingWindows(None, None)), random.Random())
-        self._watches: list[ScheduledPoll] = []
+        self._scheduler = Scheduler(RateLimiter(SlidingWindows(None, None)), random.Random())
+        self._jobs: list[TrackedJob] = []
 
     async def begin(self, jobs: int) -> None:
-        """Begin to look at so many jobs."""
-        policy, now = PollPolicy(), asyncio.get_running_loop().time()
+        """Begin to poll so many jobs."""
+        caller: Any = None
+        settings, now = PollSettings(caller, PollPolicy()), asyncio.get_running_loop().time()
+        callbacks = PollCallbacks(Hooks(), self._poll, self._never, self._never)
         for number in range(jobs):
-            subject = _Subject(self)
-            watch = self.scheduler.watch(JobKind.KEYWORD_ANALYSIS, _IDS[number], policy, subject, now, launched=True)
-            subject.watch = watch
-            self._watches.append(watch)
-            self.scheduler.add(watch)
+            job = TrackedJob(JobKind.KEYWORD_ANALYSIS, _IDS[number], JobHistory(now), settings, age_known=True)
+            self._jobs.append(job)
+            self._scheduler.add(job, callbacks)
 
     async def end(self) -> None:
-        """Stop looking."""
-        for watch in self._watches:
-            self.scheduler.drop(watch)
+        """Stop polling."""
+        for job in self._jobs:
+            self._scheduler.drop(job)
+
+    def _poll(self, job: TrackedJob) -> None:
+        """Find a job running as soon as it is polled."""
+        self.looks += 1
+        asyncio.get_running_loop().call_soon(self._scheduler.saw_running, job)
+
+    def _never(self, *_: object) -> None:
+        raise NotImplementedError
 
 
 BARE = "an asyncio task that awaits a future each"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cmsapi.jobs.events import Finished, JobEvent, Observed, PollFailed
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, Outcome
 from cmsapi.jobs.fanout.table import JobTable
@@ -15,7 +14,7 @@ from cmsapi.jobs.launching.recovery import Resumed
 from cmsapi.jobs.namespace import Jobs
 from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics
-from cmsapi.jobs.status import JobStatus, Phase
+from cmsapi.jobs.status import Finished, JobEvent, JobStatus, Observed, Phase, PollFailed
 
 __all__ = [
     "AsCompleted",

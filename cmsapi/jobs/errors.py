@@ -1,38 +1,16 @@
-"""How jobs end without a result, in the words that their waiters read."""
+"""Errors of launches that may have happened, and of items of a batch that ended without a result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from cmsapi.config import PollPolicy
-from cmsapi.errors import (
-    JobError,
-    JobFailedError,
-    JobSupersededError,
-    JobVanishedError,
-    LaunchUnknownError,
-    UnknownJobStateError,
-)
-from cmsapi.jobs.job import Job
-from cmsapi.jobs.journal.record import UNKNOWN
+from cmsapi.errors import JobError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import find_kind
-from cmsapi.jobs.polling.failures import VANISHED_AFTER
 from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import UNKNOWN
 from cmsapi.state.journal import Entry
-
-# A job whose state decides nothing is given up after this long, unless the policy says otherwise. A word that nobody
-# lists most likely means that it runs; an old word or none most likely means that it has ended.
-LONGEST_DOUBT = 1800.0
-LONGEST_RIDDLE = 6 * 3600.0
-
-
-def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
-    """Return after how many seconds a job whose state decides nothing is given up."""
-    if policy.give_up_after is not None:
-        return policy.give_up_after
-    return LONGEST_RIDDLE if unlisted_word else LONGEST_DOUBT
 
 
 def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:
@@ -73,51 +51,3 @@ def without_result(entry: Entry) -> JobError | None:
         f"The {entry.kind} of {entry.target} {how} in an earlier run. batch.retry_failed() lets the next map launch it "
         "again, which costs a credit."
     )
-
-
-def failed(job: Job[Any]) -> JobError:
-    """Tell that the service says so."""
-    return JobFailedError(
-        f"The {job.kind.value} of {job.target} failed, says the service. Whether its credit was given back is shown by "
-        "client.credit_usages; to try again, launch it again, which costs a credit.",
-        job=job,
-    )
-
-
-def superseded(job: Job[Any], newer_id: str | None) -> JobError:
-    """Tell that a newer job has taken its place."""
-    return JobSupersededError(
-        f"{job.target} has a newer {job.kind.value} ({newer_id}) than {job.id}. "
-        f"client.jobs.watch({job.kind.value!r}, {job.target!r}) follows the newer one.",
-        job=job,
-    )
-
-
-def vanished(job: Job[Any]) -> JobError:
-    """Tell that the service no longer knows the job."""
-    return JobVanishedError(
-        f"The service has not known {job!r} for {VANISHED_AFTER:g} s and more: deleted, no longer visible to this "
-        f"key, or never the id of a {job.kind.value}. If it comes back, client.jobs.attach(token) finds it.",
-        job=job,
-    )
-
-
-def undecidable(job: Job[Any]) -> JobError:
-    """Tell that the end cannot be told."""
-    return UnknownJobStateError(
-        f"The end of {job!r} cannot be told: the service keeps showing {job._state!r}, which is either a word that "
-        "nobody lists or the end of an earlier run. Look at it in the application; client.jobs.attach(token) "
-        "goes on waiting.",
-        job=job,
-    )
-
-
-def unreadable(job: Job[Any], error: Exception) -> JobError:
-    """Tell that looking has failed in the same way for so long that it will not get better."""
-    ending = UnknownJobStateError(
-        f"The end of {job!r} cannot be told: looking at it keeps failing in the same way ({type(error).__name__}: "
-        f"{error}). Look at it in the application; client.jobs.attach(token) goes on waiting.",
-        job=job,
-    )
-    ending.__cause__ = error
-    return ending

@@ -1,8 +1,9 @@
 """A job: paid work at the service, as something to await.
 
-Any number of awaiters share one stream of looks. Each has a future of its own, registered before anything is read, so
-that no end is missed and cancelling one touches neither the others nor the job. Nobody is looked at for whom nobody
-waits.
+Any number of waiters share one stream of polls. Each has a future of its own, registered before anything is read, so
+that no end is missed and cancelling one affects neither the others nor the job. A job without waiters is not polled.
+
+`Job` is the public handle: the state is in its `TrackedJob`, and the `Poller` changes it.
 """
 
 from __future__ import annotations
@@ -11,86 +12,21 @@ import asyncio
 import copy
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
-
-import attrs
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 from cmsapi.api.arguments import function, seconds
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
-from cmsapi.jobs.events import Finished, JobEvent
-from cmsapi.jobs.journal.record import Record
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.kinds.registry import kind_of
-from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
-from cmsapi.jobs.polling.settings import PollSettings
-from cmsapi.jobs.scheduling.queue import ScheduledPoll
-from cmsapi.jobs.status import JobStatus, Phase
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.status import Finished, JobEvent, JobStatus
+from cmsapi.jobs.tracked import TrackedJob, call_listener
 
 R = TypeVar("R")
 E = TypeVar("E")
-
-
-@attrs.frozen
-class Outlook:
-    """Say what is to be expected of a job, in times of the loop.
-
-    Args:
-        next_poll: When it is looked at next, or None.
-        why: Why then.
-        expected_end: When such jobs are over as a rule, or None.
-    """
-
-    next_poll: float | None = None
-    why: str = "nobody waits for it"
-    expected_end: float | None = None
-
-
-class Keeper(Protocol):
-    """Do for a job what it cannot do itself: tell the time, look, and look again."""
-
-    base_url: str
-    poll_settings: PollSettings
-
-    def ensure_open(self) -> None:
-        """Raise when the client must not be used."""
-        ...
-
-    def time(self) -> float:
-        """Return the loop's time."""
-        ...
-
-    def datetime_at(self, loop_time: float) -> datetime:
-        """Return a moment of the loop on the service's clock."""
-        ...
-
-    def subscribe(self, job: Job[Any]) -> None:
-        """Have a job looked at from now on."""
-        ...
-
-    def join(self, job: Job[Any]) -> None:
-        """Poll a job of another client with the settings of this one, if these go first."""
-        ...
-
-    def unsubscribe(self, job: Job[Any]) -> None:
-        """Stop looking when nobody wants the job any more."""
-        ...
-
-    async def poll_now(self, job: Job[Any]) -> None:
-        """Look once."""
-        ...
-
-    def outlook(self, job: Job[Any]) -> Outlook:
-        """Say when the job will be looked at, and when it may end."""
-        ...
-
-    def guard(self, listener: Callable[[JobEvent], None], event: JobEvent) -> None:
-        """Call a listener, whatever it raises."""
-        ...
 
 
 class Job(Generic[R]):
@@ -99,129 +35,63 @@ class Job(Generic[R]):
     `await job` gives the result, as often and from as many tasks as wanted.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_adopted",
-        "_closed",
-        "_error",
-        "_followers",
-        "_history",
-        "_keeper",
-        "_kind",
-        "_listeners",
-        "_look",
-        "_observed_at",
-        "_on_review",
-        "_phase",
-        "_poll_settings",
-        "_polls",
-        "_record",
-        "_result",
-        "_since",
-        "_state",
-        "_target",
-        "_waiters",
-        "_watch",
-    )
+    __slots__ = ("__weakref__", "_poller", "_tracked")
 
-    def __init__(self, keeper: Keeper, kind: JobKind, target: str, history: JobHistory) -> None:
-        self._keeper = keeper
-        self._poll_settings = keeper.poll_settings
-        self._kind = kind
-        self._target = target
-        self._history = history
-        self._phase = Phase.RUNNING
-        self._state: str | None = None
-        self._since = history.began
-        self._observed_at: float | None = None
-        self._polls = 0
-        # What the journal says of it, or None when nobody wrote it down.
-        self._record: Record | None = None
-        self._adopted = False
-        # Its place in the schedule, once somebody has waited for it.
-        self._watch: ScheduledPoll | None = None
-        # Each gets None when the job is over, or the error that ends its waiting.
-        self._waiters: list[asyncio.Future[Exception | None]] = []
-        # Most jobs have none of these, and two empty lists would be a twentieth of what a job takes.
-        self._followers: tuple[asyncio.Queue[JobEvent | Exception], ...] = ()
-        self._listeners: tuple[Callable[[JobEvent], None], ...] = ()
-        # Wants the job's review although nobody may await it.
-        self._on_review: ReviewHook | None = None
-        self._look: asyncio.Task[None] | None = None
-        self._closed = False
-        self._result: R | None = None
-        self._error: Exception | None = None
+    def __init__(self, tracked: TrackedJob, poller: Poller) -> None:
+        self._tracked = tracked
+        self._poller = poller
+
+    @property
+    def tracked(self) -> TrackedJob:
+        """The state of the job, for the SDK itself; its attributes may change with any version."""
+        return self._tracked
 
     # What it is
 
     @property
     def kind(self) -> JobKind:
         """The kind of work."""
-        return self._kind
+        return self._tracked.kind
 
     @property
     def target(self) -> str:
-        """Identifier of what is looked at: a keyword, prompt, search, content or knowledge document."""
-        return self._target
+        """Identifier of what is polled: a keyword, prompt, search, content or knowledge document."""
+        return self._tracked.target
 
     @property
     def id(self) -> str:
         """Identifier of the job; for kinds without one, that of what it works on."""
-        return self._history.job_id or self._target
+        return self._tracked.id
 
     @property
     def token(self) -> str:
         """Text that `client.jobs.attach` turns into this job again, also in another process; it holds no secret."""
-        return Token(
-            kind=self._kind,
-            target=self._target,
-            job_id=self._history.job_id,
-            launched_at=self._history.launched_at,
-            watched=self._history.watched,
-            base_url=self._keeper.base_url,
-        ).spell()
+        return self._tracked.token(self._poller.base_url)
 
     @property
     def adopted(self) -> bool:
-        """Whether it is a generation found after an answer was lost that may be a colleague's."""
-        return self._adopted
+        """Whether it is a generation found after a lost answer that a colleague may have launched."""
+        return self._tracked.adopted
 
     @property
     def done(self) -> bool:
-        """Whether it is over, with a result or an error."""
-        return self._closed
+        """Whether it is finished, with a result or an error."""
+        return self._tracked.closed
 
     @property
     def status(self) -> JobStatus:
         """What is known of it now; sends nothing."""
-        at = self._keeper.datetime_at
-        outlook = self._keeper.outlook(self)
-        return JobStatus(
-            state=self._state,
-            phase=self._phase,
-            since=at(self._since),
-            observed_at=at(self._observed_at) if self._observed_at is not None else None,
-            polls=self._polls,
-            next_poll_at=at(outlook.next_poll) if outlook.next_poll is not None else None,
-            why_next="it is over" if self._closed else outlook.why,
-            elapsed=self._elapsed(),
-            eta=at(outlook.expected_end) if outlook.expected_end is not None else None,
-        )
-
-    def _elapsed(self) -> float:
-        end = self._since if self._closed else self._keeper.time()
-        return max(0.0, end - self._history.began)
+        return self._poller.status(self._tracked)
 
     if not TYPE_CHECKING:  # type checkers go on refusing unknown names
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(
-                f"a Job has no {name!r}; what it works for is its result: result = await job", name=name, obj=self
+                f"a Job has no {name!r}; its result comes from: result = await job", name=name, obj=self
             )
 
     def __repr__(self) -> str:
-        state = f" ({markup.plain(self._state)})" if self._state else ""
-        return f"<Job {self._kind.value} {markup.plain(self.id)}: {self._phase.value}{state}, {self._polls} looks>"
+        return repr(self._tracked)
 
     def _repr_html_(self) -> str:
         return markup.record(self.status, ("kind", self.kind), ("id", self.id), ("token", self.token), title="Job")
@@ -235,39 +105,40 @@ class Job(Generic[R]):
         """Wait for the result.
 
         Args:
-            timeout: Seconds this waiter waits; the job and its other waiters go on without it. None waits for ever.
+            timeout: Seconds this waiter waits; the job and its other waiters continue. None waits without limit.
 
         Raises:
-            ArgumentError: `timeout` is no finite number.
-            JobWaitTimeoutError: `timeout` is over.
-            JobFailedError: The service says the job failed.
+            ArgumentError: `timeout` is not a finite number.
+            JobWaitTimeoutError: `timeout` has passed.
+            JobFailedError: The service reports that the job failed.
             JobSupersededError: A newer generation has taken its place.
-            JobVanishedError: The service no longer knows it.
-            UnknownJobStateError: Its end cannot be told from what the service shows.
-            JobDetachedError: It was detached.
-            UnauthorizedError: The key was refused while looking. The job goes on; so do later waiters.
+            JobVanishedError: The service no longer knows the job.
+            UnknownJobStateError: What the service shows does not tell how the job ended.
+            JobDetachedError: The job was detached.
+            UnauthorizedError: A poll was refused because of the key. The job continues, and can be awaited again.
             ForbiddenError: Likewise.
-            ClientClosedError: The client was closed. The token lives on.
+            ClientClosedError: The client was closed. The token stays valid.
         """
         if timeout is not None:
             seconds("timeout", timeout)
-        if not self._closed:
+        job = self._tracked
+        if not job.closed:
             self._ensure_open()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            self._keeper.subscribe(self)
+            job.waiters.append(waiter)
+            self._poller.subscribe(job)
             try:
-                # Most wait for ever, and a timer that never rings is a tenth of what a waiter takes.
+                # Most waiters have no timeout, and a timer that never fires is a tenth of the memory of a waiter.
                 interruption = await (waiter if timeout is None else self._within(waiter, timeout))
             finally:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
-                self._keeper.unsubscribe(self)
+                if waiter in job.waiters:
+                    job.waiters.remove(waiter)
+                self._poller.unsubscribe(job)
             if interruption is not None:
                 raise _own(interruption)
-        if self._error is not None:
-            raise _own(self._error)
-        return self._result  # type: ignore[return-value]  # closed without an error: the result is there
+        if job.error is not None:
+            raise _own(job.error)
+        return cast("R", job.result)
 
     async def _within(self, waiter: asyncio.Future[Exception | None], timeout: float) -> Exception | None:  # noqa: ASYNC109  as above
         try:
@@ -276,11 +147,11 @@ class Job(Generic[R]):
         except TimeoutError as error:
             if waiter.cancelled():
                 raise JobWaitTimeoutError(
-                    f"{self!r} was not over within {timeout:g} s. It goes on and may be paid for: "
+                    f"{self!r} did not finish within {timeout:g} s. It continues and may be paid for: "
                     "wait again, or keep job.token and attach it later.",
                     job=self,
                 ) from error
-            # It ended in the same moment: that counts.
+            # The job ended at the same moment, which counts.
             return waiter.result()
 
     async def review(self) -> GenerationReview:
@@ -290,165 +161,123 @@ class Job(Generic[R]):
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
         """
-        if not kind_of(self._kind).has_review:
-            raise ArgumentError(f"A {self._kind.value} has no review; only a generation has.", parameter="job")
+        if not kind_of(self.kind).has_review:
+            raise ArgumentError(f"A {self.kind.value} has no review; only a generation has one.", parameter="job")
         return cast("GenerationReview", await self.wait())
 
     async def refresh(self) -> JobStatus:
-        """Look now; one request and its repeats, shared with a look that is under way.
+        """Poll now; one request and its retries, shared with a poll under way.
 
         Raises:
-            APIError: The look failed; that says nothing about the job.
+            APIError: The poll failed; that says nothing about the job.
             TransportError: Likewise.
         """
         self._ensure_open()
-        if not self._closed:
-            await self._keeper.poll_now(self)
+        if not self._tracked.closed:
+            await self._poller.poll_now(self._tracked)
         return self.status
 
     async def events(self) -> AsyncIterator[JobEvent]:
-        """Follow what happens to the job, from now to its end; keeps it being looked at.
+        """Follow what happens to the job, from now to its end; it is polled meanwhile.
 
-        A refused key shows as `PollFailed`, and the looks go on.
+        A refused key shows as `PollFailed`, and the polls go on.
 
         Raises:
-            JobDetachedError: It was detached.
-            ClientClosedError: The client was closed. The token lives on.
+            JobDetachedError: The job was detached.
+            ClientClosedError: The client was closed. The token stays valid.
         """
-        if self._closed:
-            yield Finished(self.status, self._error)
+        job = self._tracked
+        if job.closed:
+            yield Finished(self.status, job.error)
             return
         self._ensure_open()
-        heard: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
-        self._followers = (*self._followers, heard)
-        self._keeper.subscribe(self)
+        queue: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
+        job.followers = (*job.followers, queue)
+        self._poller.subscribe(job)
         try:
             while True:
-                event = await heard.get()
+                event = await queue.get()
                 if isinstance(event, Exception):
                     raise _own(event)
                 yield event
                 if isinstance(event, Finished):
                     return
         finally:
-            self._followers = tuple(other for other in self._followers if other is not heard)
-            self._keeper.unsubscribe(self)
+            job.followers = tuple(other for other in job.followers if other is not queue)
+            self._poller.unsubscribe(job)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
-        """Call a function on each event of a class; keeps the job being looked at until its end.
+        """Call a function on each event of a class; the job is polled until its end.
 
         Args:
             event: `Observed`, `PollFailed` or `Finished`.
-            call: A plain function; it runs on the event loop. What it raises is logged and forgotten.
+            call: A plain function; it runs on the event loop. What it raises is logged.
 
         Raises:
-            ArgumentError: `event` is no class, or `call` is no plain function; use `events()` to await.
+            ArgumentError: `event` is not a class, or `call` is not a plain function; use `events()` to await.
         """
         try:
             isinstance(None, event)
         except TypeError:
-            raise ArgumentError(f"event is a class of events, not {excerpt(event)}.", parameter="event") from None
+            raise ArgumentError(f"`event` must be a class, got {excerpt(event)}.", parameter="event") from None
         function("call", call)
         if inspect.iscoroutinefunction(call):
-            raise ArgumentError("job.on takes a plain function; to await, iterate over job.events().", parameter="call")
+            raise ArgumentError(
+                "`call` must be a plain function, got a coroutine function; to await, iterate over job.events().",
+                parameter="call",
+            )
 
         def filtered(happened: JobEvent) -> None:
             if isinstance(happened, event):
                 call(happened)
 
-        if self._closed:
-            self._keeper.guard(filtered, Finished(self.status, self._error))
+        job = self._tracked
+        if job.closed:
+            call_listener(filtered, Finished(self.status, job.error))
             return
         self._ensure_open()
-        self._listeners = (*self._listeners, filtered)
-        self._keeper.subscribe(self)
+        job.listeners = (*job.listeners, filtered)
+        self._poller.subscribe(job)
 
     def detach(self) -> None:
-        """Stop looking and wake all waiters with `JobDetachedError`; the remote job and its token live on.
+        """Stop polling and wake all waiters with `JobDetachedError`; the remote job goes on and its token stays valid.
 
-        A launch of the same work joins it still, while it goes on.
+        A launch of the same work still joins the job while it runs.
         A review that `on_review` is deciding on at this moment is decided to the end.
         """
-        if not self._closed:
-            self._interrupt(
+        job = self._tracked
+        if not job.closed:
+            job.interrupt(
                 JobDetachedError(
-                    f"{self!r} was detached. It goes on and may be paid for: client.jobs.attach(token) waits for it "
+                    f"{self!r} was detached. It continues and may be paid for: client.jobs.attach(token) waits for it "
                     "again.",
                     job=self,
                 )
             )
-            self._keeper.unsubscribe(self)
+            self._poller.unsubscribe(job)
 
     def _ensure_open(self) -> None:
         try:
-            self._keeper.ensure_open()
+            self._poller.ensure_open()
         except ClientClosedError as error:
-            error.add_note(f"{self!r} goes on at the service and may be paid for: its token is {self.token!r}.")
+            error.add_note(f"{self!r} continues at the service and may be paid for: its token is {self.token!r}.")
             raise
 
-    # For its keeper
 
-    @property
-    def subscribed(self) -> bool:
-        """Whether a waiter, a follower, a listener or a review hook wants it polled."""
-        return not self._closed and bool(self._waiters or self._followers or self._listeners or self._on_review)
-
-    @property
-    def _undecided(self) -> bool:
-        """Whether it is over because its article waits for a decision that nobody has made."""
-        result = self._result
-        decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
-        return self._closed and self._phase is Phase.REVIEW and not decided
-
-    def _tell(self, make: Callable[[], JobEvent]) -> None:
-        """Tell an event to those who listen; without listeners it is not made, because its status costs a forecast."""
-        if not (self._followers or self._listeners):
-            return
-        event = make()
-        for follower in self._followers:
-            follower.put_nowait(event)
-        for listener in self._listeners:
-            self._keeper.guard(listener, event)
-
-    def _close(self, result: R | None, error: Exception | None) -> None:
-        self._result, self._error = result, error
-        self._closed = True
-        self._tell(lambda: Finished(self.status, error))
-        self._abandon()
-        self._wake(None)
-
-    def _order(self, hook: ReviewHook) -> None:
-        """Have a hook decide on its review; of several the first one does."""
-        if not self._closed and self._on_review is None:
-            self._on_review = hook
-            self._keeper.subscribe(self)
-
-    def _interrupt(self, error: Exception) -> None:
-        """End all interest in it, although it is not over."""
-        followers = self._followers
-        self._abandon()
-        for follower in followers:
-            follower.put_nowait(error)
-        self._wake(error)
-
-    def _abandon(self) -> None:
-        self._followers = self._listeners = ()
-        self._on_review = None
-
-    def _wake(self, error: Exception | None) -> None:
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(error)
+def job_of(tracked: TrackedJob, poller: Poller) -> Job[Any]:
+    """Return the handle of a job: one object for as long as this client tracks the job."""
+    if tracked.handle is None:
+        tracked.handle = Job(tracked, poller)
+    return cast("Job[Any]", tracked.handle)
 
 
 def _own(error: Exception) -> Exception:
-    """Give each waiter an error of its own, so that their tracebacks do not grow into each other."""
+    """Copy an error for one waiter, so that the tracebacks of waiters do not grow into each other."""
     if isinstance(error, CMSError):
         return error.fresh()
     try:
         twin = copy.copy(error)
-    except Exception:  # an exception of the user's that cannot be copied is better shared than lost
+    except Exception:  # an exception of the user that cannot be copied is better shared than lost
         return error
     twin.__cause__ = error.__cause__
     if notes := getattr(error, "__notes__", None):

@@ -12,7 +12,7 @@ from cmsapi.errors import ArgumentError
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, gather
 from cmsapi.jobs.fanout.table import JobTable
-from cmsapi.jobs.job import Job
+from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.ideas import ContentIdeas
 from cmsapi.jobs.kinds.kind import Kind
@@ -136,7 +136,9 @@ class Jobs:
         Raises:
             StateError: The state cannot be reached.
         """
-        return await read_journal(self._poller)
+        poller = self._poller
+        await poller.open_journal()
+        return await read_journal(poller.journal, poller.base_url)
 
     async def resume(self) -> Resumed:
         """Take up every launch of this state that nobody alive works on, whichever process made it.
@@ -175,8 +177,11 @@ class Jobs:
         history = JobHistory(
             began=poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
-        job: Job[Any] = Job(poller, found.kind, found.target, history)
-        return job if found.watched else poller.kept.attached(job)
+        job = poller.track(found.kind, found.target, history)
+        if not found.watched:
+            job = poller.registry.attach(job)
+            poller.join(job)
+        return job_of(job, poller)
 
     @overload
     def watch(self, kind: Literal["keyword_analysis"], id: str) -> Job[Keyword]: ...
@@ -201,7 +206,7 @@ class Jobs:
         """
         poller, known = self._poller, _kind(kind)
         known.check(id)
-        return Job(poller, known.name, id, JobHistory(began=poller.time(), watched=True))
+        return job_of(poller.track(known.name, id, JobHistory(began=poller.time(), watched=True)), poller)
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.

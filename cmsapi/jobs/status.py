@@ -1,9 +1,10 @@
-"""What is known of a job, as a snapshot."""
+"""What is known of a job, as a snapshot, and what happens to it, as its listeners hear it."""
 
 from __future__ import annotations
 
 import enum
 from datetime import datetime
+from typing import TypeAlias
 
 import attrs
 
@@ -11,7 +12,7 @@ from cmsapi.display import markup
 
 
 class Phase(enum.StrEnum):
-    """Say where a job stands, whatever words the service has for it.
+    """Name the phases of a job, whatever words the service has for them.
 
     `LAUNCHING` is for work that is being sent; a `Job` exists only after that, so no job shows it.
     """
@@ -28,16 +29,16 @@ class Phase(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class JobStatus:
-    """Show a job as it was when last looked at. Times are the service's, as far as its clock is known.
+    """Show a job as the last poll left it. Times are the service's, as far as its clock is known.
 
     Args:
         state: The service's own word, or None.
         phase: Where the job stands.
-        since: When the phase began, as far as looks can tell.
-        observed_at: When the job was last looked at, or None.
-        polls: Looks so far.
-        next_poll_at: When it will be looked at next, or None when nobody waits for it.
-        why_next: Why then, in words.
+        since: When the phase began, as far as polls can tell.
+        observed_at: When the job was last observed, or None.
+        polls: Polls so far.
+        next_poll_at: When it is polled next, or None when it has no waiters.
+        why_next: The reason for that time, in words.
         elapsed: Seconds since the launch, or since the watch began.
         eta: When it is expected to end, or None when that is not known.
     """
@@ -54,3 +55,45 @@ class JobStatus:
 
     def _repr_html_(self) -> str:
         return markup.record(self)
+
+
+@attrs.frozen
+class Observed:
+    """Report a poll that succeeded.
+
+    Args:
+        status: The job after the poll.
+        changed: Whether the state or the phase differs from the one before.
+    """
+
+    status: JobStatus
+    changed: bool
+
+
+@attrs.frozen
+class PollFailed:
+    """Report a poll that failed; that says nothing about the job, and the next poll comes as usual.
+
+    Args:
+        status: The job as it was last observed.
+        error: Why the poll failed.
+    """
+
+    status: JobStatus
+    error: Exception
+
+
+@attrs.frozen
+class Finished:
+    """Report that the job is finished; it is the last event.
+
+    Args:
+        status: The job at its end.
+        error: The error that its waiters get, or None when they get a result.
+    """
+
+    status: JobStatus
+    error: Exception | None
+
+
+JobEvent: TypeAlias = Observed | PollFailed | Finished

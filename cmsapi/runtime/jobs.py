@@ -5,7 +5,7 @@ from __future__ import annotations
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.polling.observer import ResponseObserver
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.polling.settings import PollSettings
+from cmsapi.jobs.tracked import PollSettings
 from cmsapi.runtime.runtime import Runtime
 from cmsapi.runtime.settings import Settings
 from cmsapi.transport.caller import OperationCaller
@@ -43,4 +43,4 @@ class ClientJobs:
         poller = Poller(poll_settings, runtime.hooks, runtime.account.base_url, scheduler, runtime.registry, journal)
         runtime.pollers.add(poller)
         caller.observer = ResponseObserver(scheduler, journal.balances)
-        self._launcher = Launcher(caller, poller, settings.launch)
+        self._launcher = Launcher(caller, poller, settings.launch, runtime.pending)

@@ -33,6 +33,7 @@ from cmsapi.transport.http import SendAwareTransport, Transport
 if TYPE_CHECKING:
     from cmsapi.api.models import User
     from cmsapi.jobs.journal.journal import LaunchJournal
+    from cmsapi.jobs.launching.pending import PendingLaunches
     from cmsapi.jobs.polling.poller import Poller
     from cmsapi.jobs.polling.registry import JobRegistry
 
@@ -128,10 +129,17 @@ class Runtime:
 
     @functools.cached_property
     def registry(self) -> JobRegistry:
-        """The jobs that run and the launches that are in flight."""
+        """The jobs in flight."""
         from cmsapi.jobs.polling.registry import JobRegistry
 
-        return JobRegistry()
+        return JobRegistry(self.journal)
+
+    @functools.cached_property
+    def pending(self) -> PendingLaunches:
+        """The launches that are being sent."""
+        from cmsapi.jobs.launching.pending import PendingLaunches
+
+        return PendingLaunches()
 
     @functools.cached_property
     def journal(self) -> LaunchJournal:

@@ -9,6 +9,10 @@ from typing import Any
 import attrs
 
 import cmsapi
+from cmsapi.config import PollPolicy
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.sandbox import Behaviour, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox
 from cmsapi.transport.message import Request, Response
 
@@ -53,6 +57,15 @@ def looks(sandbox: Sandbox, kind: str, target: str | None = None) -> list[Entry]
     return [
         entry for entry in sandbox.ledger if entry.operation == LOOKS[kind] and (target is None or target in entry.path)
     ]
+
+
+def tracked_job(
+    kind: JobKind = JobKind.IDEA_SEARCH, target: str = "target", policy: PollPolicy | None = None, **state: Any
+) -> TrackedJob:
+    """Make a job without a client, in a state; it began at the loop time 0 unless `history` says otherwise."""
+    caller: Any = None
+    state.setdefault("history", JobHistory(began=0.0))
+    return TrackedJob(kind, target, settings=PollSettings(caller, policy or PollPolicy()), **state)
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import attrs
 
@@ -20,17 +20,15 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout, Outcome
+from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.record import UNKNOWN, Record
 from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.polling.registry import ITEM
+from cmsapi.jobs.launching.pending import ITEM
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import UNKNOWN, Record
 from cmsapi.state.journal import Entry
-
-if TYPE_CHECKING:
-    from cmsapi.jobs.job import Job
-    from cmsapi.jobs.polling.poller import Poller
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -245,16 +243,16 @@ class Batch:
         entry = self._outcomes[name]
         if (problem := without_result(entry)) is not None:
             raise problem
-        return self._poller.kept.take_over(Record(entry))
+        return job_of(self._poller.take_over(Record(entry)), self._poller)
 
     async def _note(self, name: str, outcome: Outcome[Any, Any]) -> None:
-        job, now = outcome.job, self._journal.wall()
-        if job is None or not job.done or job._phase is Phase.REVIEW:
+        job, now = None if outcome.job is None else outcome.job.tracked, self._journal.wall()
+        if job is None or not job.closed or job.phase is Phase.REVIEW:
             if isinstance(outcome.error, LaunchUnknownError) and "open" not in outcome.error.evidence:
                 await self._note_unknown(name, outcome.error)
             return
-        record = job._record
-        status = "undecided" if job._phase is Phase.UNKNOWN else job._phase.value
+        record = job.record
+        status = "undecided" if job.phase is Phase.UNKNOWN else job.phase.value
         said = record.entry if record is not None else Entry(kind=job.kind.value, target=job.target, asked_at=now)
         review = outcome.value if isinstance(outcome.value, GenerationReview) else None
         entry = attrs.evolve(
@@ -262,7 +260,7 @@ class Batch:
             batch=self.name,
             item=name,
             status=status,
-            job_id=job._history.job_id,
+            job_id=job.history.job_id,
             decision=review.decision if review is not None else None,
             ended_at=now,
         )

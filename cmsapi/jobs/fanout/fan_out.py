@@ -15,12 +15,12 @@ from typing import Any, Generic, Literal, Self, TypeVar, cast
 import attrs
 
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
-from cmsapi.jobs.job import Job
+from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.launching.credits import CreditBudget
+from cmsapi.jobs.launching.pending import TRACES, PendingLaunch
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.polling.registry import TRACES, PendingLaunch
 from cmsapi.jobs.scheduling.admission import LaunchQueue
-from cmsapi.jobs.scheduling.queue import LoadKey
+from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
 # Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
 _ROOM = 1000
@@ -102,7 +102,7 @@ class Fanout(Generic[I, R]):
         self._feeder: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._left = False
-        self._in_flight: list[asyncio.Task[Job[Any]]] = []
+        self._in_flight: list[asyncio.Task[TrackedJob]] = []
         # A dictionary, so that a job leaves it in the same time however many there are.
         self._launched: dict[Job[R], None] = {}
 
@@ -151,7 +151,7 @@ class Fanout(Generic[I, R]):
         await asyncio.gather(*tasks, return_exceptions=True)
         in_flight, self._in_flight = self._in_flight, []
         answers = await asyncio.gather(*in_flight, return_exceptions=True)
-        self._launched |= {job: None for job in answers if isinstance(job, Job)}
+        self._launched |= {job_of(job, self._poller): None for job in answers if isinstance(job, TrackedJob)}
         self._ended.put_nowait(_Over(None))
 
     async def _feed(self) -> None:

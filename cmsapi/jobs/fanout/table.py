@@ -7,12 +7,12 @@ import weakref
 from typing import Any
 
 from cmsapi.display import markup
-from cmsapi.jobs.job import Job
+from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.polling.poller import Poller
 
 # Seconds between two versions of the table; it is drawn again only when something has changed.
 _REFRESH = 1.0
-_COLUMNS = ("kind", "id", "phase", "state", "looks", "runs for, s", "next look", "about over")
+_COLUMNS = ("kind", "id", "phase", "state", "polls", "runs for, s", "next poll", "expected end")
 
 # The table that each client shows at present: a new one takes over from it.
 _shown: weakref.WeakKeyDictionary[Poller, JobTable] = weakref.WeakKeyDictionary()
@@ -25,7 +25,7 @@ class JobTable:
     as they are when it is printed. Jobs that end stay in the table.
 
     Args:
-        poller: Where the jobs are looked at.
+        poller: Polls the jobs.
     """
 
     def __init__(self, poller: Poller) -> None:
@@ -36,8 +36,8 @@ class JobTable:
     @property
     def jobs(self) -> tuple[Job[Any], ...]:
         """The jobs, oldest first."""
-        self._seen |= dict.fromkeys(self._poller.registry.jobs())
-        self._seen |= dict.fromkeys(self._poller.subscribed)
+        for job in (*self._poller.registry.jobs(), *self._poller.subscribed):
+            self._seen[job_of(job, self._poller)] = None
         return tuple(self._seen)
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class JobTable:
     def _repr_html_(self) -> str:
         rows = [_row(job) for job in self.jobs]
         running = sum(not job.done for job in self._seen)
-        return markup.table(f"{len(rows)} jobs, {running} not over", _COLUMNS, rows)
+        return markup.table(f"{len(rows)} jobs, {running} not finished", _COLUMNS, rows)
 
     def _ipython_display_(self) -> None:
         # Only IPython calls this, so that it is there.

@@ -26,9 +26,9 @@ from cmsapi.api.models import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.leases import FOLLOW, Leases
-from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.store import State, evict_dead_owners
 
@@ -347,7 +347,7 @@ class LaunchJournal:
         """Hold a record if it can be held."""
         try:
             # A job that was attached may be over before anything has opened the journal.
-            await self.open(record.job._poll_settings.read_user if record.job is not None else None)
+            await self.open(record.job.settings.read_user if record.job is not None else None)
         except StateError:
             raise
         except CMSError as error:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.record import Record
+from cmsapi.jobs.tracked import Record
 from cmsapi.state.store import LEASE_TTL, State, evict_dead_owners
 
 logger: logging.Logger = logging.getLogger("cmsapi")

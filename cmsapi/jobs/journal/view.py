@@ -6,19 +6,16 @@ Only what is open stands there: a launch that is being sent, a job that runs, an
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import attrs
 
 from cmsapi.display import markup
-from cmsapi.jobs.journal.record import INTENT, SENDING
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.token import Token
-
-if TYPE_CHECKING:
-    from cmsapi.jobs.polling.poller import Poller
-    from cmsapi.state.journal import Entry
+from cmsapi.jobs.tracked import INTENT, SENDING
+from cmsapi.state.journal import Entry
 
 
 @attrs.frozen(kw_only=True)
@@ -50,12 +47,10 @@ class OpenLaunch:
         return markup.record(self)
 
 
-async def read_journal(poller: Poller) -> list[OpenLaunch]:
-    """Read the open entries, the oldest first; nothing is taken up."""
-    journal = poller.journal
-    await poller.open_journal()
+async def read_journal(journal: LaunchJournal, base_url: str) -> list[OpenLaunch]:
+    """Read the open entries of a journal that was opened, the oldest first; nothing is taken up."""
     found = await journal.known_entries()
-    return [_told(entry, poller.base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
+    return [_told(entry, base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
 
 
 def _told(entry: Entry, base_url: str) -> OpenLaunch:

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.jobs.polling.failures import Failures
 from cmsapi.jobs.status import Phase
 
 
@@ -62,7 +61,6 @@ class JobHistory:
     saw_running: bool = False
     undecided: object = None
     undecided_polls: int = 0
-    failures: Failures = attrs.Factory(Failures)
 
     def add(self, observation: Observation) -> None:
         """Remember an observation."""

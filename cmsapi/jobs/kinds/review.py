@@ -51,7 +51,7 @@ class GenerationReview:
         content: The content as it was read after `confirm()`, else None.
     """
 
-    __slots__ = ("_caller", "_decided", "_deciding", "content", "content_id", "decision", "generation")
+    __slots__ = ("_caller", "_deciding", "content", "content_id", "decision", "generation", "on_decided")
 
     def __init__(
         self, caller: OperationCaller, content_id: str, generation: Generation, decision: Decision | None = None
@@ -61,8 +61,8 @@ class GenerationReview:
         self.generation: Generation = generation
         self.decision: Decision | None = decision
         self.content: Content | None = None
-        # Told when it is decided.
-        self._decided: Callable[[str], None] | None = None
+        # Called when it is decided.
+        self.on_decided: Callable[[str], None] | None = None
         # One decision at a time: what one has done must not look to another as done elsewhere.
         self._deciding = asyncio.Lock()
 
@@ -167,8 +167,8 @@ class GenerationReview:
 
     def _note(self, decision: Decision) -> None:
         self.decision = decision
-        if self._decided is not None:
-            self._decided(decision)
+        if self.on_decided is not None:
+            self.on_decided(decision)
 
     async def _read_again(self, reason: CMSError | None) -> None:
         try:

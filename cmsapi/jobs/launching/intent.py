@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Any
 
 import attrs
 
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import JobError
 from cmsapi.jobs.errors import sent_times, without_result
-from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
-from cmsapi.jobs.journal.record import REVIEW, SENDING, Record
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.launching.pending import ITEM
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.polling.registry import ITEM
+from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
 from cmsapi.state.journal import Entry
 
 # An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.
@@ -54,7 +52,7 @@ class IntentLog:
         """Where they are written."""
         return self.poller.journal
 
-    async def begin(self, launch: LaunchRequest) -> Record | Job[Any]:
+    async def begin(self, launch: LaunchRequest) -> Record | TrackedJob:
         """Write a launch down, or return the job that stands in its place."""
         kind = kind_of(launch.kind)
         batch, item = ITEM.get() or (None, None)
@@ -96,10 +94,10 @@ class IntentLog:
             why = "another client sent it, and it could not find out whether it happened"
             await self.doubts.give_up(launch, record, Finding.unknown(why), "no answer", None)
 
-    async def _stands(self, launch: LaunchRequest, record: Record, wanted: Entry) -> Record | Job[Any] | None:
+    async def _stands(self, launch: LaunchRequest, record: Record, wanted: Entry) -> Record | TrackedJob | None:
         """Say what to do about an entry that stands in the way; None to begin anew."""
         entry = record.entry
-        if record.job is not None and not record.job.done:
+        if record.job is not None and not record.job.closed:
             self.poller.join(record.job)
             return record.job
         if not entry.over:
@@ -109,8 +107,8 @@ class IntentLog:
         if entry.over or record.bound:
             if not entry.over and await self._is_stale(record):
                 return None
-            job = self.poller.kept.take_over(record)
-            job._history.settings = launch.body
+            job = self.poller.take_over(record)
+            job.history.settings = launch.body
             return job
         if not record.held:
             await asyncio.sleep(FOLLOW)

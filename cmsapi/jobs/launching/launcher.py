@@ -22,20 +22,20 @@ from typing import Any
 from cmsapi.api.arguments import function
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
-from cmsapi.jobs.job import Job
+from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.record import Record
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
 from cmsapi.jobs.launching.intent import IntentLog
+from cmsapi.jobs.launching.pending import TRACES, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.sender import Sender
 from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.polling.registry import TRACES, PendingLaunch
-from cmsapi.jobs.tasks import outcome_of
+from cmsapi.jobs.polling.tasks import outcome_of
+from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -48,12 +48,14 @@ class Launcher:
         caller: Calls the operations.
         poller: Looks at what was launched.
         policy: What to do when the same work is under way.
+        pending: The launches that are being sent; shared by clients that must not pay twice for the same work.
     """
 
-    def __init__(self, caller: OperationCaller, poller: Poller, policy: LaunchPolicy) -> None:
+    def __init__(self, caller: OperationCaller, poller: Poller, policy: LaunchPolicy, pending: PendingLaunches) -> None:
         self._caller = caller
         self.poller: Poller = poller
         self._policy = policy
+        self._pending = pending
         self.journal: LaunchJournal = poller.journal
         self.reconciler: Reconciler = Reconciler(caller, poller.journal)
         doubts = Doubts(poller, policy)
@@ -75,23 +77,22 @@ class Launcher:
         """
         if on_review is not None:
             function("on_review", on_review)
-        job = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
-        if job is None:
-            job = await self._answer(self._send(launch))
+        found = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
+        job = await self._answer(self._send(launch)) if found is None else found
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
         elif on_review is not None:
-            job._order(on_review)
-        return job
+            self.poller.decide_with(job, on_review)
+        return job_of(job, self.poller)
 
-    async def _join(self, launch: LaunchRequest) -> Job[Any] | None:
+    async def _join(self, launch: LaunchRequest) -> TrackedJob | None:
         """Find the job that this launch would repeat.
 
         Whatever was waited for, all is looked at once more: others may have launched meanwhile.
         """
         registry = self.poller.registry
         while True:
-            if (pending := registry.pending.get(launch.key)) is not None:
+            if (pending := self._pending.get(launch.key)) is not None:
                 self._check_same(launch, pending.settings)
                 try:
                     return await self._answer(pending)
@@ -100,33 +101,33 @@ class Launcher:
                         raise
                     # The settings of another client may have ended it: those of this one find out what became of it.
                     continue
-            job = registry.job(launch.key)
+            job = registry.get(launch.key)
             if job is None:
                 return None
             self.poller.join(job)
-            # When nobody looks at it, it may have ended, and an ended one is not what a new launch asks for.
+            # Without subscribers it may have ended, and an ended one is not what a new launch asks for.
             if not job.subscribed and not await self._goes_on(job):
-                self.poller.kept.ended_elsewhere(job)
-            elif registry.job(launch.key) is job:
-                self._check_same(launch, job._history.settings, job)
-                return self.poller.kept.reopen(job) if job.done else job
+                registry.ended_elsewhere(job)
+            elif registry.get(launch.key) is job:
+                self._check_same(launch, job.history.settings, job)
+                return registry.reopen(job, self.poller.poll_settings) if job.closed else job
 
-    async def _goes_on(self, job: Job[Any]) -> bool:
-        if not job.done:
-            joined = job._look is not None
+    async def _goes_on(self, job: TrackedJob) -> bool:
+        if not job.closed:
+            joined = job.poll is not None
             try:
-                await job.refresh()
+                await self.poller.poll_now(job)
             except CMSError:
                 if not joined:
                     raise
-                # That look may have been begun with another client's settings.
-                await job.refresh()
-        elif job._undecided:
+                # That poll may have been begun with another client's settings.
+                await self.poller.poll_now(job)
+        elif job.undecided:
             return await kind_of(job.kind).read_review(self._caller, job.target, job.id) is not None
-        return not job.done or job._undecided
+        return not job.closed or job.undecided
 
     def _check_same(
-        self, launch: LaunchRequest, settings: Mapping[str, Any] | None, job: Job[Any] | None = None
+        self, launch: LaunchRequest, settings: Mapping[str, Any] | None, job: TrackedJob | None = None
     ) -> None:
         same = launch.body == settings
         if self._policy.dedupe == "error" or not same:
@@ -134,7 +135,7 @@ class Launcher:
             raise JobError(
                 f"A {launch.kind.value} for {launch.target} is under way already{problem}; nothing was sent or "
                 "charged. Wait for it, or launch with LaunchPolicy(dedupe='allow').",
-                job=job,
+                job=None if job is None else job_of(job, self.poller),
             )
 
     def _send(self, launch: LaunchRequest) -> PendingLaunch:
@@ -144,11 +145,11 @@ class Launcher:
         if (traces := TRACES.get()) is not None:
             traces.append(pending)
         if launch.joins:
-            self.poller.registry.pending[launch.key] = pending
-            pending.task.add_done_callback(lambda _: self.poller.registry.sent(pending))
+            self._pending.add(pending)
+            pending.task.add_done_callback(lambda _: self._pending.remove(pending))
         return pending
 
-    async def _answer(self, pending: PendingLaunch) -> Job[Any]:
+    async def _answer(self, pending: PendingLaunch) -> TrackedJob:
         pending.callers += 1
         try:
             return await outcome_of(pending.task)
@@ -157,14 +158,14 @@ class Launcher:
         except asyncio.CancelledError:
             if pending.callers == 1 and not pending.in_flight:
                 # From now on it is not joined and costs nothing, also before its task has heard of that.
-                self.poller.registry.sent(pending)
-                self.poller.registry.uncount(pending)
+                self._pending.remove(pending)
+                self._pending.uncount(pending)
                 pending.task.cancel()
             raise
         finally:
             pending.callers -= 1
 
-    async def _post(self, launch: LaunchRequest, pending: PendingLaunch) -> Job[Any]:
+    async def _post(self, launch: LaunchRequest, pending: PendingLaunch) -> TrackedJob:
         try:
             return await self._begin(launch, pending)
         except StateError as error:
@@ -172,10 +173,10 @@ class Launcher:
                 error.add_note("This launch was not sent, and nothing was charged for it.")
             raise
 
-    async def _begin(self, launch: LaunchRequest, pending: PendingLaunch) -> Job[Any]:
+    async def _begin(self, launch: LaunchRequest, pending: PendingLaunch) -> TrackedJob:
         await self.poller.open_journal()
         begun = await self._intent_log.begin(launch)
-        if isinstance(begun, Job):
+        if isinstance(begun, TrackedJob):
             return begun
         with begun.in_work():
             try:
@@ -185,21 +186,21 @@ class Launcher:
                     # What may have happened is looked up by the next launch of the same, or by `jobs.resume`.
                     self.journal.leave(begun) if pending.in_flight else self.journal.withdraw(begun)
 
-    async def _pay(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> Job[Any]:
+    async def _pay(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> TrackedJob:
         """Send it, unless that would cost more than the policy allows."""
-        most, registry = self._policy.max_credits, self.poller.registry
-        if most is not None and registry.paid >= most:
+        most = self._policy.max_credits
+        if most is not None and self._pending.paid >= most:
             raise OutOfCreditsError(
                 f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
                 f"{launch.kind.value} of {launch.target} was not sent, and nothing was charged for it. What is "
                 "launched goes on."
             )
-        registry.count(pending)
+        self._pending.count(pending)
         try:
             return await self._sender.send(launch, pending, record)
         except BaseException as error:
             if is_free(error) or not pending.in_flight:
-                registry.uncount(pending)
+                self._pending.uncount(pending)
             raise
 
 

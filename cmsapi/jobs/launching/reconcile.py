@@ -17,11 +17,11 @@ from cmsapi.api.models import CreditUsage, User
 from cmsapi.api.pagination import Page
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.record import INTENT, SENDING, UNKNOWN
 from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, is_after
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence
 from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.launching.charges import CLOCKS, age, between, counts
+from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
 from cmsapi.transport.call import CallOptions

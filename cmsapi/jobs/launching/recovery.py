@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.errors import unknown_launch
-from cmsapi.jobs.journal.record import INTENT, REVIEW, RUNNING, SENDING, Record
+from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
 from cmsapi.state.journal import Lease
-
-if TYPE_CHECKING:
-    from cmsapi.jobs.job import Job
-    from cmsapi.jobs.polling.poller import Poller
 
 
 @attrs.frozen
@@ -39,13 +37,13 @@ class Resumed:
 
 async def adopt(
     poller: Poller, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None
-) -> Job[Any]:
+) -> TrackedJob:
     """Take up what was launched although its answer is lost."""
     await poller.journal.bind(record, job_id=finding.job_id, served_at=finding.served_at)
-    job = poller.kept.take_over(record)
+    job = poller.take_over(record)
     if settings is not None:
-        job._history.settings = settings
-    job._adopted, job._history.saw_running = not finding.ours, finding.running
+        job.history.settings = settings
+    job.adopted, job.history.saw_running = not finding.ours, finding.running
     return job
 
 
@@ -81,9 +79,10 @@ class Recovery:
                     # They are no longer in the journal: the next call would not tell.
                     end.add_note(str(each))
                 raise end
-        return Resumed(tuple(end for end in ended if end is not None and not isinstance(end, BaseException)), unknown)
+        jobs = tuple(job_of(end, self.poller) for end in ended if isinstance(end, TrackedJob))
+        return Resumed(jobs, unknown)
 
-    async def _schedule(self, record: Record) -> Job[Any] | None:
+    async def _schedule(self, record: Record) -> TrackedJob | None:
         journal, entry = self.poller.journal, record.entry
         if entry.status == INTENT:
             # It was not sent, and who wished for it is gone.
@@ -102,7 +101,7 @@ class Recovery:
                 known = await journal.give_up(record, finding.why)
                 raise unknown_launch(known.kind, known.target, known.facts)
             return await adopt(self.poller, record, finding)
-        return self.poller.kept.take_over(record)
+        return self.poller.take_over(record)
 
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
@@ -124,5 +123,5 @@ class Recovery:
         return reviews
 
     def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
-        review._decided = lambda decision: self.poller.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
+        review.on_decided = lambda decision: self.poller.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
         return review

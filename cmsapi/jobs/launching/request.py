@@ -9,7 +9,7 @@ import attrs
 
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.registry import kind_of
-from cmsapi.jobs.polling.registry import Key
+from cmsapi.jobs.tracked import JobKey
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +39,6 @@ class LaunchRequest:
         return kind_of(self.kind).joins
 
     @property
-    def key(self) -> Key:
+    def key(self) -> JobKey:
         """What launches of the same work have in common."""
         return (self.kind, self.target)

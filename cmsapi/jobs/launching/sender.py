@@ -24,19 +24,18 @@ from cmsapi.errors import (
     OutcomeUnknownError,
 )
 from cmsapi.jobs.errors import sent_times
-from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.record import INTENT, SENDING, Record
 from cmsapi.jobs.kinds.evidence import Finding, Verdict, by_own_clock
 from cmsapi.jobs.kinds.kind import ChargeEvidence
 from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.recovery import adopt
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.polling.registry import PendingLaunch
+from cmsapi.jobs.tracked import INTENT, SENDING, Record, TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.call import CallOptions
@@ -74,7 +73,7 @@ class Sender:
         """Where they are written down."""
         return self.poller.journal
 
-    async def send(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> Job[Any]:
+    async def send(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> TrackedJob:
         """Send a launch that is written down, find out what became of it, and repeat it only if nothing did."""
         # What cannot be sent is refused before anything is read for it.
         expand(self.caller.operations[launch.operation].path, launch.path)
@@ -182,7 +181,7 @@ class Sender:
 
     async def _ask(
         self, launch: LaunchRequest, pending: PendingLaunch, record: Record, options: CallOptions
-    ) -> Job[Any]:
+    ) -> TrackedJob:
         """Send it and read the answer.
 
         Raises:
@@ -227,9 +226,9 @@ class Sender:
             settings=launch.body,
             document=launched if kind.result_requests else None,
         )
-        job: Job[Any] = Job(self.poller, launch.kind, kind.job_target(launch.target, job_id), history)
-        job._record, record.job = record, job
-        self.poller.kept.launched(job)
+        job = self.poller.track(launch.kind, kind.job_target(launch.target, job_id), history)
+        record.bind(job)
+        self.poller.registry.add(job)
         return job
 
     def _log(self, unknown: LaunchUnknownError, pending: PendingLaunch) -> None:

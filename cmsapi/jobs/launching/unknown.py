@@ -10,10 +10,10 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import LaunchUnknownError, LeaseLostError, StateError
 from cmsapi.jobs.errors import sent_times, unknown_launch
 from cmsapi.jobs.journal.journal import LONGEST_REASON
-from cmsapi.jobs.journal.record import Record
 from cmsapi.jobs.kinds.evidence import Finding
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.tracked import Record
 from cmsapi.state.journal import Entry
 
 STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"

@@ -1,15 +1,13 @@
-"""What failed looks at a job mean: as a rule nothing, and the looks go on.
+"""What failed polls of a job mean: as a rule nothing, and the polls go on.
 
-Not a 404 either, until it has been 404 for a minute and three looks. Looks that fail for half an hour in a way that
-repeating does not mend end the job as one whose end cannot be told. A refused key is told to the waiters; the job goes
-on.
+A 404 about the job counts as its end only when it has lasted for a minute and three polls. Polls that fail for half an
+hour in a way that repeating does not mend end the job as one whose end cannot be told. A refused key is reported to the
+waiters; the job goes on.
 """
 
 from __future__ import annotations
 
 import enum
-
-import attrs
 
 from cmsapi.errors import (
     APIError,
@@ -22,70 +20,57 @@ from cmsapi.errors import (
     TransportError,
     UnauthorizedError,
 )
+from cmsapi.jobs.tracked import Failures
 
-# How long the service answers 404 about a job before it counts as gone, in seconds, and in how many looks at least.
+# How long the service answers 404 about a job before it counts as gone, in seconds, and in how many polls at least.
 VANISHED_AFTER = 60.0
-_VANISHED_LOOKS = 3
-_HOPELESS_LOOKS = 3
-# Refusals that repeating does not mend. 404 about the job itself is told apart from this: that job has vanished.
+_VANISHED_POLLS = 3
+_HOPELESS_POLLS = 3
+# Refusals that repeating does not mend. A 404 about the job itself is told apart: that job has vanished.
 _REFUSALS = (400, 404, 422)
 
 
-class Sequel(enum.Enum):
-    """Say what follows from a failed look."""
+class Consequence(enum.Enum):
+    """Say what follows from a failed poll."""
 
-    GO_ON = "the looks go on"
-    TELL = "those who wait now are told"
+    GO_ON = "the polls go on"
+    TELL = "the present waiters are told"
     VANISHED = "the service no longer knows the job"
     UNREADABLE = "what the service shows of it cannot be read"
 
 
-@attrs.define
-class Failures:
-    """Count the failed looks at one job since the last one that succeeded."""
+def count_failure(failures: Failures, error: Exception, operation: str, now: float, patience: float) -> Consequence:
+    """Count a failed poll and say what follows.
 
-    looks: int = 0
-    _missing_since: float | None = None
-    _missing_looks: int = 0
-    _hopeless: object = None
-    _hopeless_since: float = 0.0
-    _hopeless_looks: int = 0
-
-    def weigh(self, error: Exception, operation: str, now: float, patience: float) -> Sequel:
-        """Count a failed look and say what follows.
-
-        Args:
-            error: How it failed.
-            operation: The operation that shows the job itself.
-            now: The time.
-            patience: Seconds after which failures that repeating does not mend end the job.
-        """
-        self.looks += 1
-        if isinstance(error, UnauthorizedError | ForbiddenError) or not isinstance(error, CMSError):
-            return Sequel.TELL
-        if isinstance(error, NotFoundError) and error.operation == operation:
-            self._missing_since = now if self._missing_since is None else self._missing_since
-            self._missing_looks += 1
-            long_enough = now - self._missing_since >= VANISHED_AFTER
-            return Sequel.VANISHED if self._missing_looks >= _VANISHED_LOOKS and long_enough else Sequel.GO_ON
-        if not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError):
-            # Something of this side, which no answer of the service will mend.
-            return Sequel.TELL
-        if (failure := _hopeless(error)) is None:
-            return Sequel.GO_ON
-        if self._hopeless != failure:
-            self._hopeless, self._hopeless_since, self._hopeless_looks = failure, now, 0
-        self._hopeless_looks += 1
-        long_enough = now - self._hopeless_since >= patience
-        return Sequel.UNREADABLE if self._hopeless_looks >= _HOPELESS_LOOKS and long_enough else Sequel.GO_ON
-
-    def found(self) -> None:
-        """Note that the service knows the job."""
-        self._missing_since, self._missing_looks = None, 0
+    Args:
+        failures: The failures so far.
+        error: How it failed.
+        operation: The operation that shows the job itself.
+        now: Time of the loop.
+        patience: Seconds after which failures that repeating does not mend end the job.
+    """
+    failures.polls += 1
+    if isinstance(error, UnauthorizedError | ForbiddenError) or not isinstance(error, CMSError):
+        return Consequence.TELL
+    if isinstance(error, NotFoundError) and error.operation == operation:
+        failures.missing_since = now if failures.missing_since is None else failures.missing_since
+        failures.missing_polls += 1
+        gone = failures.missing_polls >= _VANISHED_POLLS and now - failures.missing_since >= VANISHED_AFTER
+        return Consequence.VANISHED if gone else Consequence.GO_ON
+    if not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError):
+        # A failure of this side, which no answer of the service will mend.
+        return Consequence.TELL
+    if (failure := _hopeless(error)) is None:
+        return Consequence.GO_ON
+    if failures.hopeless != failure:
+        failures.hopeless, failures.hopeless_since, failures.hopeless_polls = failure, now, 0
+    failures.hopeless_polls += 1
+    lasting = failures.hopeless_polls >= _HOPELESS_POLLS and now - failures.hopeless_since >= patience
+    return Consequence.UNREADABLE if lasting else Consequence.GO_ON
 
 
 def _hopeless(error: CMSError) -> object:
-    """Return what tells a failure that repeating does not mend from another such one, or None when it may be mended."""
+    """Return what tells such a failure from another one, or None when repeating may mend it."""
     if isinstance(error, DecodeError):
         return DecodeError, error.operation
     if isinstance(error, APIError) and error.status in _REFUSALS:

@@ -1,4 +1,4 @@
-"""Look for free: whatever anybody reads tells something about the jobs that it concerns."""
+"""Observe responses: a document that is read for any reason tells something about the jobs that it concerns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cmsapi.api.models import User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.kind import Shown
 from cmsapi.jobs.kinds.registry import kinds_shown_by
-from cmsapi.jobs.scheduling.queue import Listing
+from cmsapi.jobs.scheduling.list_reads import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 
 
@@ -23,7 +23,7 @@ class ResponseObserver:
 
     def __init__(self, scheduler: Scheduler, balances: BalanceReadings) -> None:
         self._scheduler = scheduler
-        self._marks = balances
+        self._balances = balances
 
     def read(self, document: Model, sent_at: float) -> None:
         """Take note of one document.
@@ -33,11 +33,9 @@ class ResponseObserver:
             sent_at: Loop time at which it was asked for; it tells nothing of jobs that were launched later.
         """
         if isinstance(document, User):
-            self._marks.saw(document, sent_at)
+            self._balances.saw(document, sent_at)
         for kind in kinds_shown_by(type(document)):
-            target = str(getattr(document, "id", None))
-            for watch in self._scheduler.watching(kind.name, target):
-                watch.subject.show(document, sent_at)
+            self._scheduler.show(kind.name, str(getattr(document, "id", None)), document, sent_at)
 
     def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
         """Take note of a page of a list.

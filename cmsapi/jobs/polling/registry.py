@@ -1,118 +1,128 @@
-"""What is under way: launches that are being sent, and jobs that another launch would repeat.
+"""The jobs in flight: a launch of the same work joins them, and the journal follows their ends.
 
-A launch looks here before it is sent. Clients that share one of these never pay twice for the same work.
+Clients that share a registry never pay twice for the same work.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
-from contextvars import ContextVar
-from typing import Any, TypeAlias
+from datetime import UTC, datetime
 
 import attrs
 
-from cmsapi.jobs.job import Job
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.ratelimit.permits import Permit
+from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.kinds.evidence import by_own_clock
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import JobKey, PollSettings, Record, TrackedJob
+from cmsapi.state.journal import Entry
 
-Key: TypeAlias = tuple[JobKind, str]
-
-# A job that nobody has looked at for this long is no longer joined: it may have ended long ago.
+# A job that began this long ago is no longer joined: it may have ended long ago.
 FORGOTTEN_AFTER = 86_400.0
 
 
-@attrs.define(eq=False)
-class PendingLaunch:
-    """Hold a launch that is being sent.
+class JobRegistry:
+    """Remember what runs, by kind and target.
 
     Args:
-        key: What work it is.
-        settings: What it was asked to do.
-        sender: The client's launcher that sends it.
-        callers: How many wait for its answer.
-        counted: Whether it counts as paid.
-        permit: Of its newest attempt; None before the first, and after one that was certainly not executed.
-        in_doubt: Whether an attempt before that one may have been executed.
-        left_at: Loop time at which the first attempt left that may have been executed, or None.
-        settles_at: Loop time after which the newest such attempt can no longer arrive, or None.
-        task: Sends it.
+        journal: Where launches are written down.
     """
 
-    key: Key
-    settings: Mapping[str, Any] | None
-    sender: object
-    callers: int = 0
-    counted: bool = False
-    permit: Permit | None = None
-    in_doubt: bool = False
-    left_at: float | None = None
-    settles_at: float | None = None
-    task: asyncio.Task[Job[Any]] = attrs.field(init=False)
+    def __init__(self, journal: LaunchJournal) -> None:
+        self._journal = journal
+        self._jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
 
-    @property
-    def in_flight(self) -> bool:
-        """Whether bytes of it may have left: then only its answer tells whether it is paid for."""
-        return self.in_doubt or (self.permit is not None and self.permit.stage not in ("taken", "unsent"))
-
-    def not_executed(self) -> None:
-        """Note that its newest attempt was certainly not executed: until the next one it can be called back."""
-        self.permit = self.left_at = None
-
-
-#: Where the launches of a task leave a trace, so that a fan-out that is left does not lose what is being sent.
-TRACES: ContextVar[list[PendingLaunch] | None] = ContextVar("cmsapi_launches", default=None)
-
-
-#: The batch and the item for which a task launches, so that the journal can say so.
-ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
-
-
-class JobRegistry:
-    """Remember what is being launched and what runs, by kind and target."""
-
-    def __init__(self) -> None:
-        self.pending: dict[Key, PendingLaunch] = {}
-        #: Launches that were sent and not certainly free.
-        self.paid: int = 0
-        self._jobs: OrderedDict[Key, Job[Any]] = OrderedDict()
-
-    def job(self, key: Key) -> Job[Any] | None:
-        """Return the job for a target, or None."""
+    def get(self, key: JobKey) -> TrackedJob | None:
+        """Return the job in flight for a target, or None."""
         return self._jobs.get(key)
 
-    def jobs(self) -> tuple[Job[Any], ...]:
-        """Return all jobs that are remembered, oldest first."""
+    def jobs(self) -> tuple[TrackedJob, ...]:
+        """Return all jobs in flight, oldest first."""
         return tuple(self._jobs.values())
 
-    def add(self, job: Job[Any], now: float) -> list[Job[Any]]:
-        """Remember a launched job, and return those that are forgotten now."""
-        jobs, forgotten = self._jobs, []
-        while jobs and next(iter(jobs.values()))._history.began < now - FORGOTTEN_AFTER:
-            forgotten.append(jobs.popitem(last=False)[1])
-        key = (job.kind, job.target)
-        jobs[key] = job
-        jobs.move_to_end(key)
-        return forgotten
+    def add(self, job: TrackedJob) -> None:
+        """Remember a job so that a launch for the same target joins it."""
+        jobs, oldest = self._jobs, _now() - FORGOTTEN_AFTER
+        while jobs and (first := next(iter(jobs.values()))).history.began < oldest:
+            del jobs[first.key]
+            if first.record is not None and not self._journal.shared:
+                # What only this process knows is not kept without limit.
+                self._journal.forget(first.record)
+        jobs[job.key] = job
+        jobs.move_to_end(job.key)
 
-    def remove(self, job: Job[Any]) -> None:
+    def remove(self, job: TrackedJob) -> None:
         """Forget a job, unless another one has taken its place."""
-        key = (job.kind, job.target)
-        if self._jobs.get(key) is job:
-            del self._jobs[key]
+        if self._jobs.get(job.key) is job:
+            del self._jobs[job.key]
 
-    def count(self, pending: PendingLaunch) -> None:
-        """Count a launch as paid."""
-        self.paid += 1
-        pending.counted = True
+    def attach(self, job: TrackedJob) -> TrackedJob:
+        """Remember a job that a token names, or return the same job if it is known already."""
+        history = job.history
+        Record(Entry(kind=job.kind, target=job.target, asked_at=0.0, job_id=history.job_id)).bind(job)
+        known = self._jobs.get(job.key)
+        if known is None:
+            self.add(job)
+        elif not known.closed and known.id == job.id and known.history.launched_at == history.launched_at:
+            return known
+        return job
 
-    def uncount(self, pending: PendingLaunch) -> None:
-        """Count a launch no more, because it certainly cost nothing."""
-        self.paid -= pending.counted
-        pending.counted = False
+    def take_over(self, record: Record, settings: PollSettings) -> TrackedJob:
+        """Return the job that an entry of the journal stands for, and remember it; sends nothing.
 
-    def sent(self, pending: PendingLaunch) -> None:
-        """Forget a launch that is sent or called back, unless another one has taken its place."""
-        if self.pending.get(pending.key) is pending:
-            del self.pending[pending.key]
+        Args:
+            record: The entry.
+            settings: How to poll the job if it is not known yet.
+        """
+        entry = record.entry
+        kind = kind_of(entry.kind)
+        served_at = entry.served_at
+        launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
+        target = kind.job_target(entry.target, entry.job_id)
+        known = self._jobs.get((kind.name, target))
+        if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
+            record.bind(known)
+            return known
+        history = JobHistory(began=_now(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
+        job = TrackedJob(kind.name, target, history, settings)
+        if not entry.over:
+            record.bind(job)
+            self.add(job)
+        return job
+
+    def reopen(self, job: TrackedJob, settings: PollSettings) -> TrackedJob:
+        """Return a new job for a generation that still waits for its decision."""
+        again = TrackedJob(job.kind, job.target, attrs.evolve(job.history, fresh=False), settings)
+        if job.record is not None:
+            job.record.bind(again)
+        self.add(again)
+        return again
+
+    def ended_elsewhere(self, job: TrackedJob) -> None:
+        """Remove a job that has ended, or whose article was decided on outside of this client."""
+        self.remove(job)
+        if job.undecided and job.record is not None:
+            self._journal.saw_end(job.record, Phase.SUCCEEDED.value, "elsewhere")
+
+    def finished(self, job: TrackedJob) -> None:
+        """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
+        if not job.undecided:
+            self.remove(job)
+        record = job.record
+        if record is None:
+            return
+        review = job.result if isinstance(job.result, GenerationReview) else None
+        if job.phase is not Phase.REVIEW:
+            status = "undecided" if job.phase is Phase.UNKNOWN else job.phase.value
+            self._journal.saw_end(record, status, review.decision if review is not None else None)
+            return
+        self._journal.record_review(record)
+        if review is not None:
+            review.on_decided = lambda decision: self._journal.saw_end(record, Phase.SUCCEEDED.value, decision)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from cmsapi.jobs.scheduling.queue import LoadKey
+from cmsapi.jobs.tracked import LoadKey
 
-# What a job of a kind that nobody knows yet is taken to need: a launch, a look, and a result to be read.
+# What a job of a kind that is not known yet is taken to need: a launch, a poll, and a result to be read.
 _UNKNOWN_LIFE = 3.1
 
 
@@ -27,7 +27,7 @@ class LaunchQueue:
         waiting: Jobs to be launched, as far as that is known.
         slots: Jobs that may run at a time; infinity when admission decides.
         gated: Whether admission decides.
-        strict: Whether looks at its jobs cannot become rarer, so that they may take much more than others.
+        strict: Whether polls of its jobs cannot become rarer, so that they may take much more than others.
         key: What kind they are of; None until the first one is launched.
         launching: Jobs that are being launched.
     """
@@ -56,7 +56,7 @@ class Admission:
 
     @property
     def waiting(self) -> bool:
-        """Whether some launch waits."""
+        """Whether a launch waits."""
         return bool(self._waiters)
 
     def open(self, launch_queue: LaunchQueue) -> None:
@@ -105,7 +105,7 @@ class Admission:
             elif not waiter.cancelled():
                 launch_queue.waiting += 1
                 launch_queue.launching -= 1
-            # Somebody else may fit now.
+            # Another launch may fit now.
             self._wake()
             raise
 

@@ -1,23 +1,28 @@
-"""Look at many analyses with one request: the lists of keywords may show the state of each (specification 4.5).
+"""Poll many jobs with one request: a list may show the state of each (specification 4.5).
 
-The specification does not show the items of a list. When they carry `analysisStatus`, one request settles up to 100
-analyses. So jobs whose keywords stand on one page of a list are looked at together: when their ends have, together and
-as far as can be expected, been unseen for long enough to be worth a request.
+The specification does not show the items of a list. When they carry the states of jobs, one request settles up to 100
+jobs. So jobs on one page of a list are polled together: when their ends have, together and as far as can be expected,
+been unseen for long enough to be worth a request.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import math
+import random
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
 from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.durations import Curve, DurationModel
-from cmsapi.jobs.scheduling.queue import Listing, ScheduledPoll
+from cmsapi.jobs.scheduling.queue import PollQueue
+from cmsapi.jobs.tracked import JobKey, LoadKey, TrackedJob
 
-# A look at a page is worth so many seconds for which ends are unseen, summed over its jobs. It makes about one request
+# A read of a page is worth so many seconds for which ends are unseen, summed over its jobs. It makes about one request
 # of four jobs, and lets each wait a few seconds.
 WORTH = 40.0
 _FEWEST = 2
@@ -25,24 +30,42 @@ _FEWEST = 2
 # three.
 _EXPECTED, _WORTHWHILE = 10.0, 3.0
 _LARGEST_MEMORY = 50_000
+# A page of which nothing is expected is read once an hour all the same.
+_LONGEST_UNREAD = 3600.0
+_EXPLORED_AT_ONCE = 8
 _PRECISION = 0.25
 
 
+@attrs.frozen
+class Listing:
+    """Name one page of a list whose items show the states of jobs.
+
+    Args:
+        kind: The kind of the jobs.
+        parent: What the list belongs to, such as the web page whose keywords are listed.
+        number: Number of the page of the list, from 1.
+    """
+
+    kind: JobKind
+    parent: str
+    number: int
+
+
 @attrs.define(eq=False)
-class Page:
+class ListPage:
     """Hold the jobs that one request shows.
 
     Args:
         listing: The request.
-        watches: The jobs.
+        jobs: The jobs.
         asked_at: When it was last asked for.
         due: When to ask next.
-        reading: Whether it is being asked for.
+        reading: Whether it is being read.
         failures: How often in a row it could not be read.
     """
 
     listing: Listing
-    watches: dict[ScheduledPoll, None] = attrs.field(factory=dict)
+    jobs: dict[TrackedJob, None] = attrs.field(factory=dict)
     asked_at: float = -math.inf
     due: float = math.inf
     reading: bool = False
@@ -53,14 +76,14 @@ class Page:
 
         Args:
             now: Time of the loop.
-            curve: How long analyses take.
+            curve: How long such jobs take.
             shortest: Seconds between two reads at the least.
-            longest: Seconds between two looks at a job at the most.
+            longest: Seconds between two polls of a job at the most.
         """
         if self.reading:
             return
         # Jobs of nearly the same age count as one of several times the weight.
-        alike = Counter((watch.known, round(watch.since)) for watch in self.watches)
+        alike = Counter((job.seen_running, round(job.started_at)) for job in self.jobs)
 
         def lateness(at: float) -> float:
             return sum(count * curve.lateness(known, at - since) for (known, since), count in alike.items())
@@ -71,99 +94,234 @@ class Page:
         while high - low > _PRECISION:
             middle = (low + high) / 2.0
             low, high = (low, middle) if lateness(middle) >= WORTH else (middle, high)
-        seen = [watch.polled_at for watch in self.watches]
-        self.due = max(now, self.asked_at + shortest, max(seen) + shortest, min(high, min(seen) + longest))
+        polled = [job.polled_at for job in self.jobs]
+        self.due = max(now, self.asked_at + shortest, max(polled) + shortest, min(high, min(polled) + longest))
 
 
-class Pages:
-    """Remember which keyword stands where, and which jobs are looked at together."""
+class Listings:
+    """Remember which page of a list shows which job."""
 
     def __init__(self) -> None:
         #: Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
         self.show_states: dict[JobKind, bool] = {}
-        self._places: OrderedDict[tuple[JobKind, str], Listing] = OrderedDict()
-        self._pages: dict[Listing, Page] = {}
-        self._of: dict[ScheduledPoll, Page] = {}
-        self._met: set[tuple[JobKind, str]] = set()
+        self._listings: OrderedDict[JobKey, Listing] = OrderedDict()
+        self._met: set[JobKey] = set()
         self._found = _EXPECTED
 
     def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> bool:
         """Learn from a list that was read, and tell whether that was news."""
-        kind = listing.kind
+        kind, known = listing.kind, self._listings
         keys = [(kind, target) for target in targets]
-        news = show_states and (not self.show_states.get(kind) or any(self._places.get(key) != listing for key in keys))
+        news = show_states and (not self.show_states.get(kind) or any(known.get(key) != listing for key in keys))
         for key in keys:
-            self._places[key] = listing
-            self._places.move_to_end(key)
-        while len(self._places) > _LARGEST_MEMORY:
-            self._places.popitem(last=False)
+            known[key] = listing
+            known.move_to_end(key)
+        while len(known) > _LARGEST_MEMORY:
+            known.popitem(last=False)
         self.show_states[kind] = show_states
         return news
 
     @property
     def worth_finding(self) -> bool:
-        """Whether lists show the states, and enough jobs each to be looked for."""
+        """Whether lists show the states, and enough jobs each to be worth finding."""
         return any(self.show_states.values()) and self._found / (1.0 + len(self._met)) >= _WORTHWHILE
 
     def found(self, jobs: int) -> None:
-        """Note how many jobs a list has shown that nobody had known to be there."""
+        """Note how many jobs a list has shown that were not known to be on it."""
         self._found += jobs
 
-    def knows(self, watch: ScheduledPoll) -> bool:
-        """Tell whether it is known which list shows a job."""
-        return (watch.kind, watch.target) in self._places
+    def of(self, key: JobKey) -> Listing | None:
+        """Return the page that shows a job, or None when that is not known."""
+        return self._listings.get(key)
 
     def met(self, kind: JobKind, parent: str) -> bool:
-        """Tell whether a list is new, so that it may be worth reading."""
+        """Tell whether a list is new, so that it may be worth reading, and remember it."""
         if self.show_states.get(kind) is False or (kind, parent) in self._met:
             return False
         self._met.add((kind, parent))
         return True
 
-    def join(self, watch: ScheduledPoll) -> Page | None:
-        """Add a job to the page that shows it, if there is one."""
-        listing = self._places.get((watch.kind, watch.target))
-        if listing is None or not self.show_states.get(watch.kind):
+    def forget(self, key: JobKey) -> None:
+        """Forget the page of a job, because the page did not show it."""
+        self._listings.pop(key, None)
+
+
+class ListReads:
+    """Decide which jobs are polled together, with one request for a page of a list, and which alone.
+
+    Args:
+        jobs: The jobs that are scheduled.
+        polling: The jobs among them that are being polled.
+        poll_queue: Jobs that are polled alone.
+        stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
+        durations: How long jobs of each kind take.
+        rng: Source of chance.
+    """
+
+    def __init__(
+        self,
+        jobs: Collection[TrackedJob],
+        polling: Collection[TrackedJob],
+        poll_queue: PollQueue,
+        stretches: Callable[[LoadKey], bool],
+        durations: Mapping[JobKind, DurationModel],
+        rng: random.Random,
+    ) -> None:
+        self.listings: Listings = Listings()
+        self._jobs = jobs
+        self._polling = polling
+        self._poll_queue = poll_queue
+        self._stretches = stretches
+        self._durations = durations
+        self._rng = rng
+        self._pages: dict[Listing, ListPage] = {}
+        self._page_of: dict[TrackedJob, ListPage] = {}
+
+    # Where jobs wait
+
+    def place(self, job: TrackedJob) -> None:
+        """Have a job wait for its next poll, with its page or alone."""
+        page = self._join(job)
+        if page is None or len(page.jobs) < _FEWEST:
+            self._poll_queue.enter_cohort(job)
+        else:
+            for other in page.jobs:
+                # The first one has waited alone.
+                self._poll_queue.remove(other)
+            self._time(page, _now())
+
+    def displace(self, job: TrackedJob) -> None:
+        """Have a job wait no more."""
+        self._poll_queue.remove(job)
+        page = self._page_of.pop(job, None)
+        if page is None:
+            return
+        del page.jobs[job]
+        if not page.jobs:
+            del self._pages[page.listing]
+        elif len(page.jobs) == 1:
+            (other,) = page.jobs
+            if other not in self._polling and other.cohort is None:
+                self._poll_queue.enter_cohort(other)
+
+    def page_of(self, job: TrackedJob) -> ListPage | None:
+        """Return the page with which a job is polled, or None when it is polled alone."""
+        page = self._page_of.get(job)
+        return page if page is not None and len(page.jobs) >= _FEWEST else None
+
+    def pages(self) -> Iterator[ListPage]:
+        """Give the pages with more than one job."""
+        return (page for page in self._pages.values() if len(page.jobs) >= _FEWEST)
+
+    def earliest(self) -> float:
+        """Return when a page is to be read next, infinity when none is."""
+        return min((page.due for page in self.pages()), default=math.inf)
+
+    def expected(self) -> float:
+        """Estimate how many requests the jobs on pages still take."""
+        reads = 0.0
+        for page in self.pages():
+            curve = self._durations[page.listing.kind].curve()
+            span = max(curve.quantile(0.95, job.seen_running) for job in page.jobs)
+            # Ends that come evenly over the span, seen at the intervals that are best for that.
+            reads += math.sqrt(len(page.jobs) * span / (2.0 * WORTH)) + 1.0
+        return reads
+
+    def replan(self, now: float) -> None:
+        """Set anew when to read each page, and poll a few jobs to find more pages where that pays."""
+        self._explore(now)
+        for page in self.pages():
+            self._time(page, now)
+
+    # What lists show
+
+    def show(self, shown: Sequence[TrackedJob]) -> None:
+        """Poll the jobs together that a page has turned out to show."""
+        self.listings.found(sum(self.page_of(job) is None for job in shown))
+        for job in shown:
+            if job not in self._polling and job.due is None:
+                self.displace(job)
+                self.place(job)
+
+    def read(self, listing: Listing) -> None:
+        """Note that a page was read; jobs that it did not show are polled alone."""
+        page = self._pages.get(listing)
+        if page is not None:
+            page.reading, page.failures = False, 0
+            self._part([job for job in page.jobs if job.polled_at < page.asked_at])
+        self._retime(listing)
+
+    def failed(self, listing: Listing) -> None:
+        """Note that a page could not be read; when that happens again, its jobs are polled alone."""
+        page = self._pages.get(listing)
+        if page is not None:
+            page.reading, page.failures = False, page.failures + 1
+            if page.failures > 1:
+                self._part(list(page.jobs))
+        self._retime(listing)
+
+    @property
+    def has_unlisted_jobs(self) -> bool:
+        """Whether several jobs run that lists may show, and whose pages are not known."""
+        return len(list(itertools.islice(self._unlisted(), 2))) > 1
+
+    def wants(self, kind: JobKind, parent: str) -> bool:
+        """Tell whether a list is worth reading, to learn which jobs can be polled together."""
+        hidden = self.listings.show_states.get(kind) is False
+        return not hidden and self.has_unlisted_jobs and self.listings.met(kind, parent)
+
+    # How
+
+    def _join(self, job: TrackedJob) -> ListPage | None:
+        listing = self.listings.of(job.key)
+        if listing is None or not self.listings.show_states.get(job.kind):
             return None
         page = self._pages.get(listing)
         if page is None:
-            page = self._pages[listing] = Page(listing)
-        page.watches[watch] = None
-        self._of[watch] = page
+            page = self._pages[listing] = ListPage(listing)
+        page.jobs[job] = None
+        self._page_of[job] = page
         return page
 
-    def leave(self, watch: ScheduledPoll) -> Page | None:
-        """Take a job off its page, and return that."""
-        page = self._of.pop(watch, None)
-        if page is not None:
-            del page.watches[watch]
-            if not page.watches:
-                del self._pages[page.listing]
-        return page
+    def _unlisted(self) -> Iterator[TrackedJob]:
+        known = self.listings.of
+        return (job for job in self._jobs if kind_of(job.kind).list_operation and known(job.key) is None)
 
-    def forget(self, watch: ScheduledPoll) -> None:
-        """Forget which list shows a job, because it was not seen there."""
-        self._places.pop((watch.kind, watch.target), None)
+    def _explore(self, now: float) -> None:
+        """Poll a few jobs to learn which lists show them, when lists are worth finding."""
+        if not self.listings.worth_finding:
+            return
+        states = self.listings.show_states
+        lost = [job for job in self._unlisted() if states.get(job.kind) and self._stretches(job.load_key)]
+        # One poll shows the list of a job, if any does.
+        new = [job for job in lost if not job.explored and job.failures is None and job not in self._polling]
+        for job in self._rng.sample(new, min(len(new) // 2, _EXPLORED_AT_ONCE)):
+            job.explored = True
+            self.displace(job)
+            due = max(now, job.polled_at + job.settings.policy.min_interval)
+            self._poll_queue.set(job, due, "a list may show many such jobs at once")
 
-    def of(self, watch: ScheduledPoll) -> Page | None:
-        """Return the page that a job is looked at with, or None when it is looked at alone."""
-        page = self._of.get(watch)
-        return page if page is not None and len(page.watches) >= _FEWEST else None
+    def _part(self, jobs: Sequence[TrackedJob]) -> None:
+        for job in jobs:
+            self.listings.forget(job.key)
+            self.displace(job)
+            self.place(job)
 
-    def shared(self) -> Iterator[Page]:
-        """Give the pages that more than one job waits for."""
-        return (page for page in self._pages.values() if len(page.watches) >= _FEWEST)
+    def _retime(self, listing: Listing) -> None:
+        page = self._pages.get(listing)
+        if page is not None and len(page.jobs) >= _FEWEST:
+            self._time(page, _now())
 
-    def page(self, listing: Listing) -> Page | None:
-        """Return the jobs that a request shows."""
-        return self._pages.get(listing)
+    def _time(self, page: ListPage, now: float) -> None:
+        # Clients with different policies may wait for jobs on one page: the least patient one decides.
+        policies = {job.settings.policy for job in page.jobs}
+        shortest = min(policy.min_interval for policy in policies)
+        longest = min(
+            _LONGEST_UNREAD if self._stretches((page.listing.kind, policy)) else policy.max_interval
+            for policy in policies
+        )
+        page.time(now, self._durations[page.listing.kind].curve(), shortest, longest)
 
-    def expected_reads(self, durations: Mapping[JobKind, DurationModel]) -> float:
-        """Estimate how many requests the jobs on pages still take."""
-        reads = 0.0
-        for page in self.shared():
-            curve = durations[page.listing.kind].curve()
-            span = max(curve.quantile(0.95, watch.known) for watch in page.watches)
-            # Ends that come evenly over the span, seen at the intervals that are best for that.
-            reads += math.sqrt(len(page.watches) * span / (2.0 * WORTH)) + 1.0
-        return reads
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,11 +1,11 @@
-"""Describe what there is to look at for an account, and the requests that there are for it."""
+"""Describe the jobs of an account and the requests that there are for them, and keep the plan in force."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -15,21 +15,24 @@ from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
-from cmsapi.jobs.scheduling.list_reads import Pages
-from cmsapi.jobs.scheduling.plan import Load, Supply, plan
-from cmsapi.jobs.scheduling.queue import LoadKey, PollQueue, ScheduledPoll
+from cmsapi.jobs.scheduling.list_reads import ListReads
+from cmsapi.jobs.scheduling.plan import Load, Pace, Supply, plan
+from cmsapi.jobs.scheduling.queue import PollQueue
+from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import RateLimiter
 
-# Jobs whose results are read early take so many requests for a poll of the status now and then.
+# Jobs whose results are read early take so many requests for polls of the status now and then.
 _READ_LATE = 0.1
+# Shortages that are not further apart than this are one.
+_ONE_SHORTAGE = 300.0
 
 
 @attrs.define
 class ServiceTraits:
-    """Hold what was seen of how the service treats jobs of a kind where the specification is silent; None is not known.
+    """Hold how the service treats jobs of a kind where the specification is silent, as was seen; None is not known.
 
     Args:
-        refuses_early_reads: Whether it refuses to show the result of a job that is not over.
+        refuses_early_reads: Whether it refuses to show the result of a job that is not finished.
         trying: Whether that is being found out.
     """
 
@@ -45,9 +48,9 @@ class PollLoad:
         limiter: The limiter of the account.
         durations: How long jobs of each kind take.
         traits: What was seen of the service.
-        poll_queue: Jobs that are looked at one by one.
-        pages: Jobs that are looked at together.
-        looking: Jobs that are being looked at.
+        poll_queue: Jobs that are polled one by one.
+        list_reads: Jobs that are polled together.
+        polling: Jobs that are being polled.
         admission: Jobs that wait to be launched.
     """
 
@@ -55,8 +58,8 @@ class PollLoad:
     durations: Mapping[JobKind, DurationModel]
     traits: Mapping[JobKind, ServiceTraits]
     poll_queue: PollQueue
-    pages: Pages
-    looking: Collection[ScheduledPoll]
+    list_reads: ListReads
+    polling: Collection[TrackedJob]
     admission: Admission
 
     def supply(self) -> Supply:
@@ -80,24 +83,24 @@ class PollLoad:
         """Describe the jobs that run and those that wait to be launched."""
         now = asyncio.get_running_loop().time()
         running = self.poll_queue.running()
-        looking: defaultdict[LoadKey, Counter[tuple[int, int]]] = defaultdict(Counter)
-        for watch in self.looking:
-            looking[watch.key][watch.known, step_before(now - watch.since)] += 1
+        polling: defaultdict[LoadKey, Counter[tuple[int, int]]] = defaultdict(Counter)
+        for job in self.polling:
+            polling[job.load_key][job.seen_running, step_before(now - job.started_at)] += 1
         paged: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
-        for page in self.pages.shared():
-            for watch in page.watches:
-                if watch not in self.looking:
-                    paged[watch.key][watch.known] += 1
+        for page in self.list_reads.pages():
+            for job in page.jobs:
+                if job not in self.polling:
+                    paged[job.load_key][job.seen_running] += 1
         queued = self.admission.queued()
         for key, count in self.admission.launching().items():
             running[key][0] += count
         loads = {}
-        for key in {**running, **looking, **paged, **queued}:
+        for key in {**running, **polling, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))
             loads[key] = attrs.evolve(
                 self.load(*key),
                 running=running.get(key, {}),
-                looking=looking.get(key, {}),
+                looking=polling.get(key, {}),
                 paged=paged.get(key, {}),
                 queued=count,
                 slots=slots,
@@ -121,5 +124,62 @@ class PollLoad:
         )
 
     def _result(self, kind: JobKind) -> float:
-        """Return how many requests reading a result takes besides the look that finds its job over."""
+        """Return how many requests reading a result takes besides the poll that finds its job finished."""
         return _READ_LATE if self.traits[kind].refuses_early_reads else kind_of(kind).result_requests
+
+
+@attrs.frozen
+class Revision:
+    """Report what a new plan has changed.
+
+    Args:
+        spare: Requests that are left when every running job takes no more than it must.
+        lives: Requests that one more job of each load must take, from its launch to its result.
+        throttled: Loads whose polls have become rarer than the service advises, with their paces.
+    """
+
+    spare: float
+    lives: Mapping[LoadKey, float]
+    throttled: Sequence[tuple[LoadKey, Pace]]
+
+
+class Planner:
+    """Keep the plan in force: how often each load is polled."""
+
+    def __init__(self) -> None:
+        self.planned_at: float = -math.inf
+        self._paces: dict[LoadKey, Pace] = {}
+        # When polls of a load were last planned to be rare.
+        self._short: dict[LoadKey, float] = {}
+
+    def replan(self, poll_load: PollLoad, now: float) -> Revision:
+        """Plan anew."""
+        self.planned_at = now
+        loads, supply = poll_load.loads(), poll_load.supply()
+        if reads := poll_load.list_reads.expected():
+            supply = attrs.evolve(supply, free=supply.free - reads)
+        made = plan(list(loads.values()), supply)
+        before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
+        throttled = []
+        for key, pace in self._paces.items():
+            if pace.stretched:
+                last, self._short[key] = self._short.get(key, -math.inf), now
+                if now - last > _ONE_SHORTAGE and not (key in before and before[key].stretched):
+                    throttled.append((key, pace))
+        return Revision(made.spare, dict(zip(loads, made.lives, strict=True)), throttled)
+
+    def gap(self, key: LoadKey, step: int, group: int) -> float:
+        """Return how many seconds the jobs of a load wait after a poll at a step, by share of the price."""
+        pace = self._paces.get(key)
+        # A kind that the last plan did not know is new; the next plan comes within a second.
+        return pace.gap(step, group) if pace is not None else key[1].max_interval
+
+    def stretches(self, key: LoadKey) -> bool:
+        """Tell whether the jobs of a load are polled more rarely than the service advises."""
+        pace = self._paces.get(key)
+        return pace is not None and pace.stretched
+
+    @property
+    def stretched(self) -> bool:
+        """Whether the jobs of any load are."""
+        return any(pace.stretched for pace in self._paces.values())

@@ -82,7 +82,7 @@ async def test_success_gives_the_result(kind: Kind) -> None:
         status = job.status
         assert (job.done, status.phase, status.state) == (True, kind.phase, kind.state)
         assert 30.0 <= status.elapsed <= 41.0
-        assert (status.next_poll_at, status.why_next) == (None, "it is over")
+        assert (status.next_poll_at, status.why_next) == (None, "it is finished")
         assert status.polls == len(looks(sandbox, kind.name)) - before
 
 

@@ -12,8 +12,8 @@ import pytest
 import cmsapi
 from cmsapi.jobs import JobKind
 from cmsapi.jobs.journal.journal import scope_of
-from cmsapi.jobs.journal.record import INTENT, RUNNING, SENDING
 from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import INTENT, RUNNING, SENDING
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state

@@ -80,7 +80,7 @@ async def test_nobody_waits_nobody_looks() -> None:
         await asyncio.sleep(1000)
         assert len(sandbox.ledger) == seen
         assert job.status.next_poll_at is None
-        assert job.status.why_next == "nobody waits for it"
+        assert job.status.why_next == "it has no waiters"
         loop = asyncio.get_running_loop()
         began = loop.time()
         await job
@@ -413,7 +413,7 @@ async def test_ideas_that_are_never_readable_end_in_doubt(status: int) -> None:
         assert job.status.state == "success"
         assert not job.done
         async with asyncio.timeout(400):
-            with pytest.raises(cmsapi.UnknownJobStateError, match="keeps failing") as caught:
+            with pytest.raises(cmsapi.UnknownJobStateError, match="keep failing") as caught:
                 await job
     assert isinstance(caught.value.__cause__, cmsapi.APIError)
     assert caught.value.__cause__.status == status
@@ -456,11 +456,11 @@ async def test_a_body_that_stays_broken_ends_in_doubt_and_is_logged_once(caplog:
     async with client_of(sandbox, transport=spoiling) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         async with asyncio.timeout(1900):
-            with pytest.raises(cmsapi.UnknownJobStateError, match="keeps failing") as caught:
+            with pytest.raises(cmsapi.UnknownJobStateError, match="keep failing") as caught:
                 await job
         assert isinstance(caught.value.__cause__, cmsapi.DecodeError)
         assert job.status.elapsed >= 1800
-    assert [record.levelname for record in caplog.records if "looks at" in record.message] == ["WARNING"]
+    assert [record.levelname for record in caplog.records if "polls of" in record.message] == ["WARNING"]
 
 
 async def test_an_outage_of_hours_never_ends_a_job() -> None:

@@ -1,70 +1,54 @@
-"""What has jobs looked at in time, alone on a loop."""
+"""The scheduler alone on a loop."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any
 
 import pytest
 
 from cmsapi import PollPolicy
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
+from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
+from tests.support.jobs import tracked_job
 
 pytestmark = pytest.mark.looptime
 
 
-class Subject:
-    """Find a job running as soon as it is looked at."""
-
-    hooks = Hooks()
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler = scheduler
-        self.looks: list[float] = []
-        self.watch: Any = None
-
-    def look(self) -> None:
-        """Look."""
-        loop = asyncio.get_running_loop()
-        self.looks.append(loop.time())
-        loop.call_soon(self.scheduler.saw_running, self.watch)
-
-    def show(self, document: object, sent_at: float) -> None:
-        """Never asked."""
-        raise NotImplementedError
-
-    def read_page(self, listing: object) -> None:
-        """Never asked."""
-        raise NotImplementedError
-
-
-async def test_a_loop_may_ring_a_little_early() -> None:
-    """What a timer rings for is done then, even where the clock falls short of it by less than it can tell."""
+async def test_a_loop_may_fire_a_little_early() -> None:
+    """What a timer was set for is done when it fires, even where the clock falls short of it by a trifle."""
     loop = asyncio.get_running_loop()
-    rings = 0
+    limiter_uses = 0
 
     class AskedLimiter(RateLimiter):
         def queue(self, priority: Priority) -> int:
-            nonlocal rings
-            rings += 1
-            if rings > 100:
+            nonlocal limiter_uses
+            limiter_uses += 1
+            if limiter_uses > 100:
                 raise RuntimeError("the timer is set for the same moment again and again, and time stands still")
             return super().queue(priority)
 
     scheduler = Scheduler(AskedLimiter(SlidingWindows(None, None)), random.Random())
-    subject, began = Subject(scheduler), loop.time()
-    # The clock of the loop moves in steps of a microsecond, and a timer within a nanosecond of it rings.
+    polled_at, began = [], loop.time()
+
+    def poll(job: TrackedJob) -> None:
+        polled_at.append(loop.time())
+        loop.call_soon(scheduler.saw_running, job)
+
+    def never(*_: object) -> None:
+        raise NotImplementedError
+
+    # The clock of the loop moves in steps of a microsecond, and a timer within a nanosecond of it fires.
     policy = PollPolicy(min_interval=5.0000000002, max_interval=10.0)
-    subject.watch = scheduler.watch(JobKind.IDEA_SEARCH, "srch_1", policy, subject, began, launched=False)
-    scheduler.add(subject.watch)
-    scheduler.hasten(subject.watch, "because")
+    job = tracked_job(policy=policy, history=JobHistory(began))
+    scheduler.add(job, PollCallbacks(Hooks(), poll, never, never))
+    scheduler.hasten(job, "because")
     await asyncio.sleep(5.5)
-    scheduler.drop(subject.watch)
-    assert len(subject.looks) == 1
-    assert subject.looks[0] < began + policy.min_interval
-    assert rings < 20
+    scheduler.drop(job)
+    assert len(polled_at) == 1
+    assert polled_at[0] < began + policy.min_interval
+    assert limiter_uses < 20

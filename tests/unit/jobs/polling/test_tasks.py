@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from cmsapi.errors import JobError
-from cmsapi.jobs.tasks import outcome_of
+from cmsapi.jobs.polling.tasks import outcome_of
 
 pytestmark = pytest.mark.looptime
 

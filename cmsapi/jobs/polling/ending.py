@@ -1,0 +1,127 @@
+"""When a job is finished, and with which result or error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from cmsapi.config import PollPolicy
+from cmsapi.errors import JobError, JobFailedError, JobSupersededError, JobVanishedError, UnknownJobStateError
+from cmsapi.jobs.kinds.observation import Observation
+from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.polling.failures import VANISHED_AFTER
+from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import TrackedJob
+
+# A job whose state decides nothing is given up after this long, unless the policy says otherwise. An unlisted word most
+# likely means that it runs; an old word or none most likely means that it has ended.
+LONGEST_DOUBT = 1800.0
+LONGEST_DOUBT_OF_A_WORD = 6 * 3600.0
+# So often an undecided state has to be seen before it can end a job.
+_STALE_POLLS = 3
+
+
+@attrs.frozen
+class End:
+    """Say how a job is finished: with a result or an error."""
+
+    result: Any = None
+    error: Exception | None = None
+
+
+def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
+    """Return after how many seconds a job whose state decides nothing is given up."""
+    if policy.give_up_after is not None:
+        return policy.give_up_after
+    return LONGEST_DOUBT_OF_A_WORD if unlisted_word else LONGEST_DOUBT
+
+
+def end_of(job: TrackedJob, observation: Observation, result: Any, now: float) -> End | None:
+    """Return how a job is finished after an observation, None while it goes on.
+
+    Args:
+        job: The job.
+        observation: What a poll has shown.
+        result: The result, or the document that the poll has read.
+        now: Time of the loop.
+    """
+    match observation.phase:
+        case Phase.SUCCEEDED:
+            if isinstance(result, GenerationReview):
+                result.decision = "elsewhere"
+            return End(result)
+        case Phase.REVIEW:
+            return End(result)
+        case Phase.FAILED:
+            return End(error=_failed(job))
+        case Phase.SUPERSEDED:
+            return End(error=_superseded(job, observation.newer_id))
+    if observation.decided or job.history.undecided_polls < _STALE_POLLS:
+        return None
+    unlisted_word = observation.phase is Phase.UNKNOWN and observation.state is not None
+    if now - job.history.began < doubt_limit(job.settings.policy, unlisted_word=unlisted_word):
+        return None
+    job.enter(Phase.UNKNOWN, now)
+    return End(error=_undecidable(job))
+
+
+def vanished(job: TrackedJob, now: float) -> End:
+    """Finish a job that the service no longer knows."""
+    job.enter(Phase.VANISHED, now)
+    return End(error=_vanished(job))
+
+
+def unreadable(job: TrackedJob, error: Exception, now: float) -> End:
+    """Finish a job whose polls keep failing in the same way."""
+    job.enter(Phase.UNKNOWN, now)
+    return End(error=_unreadable(job, error))
+
+
+def _failed(job: TrackedJob) -> JobError:
+    """Report that the service says so."""
+    return JobFailedError(
+        f"The {job.kind.value} of {job.target} failed, as the service reports. client.credit_usages shows whether its "
+        "credit was given back; to try again, launch it again, which costs a credit.",
+        job=job.handle,
+    )
+
+
+def _superseded(job: TrackedJob, newer_id: str | None) -> JobError:
+    """Report that a newer job has taken its place."""
+    return JobSupersededError(
+        f"{job.target} has a newer {job.kind.value} ({newer_id}) than {job.id}. "
+        f"client.jobs.watch({job.kind.value!r}, {job.target!r}) follows the newer one.",
+        job=job.handle,
+    )
+
+
+def _vanished(job: TrackedJob) -> JobError:
+    """Report that the service no longer knows the job."""
+    return JobVanishedError(
+        f"The service has not known {job!r} for at least {VANISHED_AFTER:g} s: it was deleted, is no longer visible to "
+        f"this key, or has never been the id of a {job.kind.value}. If it comes back, client.jobs.attach(token) finds "
+        "it.",
+        job=job.handle,
+    )
+
+
+def _undecidable(job: TrackedJob) -> JobError:
+    """Report that the end cannot be told."""
+    return UnknownJobStateError(
+        f"The end of {job!r} cannot be told: the service keeps showing {job.word!r}, which is either a word that this "
+        "version does not know or the end of an earlier run. Check it in the application; client.jobs.attach(token) "
+        "waits for it again.",
+        job=job.handle,
+    )
+
+
+def _unreadable(job: TrackedJob, error: Exception) -> JobError:
+    """Report that polls have failed in the same way for so long that it will not get better."""
+    ending = UnknownJobStateError(
+        f"The end of {job!r} cannot be told: its polls keep failing in the same way ({type(error).__name__}: {error}). "
+        "Check it in the application; client.jobs.attach(token) waits for it again.",
+        job=job.handle,
+    )
+    ending.__cause__ = error
+    return ending

@@ -1,0 +1,62 @@
+"""Read pages of lists, each of which may show the states of many jobs."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+
+import attrs
+
+from cmsapi.errors import ClientClosedError, CMSError
+from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.polling.tasks import BackgroundTasks
+from cmsapi.jobs.scheduling.list_reads import Listing
+from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.call import CallOptions
+from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+
+@attrs.frozen
+class ListReader:
+    """Read pages of lists for the jobs that they show.
+
+    Args:
+        caller: Calls the operations.
+        tasks: Runs the reads.
+        scheduler: The scheduler of the account.
+    """
+
+    caller: OperationCaller
+    tasks: BackgroundTasks
+    scheduler: Scheduler
+
+    def start(self, listing: Listing) -> None:
+        """Begin to read a page, in an empty context, because it is for many jobs."""
+        try:
+            self.tasks.start(self._read(listing), contextvars.Context())
+        except ClientClosedError:
+            # Another client may wait for jobs on it.
+            self.scheduler.list_failed(listing)
+
+    async def _read(self, listing: Listing) -> None:
+        options = CallOptions(priority=Priority.POLL, max_attempts=1)
+        kind, scheduler = kind_of(listing.kind), self.scheduler
+        path = {kind.list_parameter: listing.parent}
+        try:
+            page = await self.caller.page(
+                kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=options
+            )
+        except BaseException as error:
+            scheduler.list_failed(listing)
+            if isinstance(error, CMSError):
+                return
+            if isinstance(error, Exception):
+                logger.exception("a page of a list could not be read; its jobs are polled one by one")
+            raise
+        # The response observer has shown its items to the jobs.
+        scheduler.list_read(listing)
+        if page.has_more and scheduler.list_reads.has_unlisted_jobs:
+            self.start(attrs.evolve(listing, number=listing.number + 1))

@@ -1,0 +1,67 @@
+"""Tasks that belong to a client and not to the callers that wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from cmsapi.errors import ClientClosedError
+
+T = TypeVar("T")
+
+
+async def outcome_of(task: asyncio.Task[T]) -> T:
+    """Wait for a task that goes on when its waiter is cancelled, and return its result or raise its error.
+
+    `asyncio.shield` does the same, but since Python 3.14 it reports an error to the loop when no caller waits any more.
+    """
+    await asyncio.wait([task])
+    return task.result()
+
+
+class BackgroundTasks:
+    """Run the tasks of one client.
+
+    Args:
+        ensure_open: Raises when the client must not be used.
+    """
+
+    def __init__(self, ensure_open: Callable[[], None]) -> None:
+        self._ensure_open = ensure_open
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context | None = None) -> asyncio.Task[T]:
+        """Run a coroutine as a task.
+
+        Args:
+            coroutine: What to run.
+            context: The context to run it in; by default a copy of the caller's.
+
+        Raises:
+            ClientClosedError: The client is closed.
+        """
+        try:
+            self._ensure_open()
+        except ClientClosedError:
+            coroutine.close()
+            raise
+        task = asyncio.create_task(coroutine, context=context)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def aclose(self) -> None:
+        """Cancel all tasks but the current one, and wait for their ends."""
+        # A hook or a job of a fan-out may be what closes the client.
+        tasks = tuple(self._tasks - {asyncio.current_task()})
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Retrieved here, because the callers may all have stopped waiting.
+            task.exception()

@@ -1,0 +1,365 @@
+"""One job as this client knows it: the only place where its state is kept.
+
+The handle, the poller, the scheduler, the journal and the registry all work on the same `TrackedJob`. `Record` and
+`Cohort` refer to jobs and jobs refer to them, so they are defined here, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import logging
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+
+from cmsapi.api.models import User
+from cmsapi.config import PollPolicy
+from cmsapi.display import markup
+from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
+from cmsapi.jobs.status import JobEvent, Phase
+from cmsapi.jobs.token import Token
+from cmsapi.state.journal import Entry, Lease
+from cmsapi.transport.caller import OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+#: Work that one job stands for: its kind and its target.
+JobKey: TypeAlias = tuple[JobKind, str]
+#: Jobs that are planned alike: a kind, under one policy.
+LoadKey: TypeAlias = tuple[JobKind, PollPolicy]
+
+# The states of an entry in the launch journal.
+INTENT = "intent"
+SENDING = "sending"
+RUNNING = "running"
+REVIEW = "review"
+UNKNOWN = "unknown"
+
+
+@attrs.frozen(eq=False)
+class PollSettings:
+    """Hold the settings with which one client polls its jobs.
+
+    A job that several clients wait for has one stream of polls, made with the settings of one of them.
+
+    Args:
+        caller: Calls the operations, with the client's timeouts, retries and routes.
+        policy: How often to poll.
+        depth: How many times `with_options` was called to make the client.
+    """
+
+    caller: OperationCaller
+    policy: PollPolicy
+    depth: int = 0
+
+    async def read_user(self) -> User:
+        """Read whose key it is; one request."""
+        return await self.caller.call(User, "get_me")
+
+
+@attrs.define(eq=False)
+class Record:
+    """Hold an entry of the launch journal as this client knows it.
+
+    Args:
+        entry: What it says.
+        lease: The lease under which this client holds it or asks for it; None before it was looked for.
+        held: Whether this client holds it.
+        free: Whether its job may be polled although the entry is not held, because there is no such entry.
+        job: The job that it stands for, once there is one.
+        working: Set when the task that launches or reconciles it has ended; None when no task does.
+    """
+
+    entry: Entry
+    lease: Lease | None = None
+    held: bool = False
+    free: bool = False
+    job: TrackedJob | None = None
+    working: asyncio.Event | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether the service is known to have launched it."""
+        return self.entry.status not in (INTENT, SENDING)
+
+    @property
+    def idle(self) -> bool:
+        """Whether this client neither works on it nor waits for its job."""
+        return self.working is None and (self.job is None or not self.job.subscribed)
+
+    @contextlib.contextmanager
+    def in_work(self) -> Iterator[None]:
+        """Keep other tasks of this client from working on it meanwhile."""
+        mine = self.working = asyncio.Event()
+        try:
+            yield
+        finally:
+            mine.set()
+            self.working = None
+
+    def bind(self, job: TrackedJob) -> None:
+        """Have the entry stand for a job."""
+        self.job, job.record = job, self
+
+
+@attrs.define(eq=False)
+class Failures:
+    """Count the failed polls of one job since the last one that succeeded.
+
+    Args:
+        polls: Failed polls in a row.
+        missing_since: Loop time of the first 404 about the job, or None.
+        missing_polls: Such polls.
+        hopeless: What failed in a way that repeating does not mend, or None.
+        hopeless_since: Loop time of the first such failure.
+        hopeless_polls: Such failures in a row.
+    """
+
+    polls: int = 0
+    missing_since: float | None = None
+    missing_polls: int = 0
+    hopeless: object = None
+    hopeless_since: float = 0.0
+    hopeless_polls: int = 0
+
+
+@attrs.define(eq=False)
+class Cohort:
+    """Hold jobs that wait equally long after their last poll, in the order of those polls.
+
+    Args:
+        key: The load whose pace it follows.
+        step: Age of the jobs at the last poll, on the scale of ages.
+        group: Share of the price.
+        gap: Seconds to wait.
+        jobs: The jobs.
+        queued: When the poll queue checks next whether it is due.
+    """
+
+    key: LoadKey
+    step: int
+    group: int
+    gap: float
+    jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
+    queued: float = math.inf
+
+    @property
+    def due(self) -> float:
+        """When its first job is due."""
+        return next(iter(self.jobs)).polled_at + self.gap if self.jobs else math.inf
+
+    def add(self, job: TrackedJob) -> None:
+        """Add a job, as a rule the one that was polled last."""
+        last = next(reversed(self.jobs), job)
+        self.jobs[job] = None
+        if job.polled_at < last.polled_at:
+            # It had no waiters for a while.
+            self.jobs = OrderedDict.fromkeys(sorted(self.jobs, key=lambda job: job.polled_at))
+
+
+def _began(job: TrackedJob) -> float:
+    return job.history.began
+
+
+# A weak reference would take eight bytes more of each job that waits.
+@attrs.define(eq=False, repr=False, weakref_slot=False)
+class TrackedJob:
+    """Hold the state of one job.
+
+    Args:
+        kind: The kind of work.
+        target: Identifier of what is polled: a keyword, prompt, search, content or knowledge document.
+        history: What decides about later polls.
+        settings: How it is polled.
+        handle: The public `Job`, which errors carry; nothing below the handle uses it.
+        record: Its entry in the launch journal, or None without one.
+        adopted: Whether it is a generation found after a lost answer that a colleague may have launched.
+        phase: Where it stands.
+        word: The service's own word for its state, or None.
+        since: Loop time at which the phase began, as far as polls can tell.
+        observed_at: Loop time at which it was last observed, or None.
+        polls: Polls so far.
+        failures: What failed since the last poll that succeeded, or None when nothing did.
+        closed: Whether it is finished.
+        result: Its result, once it is finished.
+        error: The error with which it finished, or None.
+        waiters: One future for each waiter. It gets None when the job is finished, or the error that ends the wait.
+        followers: Where `events()` reads.
+        listeners: Functions that hear of each event.
+        on_review: Decides on the review of a generation.
+        context: The context in which it is polled: that of the first subscriber, as hooks have changed it.
+        poll: The poll under way.
+        deciding: Whether `on_review` is deciding.
+        acquiring: Whether its entry in the journal is being acquired.
+        scheduled: Whether the scheduler knows it; its polls teach nothing before that.
+        started_at: Loop time from which its age counts.
+        age_known: Whether that is its launch, so that its end teaches something.
+        polled_at: Loop time of the last poll, or `started_at` before the first.
+        step: Age at the last poll on the scale of ages, rounded up.
+        seen_running: Age on that scale at which it was last seen running, rounded down.
+        group: The share of the price that it follows.
+        refusals: Early reads of its result that the service refused.
+        explored: Whether it was polled to learn on which page of a list it is.
+        due: A time for its next poll besides the one of its cohort, or None.
+        why: Why then.
+        cohort: The cohort in which it waits, or None.
+    """
+
+    kind: JobKind
+    target: str
+    history: JobHistory
+    settings: PollSettings
+    handle: Any = None
+    record: Record | None = None
+    adopted: bool = False
+
+    phase: Phase = Phase.RUNNING
+    word: str | None = None
+    since: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
+    observed_at: float | None = None
+    polls: int = 0
+    failures: Failures | None = None
+    closed: bool = False
+    result: Any = None
+    error: Exception | None = None
+
+    waiters: list[asyncio.Future[Exception | None]] = attrs.field(factory=list)
+    # Most jobs have none of these, and two empty lists would be a twentieth of what a job takes.
+    followers: tuple[asyncio.Queue[JobEvent | Exception], ...] = ()
+    listeners: tuple[Callable[[JobEvent], None], ...] = ()
+    on_review: ReviewHook | None = None
+
+    context: contextvars.Context | None = None
+    poll: asyncio.Task[None] | None = None
+    deciding: bool = False
+    acquiring: bool = False
+
+    scheduled: bool = False
+    started_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
+    age_known: bool = False
+    polled_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
+    step: int = 0
+    seen_running: int = 0
+    group: int = 0
+    refusals: int = 0
+    explored: bool = False
+    due: float | None = None
+    why: str = ""
+    cohort: Cohort | None = None
+
+    def __repr__(self) -> str:
+        word = f" ({markup.plain(self.word)})" if self.word else ""
+        return f"<Job {self.kind.value} {markup.plain(self.id)}: {self.phase.value}{word}, {self.polls} polls>"
+
+    @property
+    def id(self) -> str:
+        """Identifier of the job; for kinds without one, that of what it works on."""
+        return self.history.job_id or self.target
+
+    @property
+    def key(self) -> JobKey:
+        """What it has in common with other launches of the same work."""
+        return (self.kind, self.target)
+
+    @property
+    def load_key(self) -> LoadKey:
+        """What it has in common with the jobs that are planned alike."""
+        return (self.kind, self.settings.policy)
+
+    @property
+    def subscribed(self) -> bool:
+        """Whether a waiter, a follower, a listener or a review hook wants it polled."""
+        return not self.closed and bool(self.waiters or self.followers or self.listeners or self.on_review)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it is finished because its article waits for a decision, which was not made yet."""
+        result = self.result
+        decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
+        return self.closed and self.phase is Phase.REVIEW and not decided
+
+    @property
+    def next_poll(self) -> float:
+        """When it is due by itself, infinity when it is not."""
+        in_cohort = self.polled_at + self.cohort.gap if self.cohort is not None else math.inf
+        return in_cohort if self.due is None else min(in_cohort, self.due)
+
+    def token(self, base_url: str) -> str:
+        """Spell the token that attaches it again."""
+        return Token(
+            kind=self.kind,
+            target=self.target,
+            job_id=self.history.job_id,
+            launched_at=self.history.launched_at,
+            watched=self.history.watched,
+            base_url=base_url,
+        ).spell()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since its launch, or since it was first known, until now or its end."""
+        end = self.since if self.closed else asyncio.get_running_loop().time()
+        return max(0.0, end - self.history.began)
+
+    # What happens to it
+
+    def enter(self, phase: Phase, now: float) -> None:
+        """Note the phase that it has entered."""
+        self.phase, self.since = phase, now
+
+    def found(self) -> None:
+        """Note that the service knows it, although the poll may fail still."""
+        if self.failures is not None:
+            self.failures.missing_since, self.failures.missing_polls = None, 0
+
+    def tell(self, make: Callable[[], JobEvent]) -> None:
+        """Tell an event to followers and listeners; without any it is not made, because its status costs a forecast."""
+        if not (self.followers or self.listeners):
+            return
+        event = make()
+        for follower in self.followers:
+            follower.put_nowait(event)
+        for listener in self.listeners:
+            call_listener(listener, event)
+
+    def close(self, result: Any, error: Exception | None, finished: Callable[[], JobEvent]) -> None:
+        """Finish it: tell the event `finished` and wake all waiters."""
+        self.result, self.error = result, error
+        self.closed = True
+        self.tell(finished)
+        self._unsubscribe_all()
+        self.wake(None)
+
+    def interrupt(self, error: Exception) -> None:
+        """Give up all subscriptions with an error, although it is not finished."""
+        followers = self.followers
+        self._unsubscribe_all()
+        for follower in followers:
+            follower.put_nowait(error)
+        self.wake(error)
+
+    def wake(self, error: Exception | None) -> None:
+        """Wake its waiters: without an error it is finished, with one they raise that."""
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(error)
+
+    def _unsubscribe_all(self) -> None:
+        self.followers = self.listeners = ()
+        self.on_review = None
+
+
+def call_listener(listener: Callable[[JobEvent], None], event: JobEvent) -> None:
+    """Call a listener, and log what it raises."""
+    try:
+        listener(event)
+    except Exception:
+        logger.exception("a listener failed on %s", type(event).__name__)
