@@ -44,7 +44,7 @@ from cmsapi.transport.call import Call, CallOptions, Exchange, describe
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
-from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
+from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of, pause_after
 
 
 @attrs.define
@@ -273,8 +273,9 @@ class Pipeline:
         call.in_doubt = call.in_doubt or outcome.in_doubt
         delay = backoff(self.retry, call.attempts, retry_after, self.rng)
         if outcome is Outcome.NOT_EXECUTED and not call.operation.unlimited:
-            call.limiter.pause(delay)
-            self.hooks(RateLimitPaused(operation=name, seconds=delay))
+            pause = pause_after(delay, call.attempts, retry_after)
+            call.limiter.pause(pause)
+            self.hooks(RateLimitPaused(operation=name, seconds=pause))
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
         last = call.attempts >= most or self._beyond_patience(call, delay, retry_after)
         if last or not may_repeat(outcome, call.replay):

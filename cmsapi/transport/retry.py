@@ -25,6 +25,8 @@ from cmsapi.api.operations import Replay
 from cmsapi.config import RetryPolicy
 from cmsapi.errors import APIError, NotSentError, TransportError
 
+_DEFAULT = RetryPolicy()
+
 
 class Outcome(enum.Enum):
     """Say what is known about a request that did not succeed."""
@@ -69,8 +71,22 @@ def may_repeat(outcome: Outcome, replay: Replay) -> bool:
 
 def backoff(policy: RetryPolicy, attempt: int, retry_after: float | None, rng: random.Random) -> float:
     """Return seconds to wait before the next attempt: full jitter, on top of `Retry-After` and never below it."""
-    bound = min(policy.cap, policy.base * 2.0 ** min(attempt - 1, 60))
-    return (retry_after or 0.0) + rng.uniform(0.0, bound)
+    return (retry_after or 0.0) + rng.uniform(0.0, _longest(policy, attempt))
+
+
+def pause_after(delay: float, attempt: int, retry_after: float | None) -> float:
+    """Return seconds for which all clients of a key rest after a 429.
+
+    Args:
+        delay: What the client that got the answer waits. Its policy makes the others rest no longer than the default.
+        attempt: Number of the attempt that got the answer.
+        retry_after: What the service says.
+    """
+    return min(delay, (retry_after or 0.0) + _longest(_DEFAULT, attempt))
+
+
+def _longest(policy: RetryPolicy, attempt: int) -> float:
+    return min(policy.cap, policy.base * 2.0 ** min(attempt - 1, 60))
 
 
 def told_attempts(ends: Sequence[tuple[str, float]], last: str) -> Iterator[str]:

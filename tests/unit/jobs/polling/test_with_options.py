@@ -97,6 +97,22 @@ async def test_a_patient_copy_holds_up_no_launch(state: str, tmp_path: Path) -> 
         await asyncio.gather(waiting, return_exceptions=True)
 
 
+@pytest.mark.parametrize("retry_after", [None, 10])
+async def test_a_copy_that_backs_off_for_days_delays_no_other_client(retry_after: int | None) -> None:
+    """After a 429 all clients rest as long as the service says and a little longer, whatever the backoff of a copy."""
+    sandbox = box(rules=[Fault(match="GET /v1/me", status=429, retry_after=retry_after)])
+    loop = asyncio.get_running_loop()
+    async with client_of(sandbox) as client:
+        slow = client.with_options(retry=cmsapi.RetryPolicy(base=1e6, cap=1e6))
+        waiting = asyncio.create_task(slow.me())
+        await asyncio.sleep(1.0)
+        await client.keywords.get(sandbox.keyword_ids[0])
+        assert loop.time() < (retry_after or 0) + 3.0
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
 @pytest.mark.looptime(False)
 async def test_a_copy_does_not_open_the_journal_for_its_original(tmp_path: Path) -> None:
     """Whose journal it is, each client finds out with its own settings, and no copy stays in memory for that."""
