@@ -12,7 +12,7 @@ from cmsapi.sandbox.interface.routes import PAGING, ROUTES, Route
 from cmsapi.sandbox.messages.call import Call
 from cmsapi.sandbox.randomness.distributions import Fixed
 from cmsapi.sandbox.service.job_kinds import JOB_KINDS, JobKind
-from cmsapi.sandbox.world import billing
+from cmsapi.sandbox.world.billing import ANALYSIS, Purchase
 from cmsapi.sandbox.world.jobs import SUCCESS, Job
 from cmsapi.sandbox.world.refusal import Refusal
 from cmsapi.sandbox.world.world import World
@@ -38,9 +38,8 @@ def audit_page(call: Call) -> dict[str, Any]:
     """Launch an audit; it costs an analysis credit."""
     page = call.find(call.store.pages, "pageId")
     workspace = call.store.workspaces[page.workspace_id]
-    language = (workspace.country_code, workspace.language_code)
     audit = Audit(call.store.new_id("aud"), workspace.id, page.id)
-    call.world.launch(KIND, audit.id, billing.Purchase(billing.ANALYSIS, 1, call.user, workspace, "", *language))
+    call.world.launch(KIND, audit.id, Purchase(ANALYSIS, 1, call.user, workspace, ""))
     _audits(call)[audit.id] = audit
     return _show(audit)
 

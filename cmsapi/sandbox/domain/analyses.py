@@ -21,9 +21,7 @@ PENDING = "pending"
 def launch(call: Call, kind: str, record: Keyword | Prompt, keyword: Keyword, amount: int) -> Document:
     """Launch an analysis; it has no identifier of its own, so clients poll the record."""
     workspace = call.store.workspaces[record.workspace_id]
-    purchase = Purchase(
-        ANALYSIS, amount, call.user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
-    )
+    purchase = Purchase(ANALYSIS, amount, call.user, workspace, keyword.keyword)
     call.world.launch(kind, record.id, purchase)
     return {"message": "Analysis started"}
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
-from cmsapi.sandbox.world import billing, drafts, jobs
+from cmsapi.sandbox.world import drafts, jobs
+from cmsapi.sandbox.world.billing import AI_WRITING, Purchase
 from cmsapi.sandbox.world.records import Generation
 from cmsapi.sandbox.world.refusal import Refusal
 
@@ -62,9 +63,7 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
     if content.generation is not None and content.generation.word == REVIEW:
         raise Refusal(world.behaviour.refused_launch, "a generation is in review: confirm or cancel it first")
     workspace = world.store.workspaces[content.workspace_id]
-    purchase = billing.Purchase(
-        billing.AI_WRITING, 1, user, workspace, keyword.keyword, keyword.country_code, keyword.language_code
-    )
+    purchase = Purchase(AI_WRITING, 1, user, workspace, keyword.keyword)
     world.launch(KIND, content.id, purchase)
     content.generation = Generation(world.store.new_id("gen"), QUEUED, settings)
     return content.generation

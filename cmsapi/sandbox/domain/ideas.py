@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
-from cmsapi.sandbox.world import billing, jobs
+from cmsapi.sandbox.world import jobs
+from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH, Purchase
 from cmsapi.sandbox.world.clock import timestamp
 from cmsapi.sandbox.world.records import Idea, IdeaSearch
 from cmsapi.sandbox.world.refusal import Refusal
@@ -22,15 +23,7 @@ KIND = "idea_search"
 def start_content_idea_search(call: Call) -> Document:
     """Start a search; it costs one search credit."""
     workspace, world, keyword = call.workspace(), call.world, call.body["keyword"]
-    purchase = billing.Purchase(
-        billing.CONTENT_IDEA_SEARCH,
-        1,
-        call.user,
-        workspace,
-        keyword,
-        workspace.country_code,
-        workspace.language_code,
-    )
+    purchase = Purchase(CONTENT_IDEA_SEARCH, 1, call.user, workspace, keyword)
     world.check_credits(purchase)
     search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
     world.launch(KIND, search.id, purchase)

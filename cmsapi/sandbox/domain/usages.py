@@ -42,6 +42,7 @@ def _spell(keyword: str, behaviour: Behaviour) -> str:
 
 
 def _show(usage: Usage, behaviour: Behaviour) -> Document:
+    country = usage.workspace.country_code
     return {
         "id": usage.id,
         "createdAt": timestamp(usage.created_at),
@@ -50,8 +51,8 @@ def _show(usage: Usage, behaviour: Behaviour) -> Document:
         "type": usage.type,
         "keyword": {
             "keyword": _spell(usage.keyword, behaviour),
-            "countryCode": usage.country_code.lower() if behaviour.usage_country == "lower" else usage.country_code,
-            "languageCode": usage.language_code,
+            "countryCode": country.lower() if behaviour.usage_country == "lower" else country,
+            "languageCode": usage.workspace.language_code,
         },
         "user": show_person(usage.user),
         "workspace": {"id": usage.workspace.id, "name": usage.workspace.name},

@@ -11,28 +11,17 @@ import attrs
 JSON = "application/json"
 _encoder = json.JSONEncoder(separators=(",", ":"))
 
-BAD_REQUEST = "bad_request"
-UNAUTHORIZED = "unauthorized"
-FORBIDDEN = "forbidden"
-NOT_FOUND = "not_found"
-CONFLICT = "conflict"
-VALIDATION_ERROR = "validation_error"
-RATE_LIMITED = "rate_limited"
-INTERNAL_ERROR = "internal_error"
-BAD_GATEWAY = "bad_gateway"
-SERVICE_UNAVAILABLE = "service_unavailable"
-
 CODES = {
-    400: BAD_REQUEST,
-    401: UNAUTHORIZED,
-    403: FORBIDDEN,
-    404: NOT_FOUND,
-    409: CONFLICT,
-    422: VALIDATION_ERROR,
-    429: RATE_LIMITED,
-    500: INTERNAL_ERROR,
-    502: BAD_GATEWAY,
-    503: SERVICE_UNAVAILABLE,
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    409: "conflict",
+    422: "validation_error",
+    429: "rate_limited",
+    500: "internal_error",
+    502: "bad_gateway",
+    503: "service_unavailable",
 }
 
 
@@ -53,7 +42,7 @@ def document(status: int, value: object) -> Answer:
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
     """Make an answer with an error document: `{"error": {"code", "message"}}`."""
-    code = CODES.get(status) or (INTERNAL_ERROR if status >= HTTPStatus.INTERNAL_SERVER_ERROR else BAD_REQUEST)
+    code = CODES.get(status) or CODES[500 if status >= HTTPStatus.INTERNAL_SERVER_ERROR else 400]
     body = encode({"error": {"code": code, "message": message}})
     return Answer(status, {"Content-Type": JSON, **(headers or {})}, body, code)
 

@@ -58,8 +58,6 @@ class Purchase:
     user: User
     workspace: Workspace
     keyword: str
-    country_code: str
-    language_code: str
     charged: bool = False
 
 
@@ -112,8 +110,6 @@ class Billing:
             remaining_credits=remaining,
             type=purchase.type,
             keyword=purchase.keyword,
-            country_code=purchase.country_code,
-            language_code=purchase.language_code,
             user=purchase.user,
             workspace=purchase.workspace,
         )

@@ -258,8 +258,7 @@ def _analyzed_page(world: World, workspace: Workspace, buyer: User | None, phras
     analyzed_at = keyword.created_at + DAY
     keyword.analysis_status, keyword.last_analyzed_at, keyword.analyzed = SUCCESS, analyzed_at, True
     if buyer is not None:
-        country, language = workspace.country_code, workspace.language_code
-        world.billing.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase, country, language), analyzed_at)
+        world.billing.charge(Purchase(ANALYSIS, 1, buyer, workspace, phrase), analyzed_at)
     return keyword
 
 

@@ -215,7 +215,5 @@ class Usage:
     remaining_credits: int
     type: str
     keyword: str
-    country_code: str
-    language_code: str
     user: User
     workspace: Workspace
