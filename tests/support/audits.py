@@ -18,7 +18,7 @@ from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs import Job, JobKind
-from cmsapi.jobs.kinds.analysis import ANALYSIS_CREDITS
+from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
@@ -76,7 +76,7 @@ class PageAudit(Kind):
     result_requests = 1.0
     launch_operation = "audit_page"
     answer = Audit
-    balance = ANALYSIS_CREDITS
+    balance = CREDITS
     where_to_look = "client.audits.current shows whether there is one."
 
     def interpret(self, document: Audit, history: JobHistory, now: float) -> Observation:

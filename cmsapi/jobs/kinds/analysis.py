@@ -1,4 +1,4 @@
-"""What the analyses of keywords and of prompts have in common.
+"""The methods that the analyses of keywords and of prompts have in common.
 
 Completion is an *edge*, not a level. An analysis has no identifier, so a `success` read just after a launch may be the
 previous one. A finished word counts as *this* analysis by the first rule that applies:
@@ -15,15 +15,17 @@ polls *and* for longer than such jobs take, the job ends with an error, so that 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from cmsapi.api.models import AnalysisStatus, Keyword, Prompt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
-from cmsapi.jobs.kinds.kind import Balance, Shown
+from cmsapi.jobs.kinds.kind import Balance, Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
+from cmsapi.transport.caller import OperationCaller
 
-ANALYSIS_CREDITS = Balance("analysis", "analysis")
+CREDITS = Balance("analysis", "analysis")
 RUNNING = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)
 FINISHED = (AnalysisStatus.SUCCESS, AnalysisStatus.FAILED)
 
@@ -31,7 +33,7 @@ FINISHED = (AnalysisStatus.SUCCESS, AnalysisStatus.FAILED)
 SETTLING_TIME = 5.0
 
 
-def interpret_analysis(document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
+def interpret(kind: Kind, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
     """Say what the status of an analysis means."""
     word = document.analysis_status
     state = None if word is None else str(word)
@@ -52,14 +54,19 @@ def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: fl
     return analyzed_at is None and now - history.began >= SETTLING_TIME
 
 
-def shown_analysis(document: Keyword | Prompt) -> Shown:
+def shown(kind: Kind, document: Keyword | Prompt) -> Shown:
     """Say what a keyword or prompt shows of its analysis: items of lists may have no status, or no time."""
     if document.lacks("analysisStatus"):
         return Shown.NOTHING
     return Shown.STATE if document.lacks("lastAnalyzedAt") else Shown.RESULT
 
 
-def judge_analysis(entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
+async def read_evidence(kind: Kind, caller: OperationCaller, entry: Entry) -> Any:
+    """Read the keyword or prompt."""
+    return await caller.call(kind.model, kind.operation, {kind.parameter: entry.target})
+
+
+def judge_shown(kind: Kind, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
     """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
     if document.analysis_status in RUNNING:
         return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)

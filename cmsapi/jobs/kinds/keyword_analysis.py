@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from cmsapi.api.models import AnalysisStatus, CreditUsage, Keyword
-from cmsapi.jobs.kinds.analysis import (
-    ANALYSIS_CREDITS,
-    FINISHED,
-    RUNNING,
-    interpret_analysis,
-    judge_analysis,
-    shown_analysis,
-)
+from cmsapi.jobs.kinds import analysis
 from cmsapi.jobs.kinds.evidence import (
     Charges,
     Finding,
@@ -27,10 +19,8 @@ from cmsapi.jobs.kinds.evidence import (
     unproven,
     written,
 )
-from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind, Kind, Shown
-from cmsapi.jobs.kinds.observation import JobHistory, Observation
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind, Kind
 from cmsapi.state.journal import Entry
-from cmsapi.transport.caller import OperationCaller
 
 
 class KeywordAnalysis(Kind):
@@ -40,28 +30,14 @@ class KeywordAnalysis(Kind):
     operation, parameter, model = "get_keyword", "keywordId", Keyword
     list_operation, list_parameter = "list_keywords", "pageId"
     launch_operation = "analyze_keyword"
-    balance, charge_evidence = ANALYSIS_CREDITS, ChargeEvidence.REQUIRED
+    balance, charge_evidence = analysis.CREDITS, ChargeEvidence.REQUIRED
     where_to_look = "client.keywords.get shows whether it runs; client.jobs.watch waits for it."
-
-    def interpret(self, document: Keyword, history: JobHistory, now: float) -> Observation:
-        """Say what the keyword's status means."""
-        return interpret_analysis(document, history, now)
-
-    def shown(self, document: Keyword) -> Shown:
-        """Say what a keyword shows; items of lists may show less."""
-        return shown_analysis(document)
+    interpret, shown = analysis.interpret, analysis.shown
+    read_evidence, judge_shown = analysis.read_evidence, analysis.judge_shown
 
     def list_of(self, document: Keyword) -> str | None:
         """Return the web page whose list has the keyword."""
         return document.page_id
-
-    async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Keyword:
-        """Read the keyword."""
-        return await caller.call(Keyword, self.operation, {self.parameter: entry.target})
-
-    def judge_shown(self, entry: Entry, document: Keyword, now: datetime | None) -> Finding | None:
-        """Say what the keyword itself tells."""
-        return judge_analysis(entry, document, now)
 
     def judge(self, entry: Entry, document: Keyword, charges: Charges | None, others: Others) -> Finding:
         """Say what the usages tell of an analysis that the keyword does not show.
@@ -80,10 +56,9 @@ class KeywordAnalysis(Kind):
         for usage in charges.before_by_us():
             if may_be(written(usage), document.keyword):
                 return from_before(usage)
-        if document.analysis_status is not None and document.analysis_status not in (*RUNNING, *FINISHED):
-            return Finding.unknown(
-                f"the keyword shows the word {document.analysis_status!s}, which may mean that its analysis runs"
-            )
+        word = document.analysis_status
+        if word is not None and not word.known:
+            return Finding.unknown(f"the keyword shows the word {word!s}, which may mean that its analysis runs")
         return absent(charges)
 
 

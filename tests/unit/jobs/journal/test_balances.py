@@ -10,7 +10,7 @@ import pytest
 
 from cmsapi.api.models import Credits, Organization, User
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.kinds.analysis import ANALYSIS_CREDITS
+from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import is_after
 from cmsapi.state.journal import Entry
 
@@ -107,7 +107,7 @@ async def test_balances_grow_old(launches: int, seconds: float, fresh: bool) -> 
 
 async def test_a_service_may_show_no_balance() -> None:
     """Then there is none to go by."""
-    assert ANALYSIS_CREDITS.of(user(credits=None)) is None
+    assert CREDITS.of(user(credits=None)) is None
     balances = BalanceReadings()
     balances.saw(user(credits=None), 0.0)
     assert launch(balances).facts["balance"] is None

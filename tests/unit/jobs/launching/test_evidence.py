@@ -23,7 +23,6 @@ from cmsapi.api.models import (
     UserRef,
     WorkspaceRef,
 )
-from cmsapi.jobs.kinds.analysis import judge_analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict, may_be, name_of
 from cmsapi.jobs.kinds.generation import ArticleGeneration
 from cmsapi.jobs.kinds.idea_search import IdeaSearch
@@ -33,6 +32,7 @@ from cmsapi.jobs.launching.charges import CLOCKS, between, counts
 from cmsapi.state.journal import Entry
 
 of_keyword = KeywordAnalysis().judge
+judge_shown = KeywordAnalysis().judge_shown
 of_generation = ArticleGeneration().judge
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -115,15 +115,15 @@ ONE_PERHAPS = Others((), (other(),))
 )
 def test_what_a_keyword_shows(fields: dict[str, Any], verdict: Verdict | None) -> None:
     """A running word or a later analysis is proof; an old word is none."""
-    found = judge_analysis(ENTRY, attrs.evolve(KEYWORD, **fields), NOW + timedelta(minutes=1))
+    found = judge_shown(ENTRY, attrs.evolve(KEYWORD, **fields), NOW + timedelta(minutes=1))
     assert (found.verdict if found else None) == verdict
 
 
 def test_a_keyword_of_tomorrow() -> None:
     """An analysis dated later than the service's clock says proves nothing: the clock was set back since."""
     keyword = attrs.evolve(KEYWORD, last_analyzed_at=NOW + timedelta(hours=2))
-    assert judge_analysis(ENTRY, keyword, NOW + timedelta(minutes=1)).verdict is Verdict.UNKNOWN  # type: ignore[union-attr]
-    assert judge_analysis(ENTRY, keyword, None).verdict is Verdict.LAUNCHED  # type: ignore[union-attr]
+    assert judge_shown(ENTRY, keyword, NOW + timedelta(minutes=1)).verdict is Verdict.UNKNOWN  # type: ignore[union-attr]
+    assert judge_shown(ENTRY, keyword, None).verdict is Verdict.LAUNCHED  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -389,10 +389,10 @@ def test_each_finding_says_what_it_rests_on() -> None:
     newer = Generation(id="gen_2", status=GenerationStatus.QUEUED)
     search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
     found = {
-        judge_analysis(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED), NOW): Finding(
+        judge_shown(ENTRY, attrs.evolve(KEYWORD, analysis_status=AnalysisStatus.QUEUED), NOW): Finding(
             verdict=launched, why="its analysis runs", running=True
         ),
-        judge_analysis(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
+        judge_shown(ENTRY, attrs.evolve(KEYWORD, last_analyzed_at=NOW), NOW): Finding(
             verdict=launched, why="it was analysed at 2026-01-01T12:00:00+00:00", running=True
         ),
         of_keyword(ENTRY, KEYWORD, charges(usage(9)), NONE): Finding(
