@@ -6,6 +6,6 @@ when it is first used.
 
 from __future__ import annotations
 
-from cmsapi._lazy import attach_stub
+from cmsapi._stub import attach_stub
 
 __getattr__, __dir__ = attach_stub(__name__)

@@ -148,7 +148,7 @@ def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
 
         def test_other_things():
             loaded = {name for name in sys.modules if name.startswith("cmsapi")}
-            assert loaded == {"cmsapi", "cmsapi._lazy", "cmsapi.testing", "cmsapi.testing.plugin"}
+            assert loaded == {"cmsapi", "cmsapi._stub", "cmsapi.testing", "cmsapi.testing.plugin"}
             assert not {"aiohttp", "attrs", "cattrs", "anyio.pytest_plugin"} & set(sys.modules)
         """
     )
