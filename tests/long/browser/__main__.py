@@ -17,7 +17,7 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 async def main() -> None:
-    """Let some jobs run, some end and one request fail, and look."""
+    """Let some jobs run, some end and one request fail, and take the pictures."""
     async with Sandbox(durations=Lognormal(90), keywords=40) as box, chromium() as browser:
         async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:
             for content_id in box.content_ids[:2]:
