@@ -1,4 +1,4 @@
-"""The controls of a service: what a test inspects and changes beside the requests of its clients."""
+"""The controls of a service, with which a test inspects and changes it beside the requests of clients."""
 
 from __future__ import annotations
 

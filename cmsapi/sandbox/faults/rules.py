@@ -97,8 +97,8 @@ class Fault:
         if self.late is not None:
             return f"{self.status or 'dropped'} before a late effect" if self.replaces_answer else "late"
         if self.status is not None:
-            told = " with Retry-After" if self.retry_after is not None else ""
-            return f"{self.status}{told}{' after the effect' if self.when == 'after' else ''}"
+            header = " with Retry-After" if self.retry_after is not None else ""
+            return f"{self.status}{header}{' after the effect' if self.when == 'after' else ''}"
         if self.drop:
             place = {"before": "before the request", "within": "within the answer", "after": "after the effect"}
             return f"dropped {place[self.when]}"

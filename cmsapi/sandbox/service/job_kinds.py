@@ -1,4 +1,4 @@
-"""The kinds of jobs: how long they take and what their end does.
+"""The kinds of jobs: their durations and their ends.
 
 The real durations are not known, so each of them is a setting. A job's duration depends on the seed, its kind, its
 target and the number of earlier launches on that target. Two clients with the same seed therefore meet the same

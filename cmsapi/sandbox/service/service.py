@@ -220,7 +220,7 @@ class Service:
 
 
 def _target_id(call: Call | None) -> str | None:
-    """Return what a call acted on: the resource that it created, or the one of its path."""
+    """Return the target of a call: the resource that it created, or the one of its path."""
     return (call.target_id or next(iter(call.params.values()), None)) if call else None
 
 

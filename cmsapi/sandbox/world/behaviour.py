@@ -1,4 +1,4 @@
-"""Settings for what the specification does not show.
+"""Settings for behaviour that the specification leaves open.
 
 Each setting has the default that the project documents, and alternatives that a client should survive.
 """

@@ -261,14 +261,14 @@ function announce(text) {
   announcement = setTimeout(() => put($("said"), ""), 4000);
 }
 
-async function press(name, body, told) {
+async function press(name, body, done) {
   try {
     const answer = await fetch(`/_sandbox/${name}`, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
       signal: AbortSignal.timeout(TIMEOUT),
     });
     const result = await answer.json();
-    announce(answer.ok ? told : `Not done: ${result.error.message}`);
+    announce(answer.ok ? done : `Not done: ${result.error.message}`);
   } catch {
     announce("Not done: the sandbox does not answer.");
     showDisconnected();
