@@ -90,11 +90,11 @@ class Batch:
                 await run.aclose()
         self._open.clear()
         self._runs.clear()
-        await self._journal.settled()
+        await self._journal.flush()
 
     async def _read(self) -> None:
         await self._poller.open_journal()
-        await self._journal.settled()
+        await self._journal.flush()
         self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
 
     # What is known
@@ -139,7 +139,7 @@ class Batch:
         return await self._forget(self.ended)
 
     async def _forget(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        await self._journal.settled()
+        await self._journal.flush()
         await self._journal.state.forget(self._journal.scope, self.name, keys)
         for key in keys:
             del self._outcomes[key]

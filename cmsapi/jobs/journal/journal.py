@@ -133,7 +133,7 @@ class LaunchJournal:
             stands = await self.state.begin(lease, entry)
         except BaseException:
             # It may have been written all the same.
-            self.withdraw(record)
+            self.delete_later(record)
             raise
         if stands is None:
             self._leases.hold(record)
@@ -149,7 +149,7 @@ class LaunchJournal:
         await self._claim(record)
         return record if record.held else None
 
-    def leave(self, record: Record) -> None:
+    def release_later(self, record: Record) -> None:
         """Leave an entry to whoever asks next; it is written in a moment."""
 
         async def release() -> None:
@@ -185,7 +185,7 @@ class LaunchJournal:
             raise
         except BaseException:
             # It may be held still, by nobody who works on it.
-            self.leave(record)
+            self.release_later(record)
             raise
 
     async def _delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
@@ -199,7 +199,7 @@ class LaunchJournal:
         finally:
             self._leases.let_go(record)
 
-    async def bind(self, record: Record, **changes: Any) -> None:
+    async def record_launched(self, record: Record, **changes: Any) -> None:
         """Write down that a launch has happened, and which job it is."""
         try:
             await self.write(record, status=RUNNING, **changes)
@@ -209,7 +209,7 @@ class LaunchJournal:
             record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
         self.balances.launched(record.entry)
 
-    async def give_up(self, record: Record, why: str) -> Entry:
+    async def record_unknown(self, record: Record, why: str) -> Entry:
         """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
@@ -221,7 +221,7 @@ class LaunchJournal:
         await self.delete(record, UNKNOWN, facts=entry.facts)
         return entry
 
-    async def gave_up(self, record: Record, followed: Entry) -> bool:
+    async def was_unknown(self, record: Record, followed: Entry) -> bool:
         """Tell whether an entry of the same key was struck out because nobody knows whether it happened."""
         name = "" if record.lease is None else _unknown(record.lease.key)
         return bool(await self.state.get_document(self.scope, name) == followed.asked_at)
@@ -232,7 +232,7 @@ class LaunchJournal:
         if await self.state.begin(lease, attrs.evolve(entry, ended_at=None)) is None:
             await self.state.end(lease, entry)
 
-    def withdraw(self, record: Record) -> None:
+    def delete_later(self, record: Record) -> None:
         """Strike out what was written under this lease, without an outcome; it is written in a moment."""
 
         async def end() -> None:
@@ -240,20 +240,16 @@ class LaunchJournal:
 
         self._later(record, end)
 
-    def forget(self, record: Record) -> None:
-        """Strike out what nobody has waited for in a long time, unless somebody does; it is written in a moment."""
-        launch = record.entry
-
-        async def end() -> None:
-            if await self._still(record, launch):
-                await self._delete(record)
-
-        self._later(record, end)
-
     # Jobs
 
-    def saw_end(self, record: Record, status: str, decision: str | None = None) -> None:
-        """Note that a job is over; it is written in a moment."""
+    def record_end(self, record: Record, status: str | None, decision: str | None = None) -> None:
+        """Delete the entry of a job that is finished; it is written in a moment.
+
+        Args:
+            record: The entry.
+            status: How the item of its batch ended; None keeps no outcome.
+            decision: What was decided on its article.
+        """
         launch = record.entry
 
         async def end() -> None:
@@ -273,7 +269,7 @@ class LaunchJournal:
 
         self._later(record, note)
 
-    async def take(self, record: Record, *, claim: bool = True) -> bool:
+    async def acquire(self, record: Record, *, claim: bool = True) -> bool:
         """Hold the entry of a job so that the job may be looked at here.
 
         Args:
@@ -290,7 +286,7 @@ class LaunchJournal:
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
 
-    def has(self, record: Record) -> bool:
+    def holds(self, record: Record) -> bool:
         """Tell whether a job may be looked at here; after a standstill its entry has to be held anew first."""
         if record.held and self._leases.lapsed:
             self._leases.let_go(record)
@@ -311,7 +307,7 @@ class LaunchJournal:
 
     async def known_entries(self) -> dict[str, Entry]:
         """Read the open entries by their keys, without those of kinds that only a newer version knows."""
-        await self.settled()
+        await self.flush()
         found = await self.state.entries(self.scope)
         strange = {key: entry.kind for key, entry in found.items() if find_kind(entry.kind) is None}
         if strange:
@@ -323,13 +319,13 @@ class LaunchJournal:
             )
         return {key: entry for key, entry in found.items() if key not in strange}
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until everything that was noted is written."""
         await self._writes.all()
 
     async def aclose(self) -> None:
         """Write what was noted, and let others have what is held."""
-        await self.settled()
+        await self.flush()
         # All at once, so that a state that does not answer is waited for once.
         await asyncio.gather(*(self._give_back(record) for record in self._leases.all()))
         await self._writes.close()
@@ -384,7 +380,7 @@ class LaunchJournal:
                 entry = await self.state.claim(record.lease)
         except BaseException:
             # It may be held all the same.
-            self.leave(record)
+            self.release_later(record)
             raise
         if entry is not None:
             record.entry = entry

@@ -32,7 +32,6 @@ from cmsapi.jobs.launching.pending import TRACES, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.sender import Sender
-from cmsapi.jobs.launching.unknown import Doubts
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.tasks import outcome_of
 from cmsapi.jobs.tracked import Record, TrackedJob
@@ -58,9 +57,8 @@ class Launcher:
         self._pending = pending
         self.journal: LaunchJournal = poller.journal
         self.reconciler: Reconciler = Reconciler(caller, poller.journal)
-        doubts = Doubts(poller, policy)
-        self._intent_log = IntentLog(poller, policy, self.reconciler, doubts)
-        self._sender = Sender(caller, poller, policy, self.reconciler, doubts)
+        self._intent_log = IntentLog(poller.journal, poller, policy, self.reconciler)
+        self._sender = Sender(caller, poller.journal, poller, policy, self.reconciler)
 
     async def launch(self, launch: LaunchRequest, on_review: ReviewHook | None = None) -> Job[Any]:
         """Launch a job, or join the one that is under way.
@@ -93,7 +91,7 @@ class Launcher:
         registry = self.poller.registry
         while True:
             if (pending := self._pending.get(launch.key)) is not None:
-                self._check_same(launch, pending.settings)
+                self._check_same(launch, pending.request.body)
                 try:
                     return await self._answer(pending)
                 except CMSError as error:
@@ -140,8 +138,8 @@ class Launcher:
 
     def _send(self, launch: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
-        pending = PendingLaunch(launch.key, launch.body, self)
-        pending.task = self.poller.start(self._post(launch, pending))
+        pending = PendingLaunch(launch, self)
+        pending.task = self.poller.start(self._run(pending))
         if (traces := TRACES.get()) is not None:
             traces.append(pending)
         if launch.joins:
@@ -165,42 +163,42 @@ class Launcher:
         finally:
             pending.callers -= 1
 
-    async def _post(self, launch: LaunchRequest, pending: PendingLaunch) -> TrackedJob:
+    async def _run(self, pending: PendingLaunch) -> TrackedJob:
+        """Write a launch down and send it, or find the job that runs in its place."""
         try:
-            return await self._begin(launch, pending)
+            await self.poller.open_journal()
+            begun = await self._intent_log.begin(pending.request)
+            if isinstance(begun, TrackedJob):
+                return begun
+            with begun.in_work():
+                try:
+                    return await self._pay(pending, begun)
+                finally:
+                    if begun.held and not begun.bound:
+                        # What may have happened is reconciled by the next launch of the same, or by `jobs.resume`.
+                        self.journal.release_later(begun) if pending.in_flight else self.journal.delete_later(begun)
         except StateError as error:
             if not pending.in_flight:
                 error.add_note("This launch was not sent, and nothing was charged for it.")
             raise
 
-    async def _begin(self, launch: LaunchRequest, pending: PendingLaunch) -> TrackedJob:
-        await self.poller.open_journal()
-        begun = await self._intent_log.begin(launch)
-        if isinstance(begun, TrackedJob):
-            return begun
-        with begun.in_work():
-            try:
-                return await self._pay(launch, pending, begun)
-            finally:
-                if begun.held and not begun.bound:
-                    # What may have happened is looked up by the next launch of the same, or by `jobs.resume`.
-                    self.journal.leave(begun) if pending.in_flight else self.journal.withdraw(begun)
-
-    async def _pay(self, launch: LaunchRequest, pending: PendingLaunch, record: Record) -> TrackedJob:
+    async def _pay(self, pending: PendingLaunch, record: Record) -> TrackedJob:
         """Send it, unless that would cost more than the policy allows."""
         most = self._policy.max_credits
         if most is not None and self._pending.paid >= most:
             raise OutOfCreditsError(
                 f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
-                f"{launch.kind.value} of {launch.target} was not sent, and nothing was charged for it. What is "
-                "launched goes on."
+                f"{pending.request.kind.value} of {pending.request.target} was not sent, and nothing was charged for "
+                "it. What is launched goes on."
             )
         self._pending.count(pending)
         try:
-            return await self._sender.send(launch, pending, record)
+            return await self._sender.send(pending, record)
         except BaseException as error:
             if is_free(error) or not pending.in_flight:
                 self._pending.uncount(pending)
+            if isinstance(error, LaunchUnknownError) and not pending.callers:
+                logger.error("no caller waits for this launch any more: %s", error)  # noqa: TRY400  no traceback tells more
             raise
 
 

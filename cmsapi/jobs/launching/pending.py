@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
 
 import attrs
 
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.tracked import JobKey, TrackedJob
 from cmsapi.ratelimit.permits import Permit
 
@@ -18,8 +17,7 @@ class PendingLaunch:
     """Hold a launch that is being sent.
 
     Args:
-        key: What work it is.
-        settings: What it was asked to do.
+        request: What it was asked to do.
         sender: The client's launcher that sends it.
         callers: How many wait for its answer.
         counted: Whether it counts as paid.
@@ -30,8 +28,7 @@ class PendingLaunch:
         task: Sends it.
     """
 
-    key: JobKey
-    settings: Mapping[str, Any] | None
+    request: LaunchRequest
     sender: object
     callers: int = 0
     counted: bool = False
@@ -72,12 +69,12 @@ class PendingLaunches:
 
     def add(self, pending: PendingLaunch) -> None:
         """Remember a launch so that others for the same target join it."""
-        self._launches[pending.key] = pending
+        self._launches[pending.request.key] = pending
 
     def remove(self, pending: PendingLaunch) -> None:
         """Forget a launch that was sent or called back, unless another one has taken its place."""
-        if self._launches.get(pending.key) is pending:
-            del self._launches[pending.key]
+        if self._launches.get(pending.request.key) is pending:
+            del self._launches[pending.request.key]
 
     def count(self, pending: PendingLaunch) -> None:
         """Count a launch as paid."""

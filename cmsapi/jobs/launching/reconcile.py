@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import attrs
 
@@ -21,7 +22,8 @@ from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verd
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence
 from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.launching.charges import CLOCKS, age, between, counts
-from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN
+from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN, Record, TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.state.journal import Entry
 from cmsapi.transport.call import CallOptions
@@ -201,6 +203,18 @@ class Reconciler:
         query = {"type": type_}
         page = await self.caller.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
         return attrs.evolve(page, items=tuple(usage for usage in page if counts(usage)))
+
+
+async def adopt(
+    poller: Poller, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None
+) -> TrackedJob:
+    """Track the job of a launch that happened although its answer is lost."""
+    await poller.journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
+    job = poller.take_over(record)
+    if settings is not None:
+        job.history.settings = settings
+    job.adopted, job.history.saw_running = not finding.ours, finding.running
+    return job
 
 
 def _same_balance(other: Entry, entry: Entry) -> bool:

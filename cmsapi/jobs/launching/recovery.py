@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -12,10 +11,10 @@ import attrs
 from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.errors import unknown_launch
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.kinds.evidence import Finding, Verdict
+from cmsapi.jobs.kinds.evidence import Verdict
 from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.reconcile import Reconciler, adopt
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
@@ -33,18 +32,6 @@ class Resumed:
 
     jobs: tuple[Job[Any], ...]
     unknown: tuple[LaunchUnknownError, ...]
-
-
-async def adopt(
-    poller: Poller, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None
-) -> TrackedJob:
-    """Take up what was launched although its answer is lost."""
-    await poller.journal.bind(record, job_id=finding.job_id, served_at=finding.served_at)
-    job = poller.take_over(record)
-    if settings is not None:
-        job.history.settings = settings
-    job.adopted, job.history.saw_running = not finding.ours, finding.running
-    return job
 
 
 @attrs.frozen
@@ -92,13 +79,13 @@ class Recovery:
             try:
                 finding = await self.reconciler.find_out(entry)
             except BaseException:
-                journal.leave(record)
+                journal.release_later(record)
                 raise
             if finding.verdict is Verdict.ABSENT:
                 await journal.delete(record)
                 return None
             if finding.verdict is Verdict.UNKNOWN:
-                known = await journal.give_up(record, finding.why)
+                known = await journal.record_unknown(record, finding.why)
                 raise unknown_launch(known.kind, known.target, known.facts)
             return await adopt(self.poller, record, finding)
         return self.poller.take_over(record)
@@ -107,7 +94,7 @@ class Recovery:
         """Read the generations of the journal, and return those that wait for a decision."""
         journal = self.poller.journal
         await self.poller.open_journal()
-        await journal.settled()
+        await journal.flush()
         reviews = []
         found = await journal.state.entries(journal.scope)
         for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
@@ -119,9 +106,9 @@ class Recovery:
             if review is not None:
                 reviews.append(self._review(record, review))
             elif entry.status == REVIEW:
-                journal.saw_end(record, Phase.SUCCEEDED.value, "elsewhere")
+                journal.record_end(record, Phase.SUCCEEDED.value, "elsewhere")
         return reviews
 
     def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
-        review.on_decided = lambda decision: self.poller.journal.saw_end(record, Phase.SUCCEEDED.value, decision)
+        review.on_decided = lambda decision: self.poller.journal.record_end(record, Phase.SUCCEEDED.value, decision)
         return review

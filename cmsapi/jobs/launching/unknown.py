@@ -1,16 +1,14 @@
-"""What follows when nobody can tell whether a launch happened: an error that says what is known, or a repetition."""
+"""What follows when it is unknown whether a launch happened: an error that says what is known, or a repetition."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-
-import attrs
 
 from cmsapi.config import LaunchPolicy
 from cmsapi.errors import LaunchUnknownError, LeaseLostError, StateError
 from cmsapi.jobs.errors import sent_times, unknown_launch
 from cmsapi.jobs.journal.journal import LONGEST_REASON
-from cmsapi.jobs.kinds.evidence import Finding
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record
@@ -23,71 +21,80 @@ STAYS_APART = (
 )
 
 
-@attrs.frozen
-class Doubts:
-    """Tell of launches that may have happened.
+async def raise_unknown(
+    poller: Poller,
+    policy: LaunchPolicy,
+    request: LaunchRequest,
+    record: Record,
+    why: str,
+    said: str,
+    cause: BaseException | None = None,
+    *,
+    last: bool = False,
+) -> None:
+    """Record that it is unknown whether a launch happened, and raise that, unless the policy repeats the launch.
 
     Args:
-        poller: Knows the journal and the clock.
+        poller: The poller of the client.
         policy: Whether such a launch is repeated.
+        request: The launch.
+        record: Its entry.
+        why: Why it is unknown.
+        said: What came instead of an answer.
+        cause: The same as an error, if there is one.
+        last: Whether it has been repeated as often as it may be.
+
+    Raises:
+        LaunchUnknownError: It is not repeated.
     """
+    journal = poller.journal
+    unknown = unknown_error(poller, request, record.entry, said, found=why)
+    wish = "raise" if last else policy.on_unknown
+    if callable(wish):
+        wish = wish(unknown)
+        if inspect.isawaitable(wish):
+            wish = await wish
+    if wish == "repeat":
+        # Whatever becomes of the repetition, this attempt stays in doubt.
+        await journal.write(record, facts={**record.entry.facts, "doubt": why[:LONGEST_REASON]})
+        return
+    try:
+        await journal.record_unknown(record, why)
+    except (StateError, LeaseLostError):
+        # The doubt is about money, and more important than that it could not be written down.
+        unknown = unknown_error(poller, request, record.entry, said, found=why, stays_for=policy)
+    raise unknown from cause
 
-    poller: Poller
-    policy: LaunchPolicy
 
-    async def give_up(
-        self,
-        launch: LaunchRequest,
-        record: Record,
-        finding: Finding,
-        said: str,
-        cause: BaseException | None,
-        *,
-        last: bool = False,
-    ) -> None:
-        """Record that nobody knows whether it happened, unless the policy says that it shall be repeated.
+def unknown_error(
+    poller: Poller,
+    request: LaunchRequest,
+    entry: Entry,
+    said: str,
+    *,
+    found: str | None = None,
+    stays_for: LaunchPolicy | None = None,
+) -> LaunchUnknownError:
+    """Make the error of a launch that may have happened, with what is known of it.
 
-        Args:
-            launch: What was launched.
-            record: Its entry.
-            finding: Why nobody knows.
-            said: What came instead of an answer.
-            cause: The same as an error, if there is one.
-            last: Whether it has been repeated as often as it may be.
-
-        Raises:
-            LaunchUnknownError: It is not repeated.
-        """
-        unknown = self.unknown(launch, said, record.entry, found=finding.why)
-        wish = "raise" if last else self.policy.on_unknown
-        if callable(wish):
-            wish = wish(unknown)
-            if inspect.isawaitable(wish):
-                wish = await wish
-        if wish == "repeat":
-            # Whatever becomes of the repetition, this attempt stays in doubt.
-            await self.poller.journal.write(record, facts={**record.entry.facts, "doubt": finding.why[:LONGEST_REASON]})
-            return
-        try:
-            await self.poller.journal.give_up(record, finding.why)
-        except (StateError, LeaseLostError):
-            # The doubt is about money, and more important than that it could not be written down.
-            unknown = self.unknown(launch, said, record.entry, found=finding.why, open=self.stays(launch, record.entry))
-        raise unknown from cause
-
-    def stays(self, launch: LaunchRequest, entry: Entry) -> str:
-        """Say who looks up a launch that stays in the journal."""
-        found_again = entry.item is not None or (launch.joins and self.policy.dedupe != "allow")
-        return STAYS_OPEN if found_again else STAYS_APART
-
-    def unknown(self, launch: LaunchRequest, said: str, entry: Entry, **found: str) -> LaunchUnknownError:
-        """Make the error of a launch that may have happened, with what is known of it."""
-        at = self.poller.datetime_at(self.poller.time() - max(0.0, self.poller.journal.wall() - entry.asked_at))
-        evidence = {
-            "operation": launch.operation,
-            "asked_at": at.isoformat(),
-            "said": said,
-            "sent": max(1, sent_times(entry)),
-            **found,
-        }
-        return unknown_launch(launch.kind, launch.target, evidence)
+    Args:
+        poller: The poller of the client.
+        request: The launch.
+        entry: Its entry.
+        said: What came instead of an answer.
+        found: What was found out since, or None when nothing was looked up.
+        stays_for: The policy of a launch that stays in the journal, None when it does not.
+    """
+    now, wall = asyncio.get_running_loop().time(), poller.journal.wall()
+    evidence = {
+        "operation": request.operation,
+        "asked_at": poller.datetime_at(now - max(0.0, wall - entry.asked_at)).isoformat(),
+        "said": said,
+        "sent": max(1, sent_times(entry)),
+    }
+    if found is not None:
+        evidence["found"] = found
+    if stays_for is not None:
+        found_again = entry.item is not None or (request.joins and stays_for.dedupe != "allow")
+        evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
+    return unknown_launch(request.kind, request.target, evidence)

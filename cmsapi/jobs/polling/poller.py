@@ -244,7 +244,7 @@ class Poller:
         try:
             await self.journal.open(job.settings.read_user)
             rounds = 0
-            while job.subscribed and not await self.journal.take(record, claim=rounds % CLAIM_EVERY == 0):
+            while job.subscribed and not await self.journal.acquire(record, claim=rounds % CLAIM_EVERY == 0):
                 rounds += 1
                 await asyncio.sleep(FOLLOW)
         except StateError as error:
@@ -267,7 +267,7 @@ class Poller:
 
     def poll(self, job: TrackedJob) -> None:
         """Begin to poll a job because it is due, unless another process polls it by now."""
-        if job.record is not None and not self.journal.has(job.record):
+        if job.record is not None and not self.journal.holds(job.record):
             self.scheduler.drop(job)
             self._schedule(job)
             return

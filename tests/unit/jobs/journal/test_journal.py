@@ -282,7 +282,7 @@ async def test_an_entry_that_may_have_been_written_is_withdrawn(fleet: Fleet) ->
     with pytest.raises(StateError, match=FULL):
         await journal.begin("k", ITEM)
     assert set(await fleet.entries()) == {"k"}
-    await journal.settled()
+    await journal.flush()
     assert (await fleet.entries(), await fleet.outcomes()) == ({}, {})
 
 
@@ -293,7 +293,7 @@ async def test_an_entry_that_may_be_held_is_left(fleet: Fleet) -> None:
     disk.fails = ("claim",)
     with pytest.raises(StateError, match=FULL):
         await one.claim("k")
-    await one.settled()
+    await one.flush()
     assert await others(other)
 
 
@@ -337,8 +337,8 @@ async def test_without_a_status_an_item_has_no_outcome(fleet: Fleet) -> None:
 
 
 async def _withdrawn(journal: LaunchJournal, record: Record) -> None:
-    journal.withdraw(record)
-    await journal.settled()
+    journal.delete_later(record)
+    await journal.flush()
 
 
 async def test_what_cannot_be_struck_out_is_left(fleet: Fleet) -> None:
@@ -349,7 +349,7 @@ async def test_what_cannot_be_struck_out_is_left(fleet: Fleet) -> None:
     with pytest.raises(StateError, match=FULL):
         await one.delete(record)
     assert not record.held
-    await one.settled()
+    await one.flush()
     assert await others(other)
 
 
@@ -365,7 +365,7 @@ async def test_a_launch_that_happened_is_not_lost_with_the_state(
         assert await other.claim("k") is not None
     else:
         disk.fails = ("update",)
-    await one.bind(record, job_id="kwd_1", served_at=7.0)
+    await one.record_launched(record, job_id="kwd_1", served_at=7.0)
     assert record.entry == attrs.evolve(ENTRY, status="running", job_id="kwd_1", served_at=7.0)
     assert await fleet.entries() == {"k": ENTRY}
     (said,) = [each.getMessage() for each in caplog.records]
@@ -377,7 +377,7 @@ async def test_a_launch_that_happened_is_written_down(fleet: Fleet, caplog: pyte
     """With its name and its time, and without a word."""
     journal, _ = await fleet.open()
     record = await journal.begin("k", ENTRY)
-    await journal.bind(record, job_id="kwd_1", served_at=7.0)
+    await journal.record_launched(record, job_id="kwd_1", served_at=7.0)
     running = attrs.evolve(ENTRY, status="running", job_id="kwd_1", served_at=7.0)
     assert (record.entry, await fleet.entries()) == (running, {"k": running})
     assert not caplog.records
@@ -390,16 +390,16 @@ async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
         launch = attrs.evolve(ITEM, asked_at=asked_at, item=f"{asked_at}", facts={"settle": 5.0})
         theirs = await one.begin("k", launch)
         followed = (await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))).entry
-        assert not await other.gave_up(Record(ENTRY, Lease(SCOPE, "k")), followed)
-        told = await one.give_up(theirs, "nobody knows " + "x" * 1000)
+        assert not await other.was_unknown(Record(ENTRY, Lease(SCOPE, "k")), followed)
+        told = await one.record_unknown(theirs, "nobody knows " + "x" * 1000)
         found = "nobody knows " + "x" * 487
         assert told == attrs.evolve(launch, facts={"settle": 5.0, "found": found})
         assert (await fleet.outcomes())[f"{asked_at}"] == attrs.evolve(told, status="unknown", ended_at=NOW)
         mine = await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))
         assert mine.held
-        assert await other.gave_up(mine, followed)
-        assert not await other.gave_up(mine, ENTRY)
-        assert not await other.gave_up(Record(ENTRY, Lease(SCOPE, "another")), followed)
+        assert await other.was_unknown(mine, followed)
+        assert not await other.was_unknown(mine, ENTRY)
+        assert not await other.was_unknown(Record(ENTRY, Lease(SCOPE, "another")), followed)
         await other.delete(mine)
 
 
@@ -410,10 +410,10 @@ async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
     await journal.write(record, status="running")
     await journal.delete(record, "succeeded")
     await journal.release(record)
-    assert (await journal.give_up(record, "nobody knows")).facts == {"found": "nobody knows"}
+    assert (await journal.record_unknown(record, "nobody knows")).facts == {"found": "nobody knows"}
     assert not disk.asked
     assert record.entry == ENTRY
-    assert not await journal.gave_up(record, ENTRY)
+    assert not await journal.was_unknown(record, ENTRY)
 
 
 async def test_an_outcome_can_be_noted_without_an_entry(fleet: Fleet) -> None:
@@ -439,9 +439,9 @@ async def test_an_end_is_written_once_it_was_seen(fleet: Fleet) -> None:
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
     await one.release(record)
-    one.saw_end(record, "succeeded", "confirm")
+    one.record_end(record, "succeeded", "confirm")
     assert await fleet.entries() == {"k": ITEM}
-    await one.settled()
+    await one.flush()
     assert await fleet.entries() == {}
     outcome = attrs.evolve(ITEM, status="succeeded", decision="confirm", ended_at=NOW)
     assert await fleet.outcomes() == {"shoes": outcome}
@@ -460,7 +460,7 @@ async def test_what_is_seen_of_a_launch_is_not_said_of_a_later_one(fleet: Fleet,
     later = attrs.evolve(ITEM, asked_at=ITEM.asked_at + 60.0)
     await other.release(await other.begin("k", later))
     _on_response(one, record, seen)
-    await one.settled()
+    await one.flush()
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": later}, {})
     assert await others(other)
 
@@ -473,17 +473,17 @@ async def test_what_others_hold_is_theirs_to_write(fleet: Fleet, seen: str) -> N
     await one.release(record)
     assert await other.claim("k") is not None
     _on_response(one, record, seen)
-    await one.settled()
+    await one.flush()
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
 
 
 def _on_response(journal: LaunchJournal, record: Record, seen: str) -> None:
     if seen == "end":
-        journal.saw_end(record, "succeeded")
+        journal.record_end(record, "succeeded")
     elif seen == "review":
         journal.record_review(record)
     else:
-        journal.forget(record)
+        journal.record_end(record, None)
 
 
 async def test_a_review_is_anybodys_to_decide(fleet: Fleet) -> None:
@@ -491,7 +491,7 @@ async def test_a_review_is_anybodys_to_decide(fleet: Fleet) -> None:
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ENTRY)
     one.record_review(record)
-    await one.settled()
+    await one.flush()
     assert await fleet.entries() == {"k": attrs.evolve(ENTRY, status="review")}
     assert not record.held
     assert await others(other)
@@ -501,8 +501,8 @@ async def test_what_nobody_waits_for_is_forgotten(fleet: Fleet) -> None:
     """It is struck out without an outcome."""
     journal, _ = await fleet.open()
     record = await journal.begin("k", ITEM)
-    journal.forget(record)
-    await journal.settled()
+    journal.record_end(record, None)
+    await journal.flush()
     assert (record.held, await fleet.entries(), await fleet.outcomes()) == (False, {}, {})
 
 
@@ -512,12 +512,12 @@ async def test_what_is_asked_of_an_entry_waits_for_what_is_being_written(fleet: 
     journal, disk = await fleet.open()
     record = await journal.begin("k", ENTRY)
     disk.slow = {"release": 0.5}
-    journal.leave(record)
+    journal.release_later(record)
     if how == "begin":
         again = await journal.begin("k", attrs.evolve(ENTRY, asked_at=1.0))
     else:
         again = Record(ENTRY, Lease(SCOPE, "k"))
-        assert await journal.take(again)
+        assert await journal.acquire(again)
     assert again is not record
     assert again.held
 
@@ -530,19 +530,19 @@ async def test_a_job_is_looked_at_by_one(fleet: Fleet) -> None:
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     mine = await one.begin("k", ENTRY)
     theirs = Record(ENTRY, Lease(SCOPE, "k"))
-    assert not other.has(theirs)
-    assert not await other.take(theirs)
+    assert not other.holds(theirs)
+    assert not await other.acquire(theirs)
     await one.release(mine)
-    assert not await other.take(theirs, claim=False)
-    assert await other.take(theirs)
-    assert (theirs.held, other.has(theirs), one.has(mine)) == (True, True, False)
-    assert not await one.take(mine)
+    assert not await other.acquire(theirs, claim=False)
+    assert await other.acquire(theirs)
+    assert (theirs.held, other.holds(theirs), one.holds(mine)) == (True, True, False)
+    assert not await one.acquire(mine)
     await other.delete(theirs)
     await asyncio.sleep(1)
-    assert await other.take(theirs, claim=False)
-    assert (theirs.held, theirs.free, other.has(theirs)) == (False, True, True)
+    assert await other.acquire(theirs, claim=False)
+    assert (theirs.held, theirs.free, other.holds(theirs)) == (False, True, True)
     disk.asked.clear()
-    assert await other.take(theirs)
+    assert await other.acquire(theirs)
     assert not disk.asked
 
 
@@ -551,7 +551,7 @@ async def test_a_look_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) 
     """As long as nobody was found dead, it only sees whether the entry is still there."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open(shared=shared)
     await one.release(await one.begin("k", ENTRY))
-    assert not await other.take(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
+    assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
     assert (disk.asked["claim"], disk.asked["heartbeat"]) == (0, shared)
 
 
@@ -570,11 +570,11 @@ async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
     for key in ("keyword", "second"):
         wanted = attrs.evolve(running[key], asked_at=0.0, target="kwd_1")
         record = Record(wanted)
-        assert await other.take(record)
+        assert await other.acquire(record)
         assert (record.held, record.entry) == (True, running[key])
         assert await one.claim(key) is None
     unknown = Record(attrs.evolve(SEARCH, job_id="cis_3"))
-    assert await other.take(unknown)
+    assert await other.acquire(unknown)
     assert (unknown.held, unknown.free) == (False, True)
 
 
@@ -582,10 +582,10 @@ async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> No
     """A job that stood in no journal when it was first looked at may stand in one when it ends."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = Record(attrs.evolve(ENTRY, asked_at=0.0))
-    assert await one.take(record)
+    assert await one.acquire(record)
     await other.release(await other.begin("k", ENTRY))
-    one.saw_end(record, "succeeded")
-    await one.settled()
+    one.record_end(record, "succeeded")
+    await one.flush()
     assert await fleet.entries() == {}
 
 
@@ -597,7 +597,7 @@ async def test_followers_read_the_journal_together(fleet: Fleet) -> None:
     read = []
     for pause in (0.0, 0.0, 0.375, 0.125):
         await asyncio.sleep(pause)
-        assert not await other.take(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
+        assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
         read.append(disk.asked["entries"])
     assert read == [1, 1, 1, 2]
 
@@ -611,17 +611,17 @@ async def test_followers_look_for_the_dead_together(fleet: Fleet) -> None:
     seen = []
     for pause in (0.0, 0.5, 0.5):
         await asyncio.sleep(pause)
-        assert not await other.take(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
+        assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
         seen.append(disk.asked["heartbeat"])
     assert seen == [1, 1, 2]
     disk.died = True
     await asyncio.sleep(1)
-    assert await other.take(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
+    assert await other.acquire(Record(ENTRY, Lease(SCOPE, "a")), claim=False)
     disk.died = False
     await asyncio.sleep(1.5)
-    assert await other.take(Record(ENTRY, Lease(SCOPE, "b")), claim=False)
+    assert await other.acquire(Record(ENTRY, Lease(SCOPE, "b")), claim=False)
     await asyncio.sleep(0.5)
-    assert not await other.take(Record(ENTRY, Lease(SCOPE, "c")), claim=False)
+    assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "c")), claim=False)
     assert disk.funerals.total() == 1
 
 
@@ -659,7 +659,7 @@ async def test_what_is_worked_on_is_held(fleet: Fleet) -> None:
         for _ in range(10):
             await asyncio.sleep(20)
             assert not await others(other, "busy")
-        assert (one.has(busy), disk.asked["heartbeat"]) == (True, 21)
+        assert (one.holds(busy), disk.asked["heartbeat"]) == (True, 21)
     await asyncio.sleep(10)
     assert await others(other, "busy")
     assert not busy.held
@@ -675,7 +675,7 @@ async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
     assert record is not None
     with record.in_work():
         for _ in range(10):
-            assert one.has(record)
+            assert one.holds(record)
             await asyncio.sleep(10)
         assert not await others(other)
     assert disk.asked["heartbeat"] - beats == pytest.approx(10, abs=1)
@@ -687,7 +687,7 @@ async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
     record = await journal.begin("k", ENTRY)
     with record.in_work():
         await asyncio.sleep(100)
-        assert journal.has(record)
+        assert journal.holds(record)
     assert not disk.asked["heartbeat"]
 
 
@@ -712,15 +712,15 @@ async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> Non
     disk.slow = {"heartbeat": 45.0}
     with record.in_work():
         await asyncio.sleep(29.5)
-        assert one.has(record)
+        assert one.holds(record)
         await asyncio.sleep(0.5)
-        assert not one.has(record)
+        assert not one.holds(record)
         assert not record.held
         assert await others(other)
         disk.slow = {}
         await asyncio.sleep(30)
-        assert await one.take(record)
-        assert one.has(record)
+        assert await one.acquire(record)
+        assert one.holds(record)
 
 
 async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
@@ -736,12 +736,12 @@ async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.L
         assert theirs is not None
         with theirs.in_work():
             await asyncio.sleep(31)
-            assert (one.has(lost), one.has(kept), disk.asked["keep"]) == (False, True, 2)
+            assert (one.holds(lost), one.holds(kept), disk.asked["keep"]) == (False, True, 2)
             assert not lost.held
             (said,) = [record.getMessage() for record in caplog.records]
             assert said.startswith("lost is no longer held by this process")
             await asyncio.sleep(60)
-            assert (one.has(kept), disk.asked["keep"]) == (True, 2)
+            assert (one.holds(kept), disk.asked["keep"]) == (True, 2)
 
 
 # Closing
@@ -755,9 +755,9 @@ async def test_closing_leaves_to_others_what_was_sent(fleet: Fleet, fails: Seque
     await one.begin("intended", ENTRY)
     await one.begin("running", SEARCH)
     ended = await one.begin("ended", attrs.evolve(SEARCH, target="boots"))
-    one.saw_end(ended, "succeeded")
+    one.record_end(ended, "succeeded")
     if fails:
-        await one.settled()
+        await one.flush()
     disk.fails = fails
     await one.aclose()
     assert asyncio.all_tasks() == tasks

@@ -651,7 +651,7 @@ def test_a_program_that_ends_during_a_launch_is_told(caplog: pytest.LogCaptureFi
                 await client.prompts.analyze(sandbox.prompt_ids[0])
 
     asyncio.run(main())
-    assert "nobody waits for this launch any more" in caplog.text
+    assert "no caller waits for this launch any more" in caplog.text
 
 
 async def test_an_unknown_outcome_that_nobody_waits_for_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -663,7 +663,7 @@ async def test_an_unknown_outcome_that_nobody_waits_for_is_logged(caplog: pytest
             async with asyncio.timeout(0.5):
                 await client.keywords.analyze(sandbox.keyword_ids[0])
         await asyncio.sleep(5)
-    assert "nobody waits for this launch any more" in caplog.text
+    assert "no caller waits for this launch any more" in caplog.text
     assert sandbox.keyword_ids[0] in caplog.text
 
 

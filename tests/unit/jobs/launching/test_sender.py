@@ -272,7 +272,7 @@ async def test_doubt_that_nobody_waits_for_is_logged(caplog: pytest.LogCaptureFi
                 await client.prompts.analyze(prompt_id)
         await asyncio.sleep(60)
     (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
-    told = f"nobody waits for this launch any more: The prompt_analysis for {prompt_id} may have been launched"
+    told = f"no caller waits for this launch any more: The prompt_analysis for {prompt_id} may have been launched"
     assert record.getMessage().startswith(told)
 
 
@@ -291,7 +291,7 @@ def test_a_program_that_ends_says_which_launch_it_leaves(caplog: pytest.LogCaptu
         await asyncio.gather(launching, return_exceptions=True)
 
     asyncio.run(main())
-    assert f"nobody waits for this launch any more: The prompt_analysis for {prompt_id}" in caplog.text
+    assert f"no caller waits for this launch any more: The prompt_analysis for {prompt_id}" in caplog.text
 
 
 async def test_a_launch_that_its_client_leaves_is_told() -> None:
