@@ -1,9 +1,9 @@
-"""Write launches down before they are sent, and strike them out when their end was seen.
+"""Write launches down before they are sent, and delete their entries when their jobs are finished.
 
-A client that dies leaves its entries to the next one: an *intent* was not sent, what was *sending* may have been, and
-what is *running* or in *review* is known to the service by name. Nothing is held for longer than it is worked on: once
-a job is known and nobody here waits for it, others may look at it. So each job has one stream of looks over all
-processes, and whoever else waits for it follows the journal instead of asking the service.
+A process that dies leaves its entries to the next one: an *intent* was not sent, what was *sending* may have been, and
+what is *running* or in *review* is known to the service by name. A client holds an entry while it works on it. Once the
+job is known and no caller of this client waits for it, others may poll it: each job has one stream of polls over all
+processes, and the other processes follow the journal instead of asking the service.
 
 In memory the same is written, without a thread or a request.
 """
@@ -12,39 +12,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
-from weakref import WeakValueDictionary
+from functools import partial
+from typing import Any
 
 import attrs
 
-from cmsapi.api.models import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.leases import FOLLOW, Leases
+from cmsapi.jobs.journal.scope import JournalScope, ReadUser
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import find_kind
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.state.journal import Entry, Lease, digest_of
-from cmsapi.state.store import State, evict_dead_owners
+from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
-
-ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
 # An entry of the journal is small.
 LONGEST_REASON = 500
 
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
-
-
-def scope_of(base_url: str, organization_id: str) -> str:
-    """Name the journal of an organisation, so that a rotated key keeps its jobs."""
-    return hashlib.blake2b(f"{base_url}\n{organization_id}".encode(), digest_size=16).hexdigest()
 
 
 class LaunchJournal:
@@ -64,98 +55,61 @@ class LaunchJournal:
         self.state: State = state
         self.shared: bool = shared
         self.wall: Callable[[], float] = wall
-        self._account = account
-        self._base_url = base_url
-        # One for each client that opens it, because each waits as long as its own settings say. They go when unused.
-        self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
-        self._scope: str | None = None
-        self._salt = ""
-        self._leases = Leases(state, self._leave_idle, shared=shared)
+        self._scope = JournalScope(state, account, base_url, shared=shared)
+        self._leases = Leases(state, self._scope, self._release_idle, shared=shared)
         self._writes = WriteQueue()
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
 
     async def open(self, read_user: ReadUser | None = None) -> str:
-        """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
-
-        Args:
-            read_user: Reads whose key it is, with the settings of the client that asks; None takes the key itself.
-
-        Returns:
-            The scope: whose journal it is.
-
-        Raises:
-            StateError: The state cannot be reached, or is another version's; nothing was sent.
-        """
-        if self._scope is None:
-            async with self._opening.setdefault(read_user, asyncio.Lock()):
-                if self._scope is None:
-                    self._scope = self._leases.scope = await self._open(read_user)
-        return self._scope
-
-    async def _open(self, read_user: ReadUser | None) -> str:
-        state, scope = self.state, self._account
-        if self.shared and read_user is not None:
-            # Before the request, so that a state that does not work is found first.
-            await state.get_document(scope, "salt")
-            scope = scope_of(self._base_url, (await read_user()).organization.id)
-            await evict_dead_owners(state, scope)
-        self._salt = await state.compare_and_set(scope, "salt", None, secrets.token_hex(16))
-        return scope
+        """Find out whose journal it is, and that it can be written; the same as `JournalScope.open`."""
+        return await self._scope.open(read_user)
 
     @property
     def scope(self) -> str:
         """Whose journal it is, once it was opened."""
-        if self._scope is None:
-            raise RuntimeError("the journal was not opened")
-        return self._scope
+        return self._scope.name
 
     def digest(self, settings: Mapping[str, Any] | None) -> str | None:
         """Return a digest of settings that tells nothing about them."""
-        return digest_of(settings, self._salt)
-
-    # Launches
+        return digest_of(settings, self._scope.salt)
 
     async def begin(self, key: str, entry: Entry) -> Record:
-        """Write an entry and hold it, or take over what stands in the way, or find out what does.
+        """Write an entry and hold it, or claim the entry that the key has already.
 
         Returns:
-            A record whose entry is `entry` itself when that was written. Otherwise it has what stands in the way, and
-            holds it if nobody else who is alive does.
+            A record whose entry is `entry` itself when that was written. Otherwise it has the earlier entry, and holds
+            that unless another process that is alive does.
         """
-        await self._writes.of(key)
+        await self._writes.flush(key)
         if (mine := self._leases.get(key)) is not None:
             return mine
         lease = Lease(self.scope, key)
         record = Record(entry, lease)
         try:
-            stands = await self.state.begin(lease, entry)
+            earlier = await self.state.begin(lease, entry)
         except BaseException:
             # It may have been written all the same.
             self.delete_later(record)
             raise
-        if stands is None:
+        if earlier is None:
             self._leases.hold(record)
             return record
-        record.entry = stands
-        if not stands.over:
+        record.entry = earlier
+        if not earlier.over:
             await self._claim(record)
         return record
 
     async def claim(self, key: str) -> Record | None:
-        """Hold an open entry that nobody alive holds, to work on it, or return None."""
+        """Hold an open entry to work on it; return None while another process that is alive holds it."""
         record = Record(_NOTHING, Lease(self.scope, key))
         await self._claim(record)
         return record if record.held else None
 
     def release_later(self, record: Record) -> None:
-        """Leave an entry to whoever asks next; it is written in a moment."""
-
-        async def release() -> None:
-            await self.release(record)
-
-        self._later(record, release)
+        """Let the next one that asks hold an entry; it is written in a moment."""
+        self._later(record, partial(self.release, record))
 
     async def write(self, record: Record, **changes: Any) -> None:
         """Change what an entry says; it is flushed before this returns.
@@ -169,12 +123,12 @@ class LaunchJournal:
         try:
             await self.state.update(record.lease, entry)
         except LeaseLostError:
-            self._leases.let_go(record)
+            self._leases.drop(record)
             raise
         record.entry = entry
 
     async def delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
-        """Strike an entry out; with a status it is the outcome of the item of a batch, if it has one.
+        """Delete an entry; with a status it becomes the outcome of its item, if it belongs to a batch.
 
         Raises:
             LeaseLostError: Another process has taken it over; nothing was written.
@@ -184,7 +138,7 @@ class LaunchJournal:
         except LeaseLostError:
             raise
         except BaseException:
-            # It may be held still, by nobody who works on it.
+            # It may be held still, and no task works on it any more.
             self.release_later(record)
             raise
 
@@ -197,20 +151,20 @@ class LaunchJournal:
         try:
             await self.state.end(record.lease, outcome)
         finally:
-            self._leases.let_go(record)
+            self._leases.drop(record)
 
     async def record_launched(self, record: Record, **changes: Any) -> None:
         """Write down that a launch has happened, and which job it is."""
         try:
             await self.write(record, status=RUNNING, **changes)
         except (StateError, LeaseLostError) as error:
-            # It is launched: losing it here would be worse than looking at it twice.
-            logger.warning("a launch could not be written down as done: %s", error)
+            # It is launched: losing it here would be worse than polling it twice.
+            logger.warning("Journal unavailable; a launch could not be recorded as done: %s", error)
             record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
         self.balances.launched(record.entry)
 
     async def record_unknown(self, record: Record, why: str) -> Entry:
-        """Strike out a launch of which nobody knows whether it happened, and return what is known of it."""
+        """Delete the entry of a launch that may have happened, and return what is known of it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
@@ -222,25 +176,19 @@ class LaunchJournal:
         return entry
 
     async def was_unknown(self, record: Record, followed: Entry) -> bool:
-        """Tell whether an entry of the same key was struck out because nobody knows whether it happened."""
+        """Tell whether an earlier entry of the same key was deleted because its launch may have happened."""
         name = "" if record.lease is None else _unknown(record.lease.key)
         return bool(await self.state.get_document(self.scope, name) == followed.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
-        """Keep the outcome of an item whose job another entry stands for."""
+        """Keep the outcome of an item whose job has the entry of another item."""
         lease = Lease(self.scope, f"outcome of {entry.item!r} in {entry.batch!r}")
         if await self.state.begin(lease, attrs.evolve(entry, ended_at=None)) is None:
             await self.state.end(lease, entry)
 
     def delete_later(self, record: Record) -> None:
-        """Strike out what was written under this lease, without an outcome; it is written in a moment."""
-
-        async def end() -> None:
-            await self._delete(record)
-
-        self._later(record, end)
-
-    # Jobs
+        """Delete what was written under this lease, without an outcome; it is written in a moment."""
+        self._later(record, partial(self._delete, record))
 
     def record_end(self, record: Record, status: str | None, decision: str | None = None) -> None:
         """Delete the entry of a job that is finished; it is written in a moment.
@@ -253,43 +201,43 @@ class LaunchJournal:
         launch = record.entry
 
         async def end() -> None:
-            if await self._still(record, launch):
+            if await self._holds_same(record, launch):
                 await self._delete(record, status, decision=decision)
 
         self._later(record, end)
 
     def record_review(self, record: Record) -> None:
-        """Note that an article waits for its decision; it is written in a moment, and anybody may decide."""
+        """Note that an article waits for its decision, and release its entry; it is written in a moment."""
         launch = record.entry
 
         async def note() -> None:
-            if await self._still(record, launch):
+            if await self._holds_same(record, launch):
                 await self.write(record, status=REVIEW)
                 await self.release(record)
 
         self._later(record, note)
 
     async def acquire(self, record: Record, *, claim: bool = True) -> bool:
-        """Hold the entry of a job so that the job may be looked at here.
+        """Hold the entry of a job so that this client may poll the job.
 
         Args:
             record: The entry.
             claim: Whether to try to hold it, or only to see whether it is still there.
 
         Returns:
-            False while somebody else who is alive holds it.
+            False while another process that is alive holds it.
         """
         if not (record.held or record.free):
             if record.lease is not None:
-                await self._writes.of(record.lease.key)
-            mine = await self._mine(record) if claim or await self._leases.evict() else record.held
+                await self._writes.flush(record.lease.key)
+            mine = await self._hold(record) if claim or await self._leases.evict() else record.held
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
 
     def holds(self, record: Record) -> bool:
-        """Tell whether a job may be looked at here; after a standstill its entry has to be held anew first."""
+        """Tell whether this client may poll a job; after a standstill its entry has to be acquired anew first."""
         if record.held and self._leases.lapsed:
-            self._leases.let_go(record)
+            self._leases.drop(record)
         return record.held or record.free
 
     async def _recent_entries(self) -> dict[str, Entry]:
@@ -300,8 +248,8 @@ class LaunchJournal:
         return self._seen[1]
 
     async def release(self, record: Record) -> None:
-        """Let others work on it."""
-        self._leases.let_go(record)
+        """Let other processes hold an entry."""
+        self._leases.drop(record)
         if record.lease is not None:
             await self.state.release(record.lease)
 
@@ -320,26 +268,24 @@ class LaunchJournal:
         return {key: entry for key, entry in found.items() if key not in strange}
 
     async def flush(self) -> None:
-        """Wait until everything that was noted is written."""
-        await self._writes.all()
+        """Wait until everything is written that is written in a moment."""
+        await self._writes.flush_all()
 
     async def aclose(self) -> None:
-        """Write what was noted, and let others have what is held."""
+        """Write what is to be written, and release all entries."""
         await self.flush()
         # All at once, so that a state that does not answer is waited for once.
-        await asyncio.gather(*(self._give_back(record) for record in self._leases.all()))
+        await asyncio.gather(*(self._release_at_end(record) for record in self._leases.all()))
         await self._writes.close()
         # Last, because an end that is written at the end may be held for it once more.
         await self._leases.aclose()
 
-    # How
-
-    async def _give_back(self, record: Record) -> None:
+    async def _release_at_end(self, record: Record) -> None:
         with contextlib.suppress(StateError, LeaseLostError):
-            # What was not sent is nobody's work.
+            # An intent that was not sent needs no other process.
             await (self.delete(record) if record.entry.status == INTENT else self.release(record))
 
-    async def _mine(self, record: Record) -> bool:
+    async def _hold(self, record: Record) -> bool:
         """Hold a record if it can be held."""
         try:
             # A job that was attached may be over before anything has opened the journal.
@@ -356,9 +302,9 @@ class LaunchJournal:
             await self._claim(record)
         return record.held
 
-    async def _still(self, record: Record, launch: Entry) -> bool:
-        """Hold a record if it can be held and stands for the same launch still: another one is nothing to write in."""
-        held = await self._mine(record)
+    async def _holds_same(self, record: Record, launch: Entry) -> bool:
+        """Hold a record if it can be held and is the entry of the same launch still; another launch is left alone."""
+        held = await self._hold(record)
         if held and launch.asked_at not in (record.entry.asked_at, _NOTHING.asked_at):
             await self.release(record)
             return False
@@ -386,8 +332,8 @@ class LaunchJournal:
             record.entry = entry
             self._leases.hold(record)
 
-    def _leave_idle(self, record: Record) -> None:
-        """Release what nobody waits for, after whatever else is being written of it."""
+    def _release_idle(self, record: Record) -> None:
+        """Release an entry that is not used here, after all else that is being written of it."""
 
         async def release() -> None:
             if record.idle:

@@ -1,7 +1,7 @@
-"""What one client holds of the journal, and the signs of life that let it.
+"""The entries of the journal that one client holds, and the heartbeats that keep them.
 
-What a dead process held is free for others. One that stood still for longer than a lease lives may have lost what it
-holds without having noticed.
+An entry that a dead process held is free for others. A process that stood still for longer than its leases live may
+have lost its entries without having noticed.
 """
 
 from __future__ import annotations
@@ -12,45 +12,46 @@ import math
 from collections.abc import Callable
 
 from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.journal.scope import JournalScope
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.store import LEASE_TTL, State, evict_dead_owners
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# Seconds between two signs of life while something is held.
+# Seconds between two heartbeats while an entry is held.
 HEARTBEAT = LEASE_TTL / 3
-# Seconds after which is looked again whether what somebody else holds is over or free.
+# Seconds between two checks whether an entry that another process holds is deleted or free.
 FOLLOW = 1.0
 
 
 class Leases:
-    """Hold entries, and show that this process lives as long as it holds any.
+    """Hold entries, and send heartbeats as long as there are any.
 
     Args:
         state: Where the journal is kept.
-        spare: Called at each sign of life for each entry that nobody here works on or waits for.
+        scope: Whose journal it is.
+        on_idle: Called at each heartbeat for each entry that this client neither works on nor waits for.
         shared: Whether other processes may use the state too.
     """
 
-    def __init__(self, state: State, spare: Callable[[Record], None], *, shared: bool) -> None:
-        #: Whose journal it is, once that is known.
-        self.scope: str = ""
+    def __init__(self, state: State, scope: JournalScope, on_idle: Callable[[Record], None], *, shared: bool) -> None:
+        self._scope = scope
         self._state = state
-        self._spare = spare
+        self._on_idle = on_idle
         self._shared = shared
         self._records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
         self._evicting = asyncio.Lock()
         self._closed = False
-        # Loop times of the last sign of life, of the last look for dead processes, and of the last one that found any.
+        # Loop times of the last heartbeat, of the last eviction of dead processes, and of the last one that found any.
         self._heard = self._evicted_at = self._found_at = -math.inf
 
     def get(self, key: str) -> Record | None:
-        """Return what is held under a key."""
+        """Return the held entry of a key."""
         return self._records.get(key)
 
     def all(self) -> tuple[Record, ...]:
-        """Return what is held."""
+        """Return the held entries."""
         return tuple(self._records.values())
 
     def hold(self, record: Record) -> None:
@@ -61,11 +62,11 @@ class Leases:
         if not self._records:
             self._heard = asyncio.get_running_loop().time()
         self._records[record.lease.key] = record
-        # What is held after the end is let go of by the write that holds it.
+        # A write at the end may hold an entry for itself; it needs no heartbeat.
         if not self._closed and (self._heartbeats is None or self._heartbeats.done()):
             self._heartbeats = asyncio.create_task(self._heartbeat())
 
-    def let_go(self, record: Record) -> None:
+    def drop(self, record: Record) -> None:
         """Note that an entry is not held any more."""
         record.held = False
         if record.lease is not None and self._records.get(record.lease.key) is record:
@@ -73,11 +74,11 @@ class Leases:
 
     @property
     def lapsed(self) -> bool:
-        """Whether others may have taken over what is held, because this process stood still for so long."""
+        """Whether other processes may have taken the entries over, because this one stood still for so long."""
         return self._shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
 
     async def evict(self) -> bool:
-        """Look for dead processes, once a round for all that wait; tell whether one was found in this or the last."""
+        """Evict dead processes, once a round for all that wait; tell whether this round or the last found one."""
         if not self._shared:
             return False
         async with self._evicting:
@@ -89,14 +90,14 @@ class Leases:
             return now - self._found_at < 2 * FOLLOW
 
     async def aclose(self) -> None:
-        """Give no more signs of life."""
+        """Send no more heartbeats."""
         self._closed = True
         if self._heartbeats is not None:
             self._heartbeats.cancel()
             await asyncio.gather(self._heartbeats, return_exceptions=True)
 
     async def _evict(self) -> bool:
-        return await evict_dead_owners(self._state, self.scope)
+        return await evict_dead_owners(self._state, self._scope.name)
 
     async def _heartbeat(self) -> None:
         while self._records:
@@ -104,21 +105,21 @@ class Leases:
             try:
                 for record in self.all():
                     if record.idle:
-                        self._spare(record)
+                        self._on_idle(record)
                 if self._shared and self._records:
                     now, lapsed = asyncio.get_running_loop().time(), self.lapsed
                     await self._evict()
                     if lapsed:
-                        await self._keep_what_is_left()
+                        await self._renew()
                     self._heard = now
             except StateError as error:
-                logger.warning("the journal of launches cannot be written; others may take them over: %s", error)
+                logger.warning("Journal unavailable; other processes may take its launches over: %s", error)
 
-    async def _keep_what_is_left(self) -> None:
+    async def _renew(self) -> None:
         for record in self.all():
             try:
                 if record.lease is not None:
                     await self._state.keep(record.lease)
             except LeaseLostError as error:
                 logger.info("%s", error)
-                self.let_go(record)
+                self.drop(record)

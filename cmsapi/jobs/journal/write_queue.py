@@ -1,8 +1,8 @@
-"""Writes that nobody waits for: one after the other for each entry, and none is lost when the client closes.
+"""Write in the background: one write after the other for each entry, and none is lost when the client closes.
 
-A state that fails for a while must not leave an entry held by a process that lives and no longer works on it: nobody
-else could ever take it up. So a write that fails is done again, soon, and before anything else is asked of its entry.
-Each finds out for itself whether there is something left to do.
+A state that fails for a while must not leave an entry held by a process that lives and no longer works on it: no other
+process could ever claim it. So a write that fails is repeated, soon, and before anything else is asked of its entry.
+Each write finds out for itself whether there is something left to do.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cmsapi.errors import LeaseLostError, StateError
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# Seconds after which a write that failed is done again.
-AGAIN = 10.0
+# Seconds after which a write that failed is repeated.
+RETRY_AFTER = 10.0
 
 
 class WriteQueue:
@@ -24,13 +24,13 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self._last: dict[str, asyncio.Task[None]] = {}
-        # Those that failed, and when they are done again.
+        # Those that failed.
         self._failed: dict[str, list[Callable[[], Awaitable[None]]]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     def add(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
-        """Write something after what was asked for before of the same entry; a failure is logged and made up for."""
+        """Write after the earlier writes of the same entry; a write that fails is logged and repeated."""
         self._begin(key, write, logging.WARNING)
 
     def _begin(self, key: str, write: Callable[[], Awaitable[None]], level: int) -> None:
@@ -46,11 +46,11 @@ class WriteQueue:
             except Exception as error:
                 # Whatever went wrong: no code awaits this task, and the entry must not stay held for ever.
                 strange = None if isinstance(error, StateError) else error
-                message = "the journal of launches could not be written, and that is tried again: %s"
+                message = "Journal unavailable; a write is tried again: %s"
                 logger.log(level, message, error, exc_info=strange)
                 self._failed.setdefault(key, []).append(write)
                 if self._timer is None and not self._closed:
-                    self._timer = asyncio.get_running_loop().call_later(AGAIN, self._ring)
+                    self._timer = asyncio.get_running_loop().call_later(RETRY_AFTER, self._repeat_all)
 
         task = self._last[key] = asyncio.create_task(work())
         task.add_done_callback(lambda done: self._done(key, done))
@@ -59,25 +59,25 @@ class WriteQueue:
         if self._last.get(key) is task:
             del self._last[key]
 
-    def _ring(self) -> None:
+    def _repeat_all(self) -> None:
         self._timer = None
-        self._again(*self._failed)
+        self._repeat(*self._failed)
 
-    def _again(self, *keys: str) -> None:
+    def _repeat(self, *keys: str) -> None:
         for key in keys:
             for write in self._failed.pop(key, ()):
-                # That it fails was said already.
+                # The failure was logged already.
                 self._begin(key, write, logging.DEBUG)
 
-    async def of(self, key: str) -> None:
-        """Wait until what was asked for of an entry is written, or has failed once more."""
-        self._again(key)
+    async def flush(self, key: str) -> None:
+        """Wait until all writes of an entry are done, or have failed once more."""
+        self._repeat(key)
         while (task := self._last.get(key)) is not None and not task.done():
             await asyncio.wait([task])
 
-    async def all(self) -> None:
-        """Wait until everything is written, or has failed once more."""
-        self._again(*self._failed)
+    async def flush_all(self) -> None:
+        """Wait until all writes are done, or have failed once more."""
+        self._repeat(*self._failed)
         # Only what is not done is waited for: an await of finished tasks does not give the loop a turn, so that a loop
         # that asks for anything else may never end.
         while pending := [task for task in self._last.values() if not task.done()]:
@@ -86,6 +86,6 @@ class WriteQueue:
     async def close(self) -> None:
         """Write everything for the last time."""
         self._closed = True
-        await self.all()
+        await self.flush_all()
         if self._timer is not None:
             self._timer.cancel()

@@ -13,7 +13,8 @@ import attrs
 import pytest
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
+from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.journal.scope import scope_of
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState
@@ -369,7 +370,7 @@ async def test_a_launch_that_happened_is_not_lost_with_the_state(
     assert record.entry == attrs.evolve(ENTRY, status="running", job_id="kwd_1", served_at=7.0)
     assert await fleet.entries() == {"k": ENTRY}
     (said,) = [each.getMessage() for each in caplog.records]
-    assert said.startswith("a launch could not be written down as done: ")
+    assert said.startswith("Journal unavailable; a launch could not be recorded as done: ")
     assert ("taken over" if lost else FULL) in said
 
 
@@ -699,7 +700,7 @@ async def test_signs_of_life_go_on_after_a_failure(fleet: Fleet, caplog: pytest.
         await asyncio.sleep(15)
         disk.fails = ()
         (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-        assert said == f"the journal of launches cannot be written; others may take them over: {FULL}"
+        assert said == f"Journal unavailable; other processes may take its launches over: {FULL}"
         await asyncio.sleep(30)
         assert not await others(other)
 

@@ -43,7 +43,7 @@ async def test_writes_of_an_entry_keep_their_order() -> None:
     writes.add("one", slowly(written, "second", 1))
     writes.add("one", slowly(written, "third", 0))
     writes.add("other", slowly(written, "elsewhere", 3))
-    await writes.all()
+    await writes.flush_all()
     assert written == ["elsewhere", "first", "second", "third"]
     assert asyncio.get_running_loop().time() == 6
 
@@ -53,16 +53,16 @@ async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
     writes, written = WriteQueue(), list[str]()
     writes.add("one", slowly(written, "first", 2))
     writes.add("other", slowly(written, "elsewhere", 60))
-    waiting = asyncio.create_task(writes.of("one"))
+    waiting = asyncio.create_task(writes.flush("one"))
     await asyncio.sleep(1)
     writes.add("one", slowly(written, "second", 2))
     await waiting
     assert written == ["first", "second"]
-    await writes.of("one")
-    await writes.of("unheard of")
+    await writes.flush("one")
+    await writes.flush("unheard of")
     assert asyncio.get_running_loop().time() == 4
-    await writes.all()
-    await writes.all()
+    await writes.flush_all()
+    await writes.flush_all()
     assert asyncio.get_running_loop().time() == 60
 
 
@@ -73,7 +73,7 @@ async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
         (
             StateError("The disk is full."),
             logging.WARNING,
-            "the journal of launches could not be written, and that is tried again: The disk is full.",
+            "Journal unavailable; a write is tried again: The disk is full.",
         ),
     ],
     ids=["taken over", "not written"],
@@ -86,7 +86,7 @@ async def test_a_failure_is_told_and_holds_nothing_up(
     writes, written = WriteQueue(), list[str]()
     writes.add("one", failing(error))
     writes.add("one", slowly(written, "after", 1))
-    await writes.of("one")
+    await writes.flush("one")
     await writes.close()
     assert written == ["after"]
     heard = [record for record in caplog.records if record.levelno > logging.DEBUG]
@@ -103,13 +103,13 @@ async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
     writes.add("one", gives_up)
     writes.add("one", slowly(written, "after", 1))
     writes.add("other", gives_up)
-    await writes.of("other")
+    await writes.flush("other")
     writes.add("other", gives_up)
-    await writes.all()
+    await writes.flush_all()
     assert written == ["after"]
 
 
-@pytest.mark.parametrize(("asked", "at"), [("", 11.0), ("of", 3.0), ("all", 3.0), ("close", 3.0)])
+@pytest.mark.parametrize(("asked", "at"), [("", 11.0), ("flush", 3.0), ("flush_all", 3.0), ("close", 3.0)])
 async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: pytest.LogCaptureFixture) -> None:
     """Ten seconds later, or before anything else is asked of its entry; that it fails is said once."""
     caplog.set_level(logging.DEBUG, "cmsapi")
@@ -126,7 +126,7 @@ async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: 
     writes.add("one", write)
     await asyncio.sleep(2)
     if asked:
-        await {"of": lambda: writes.of("one"), "all": writes.all, "close": writes.close}[asked]()
+        await {"flush": lambda: writes.flush("one"), "flush_all": writes.flush_all, "close": writes.close}[asked]()
     await asyncio.sleep(60)
     again = [10.0, 10.0, 20.0, 20.0] if not asked else [3.0, 3.0]
     assert tried == [0.0, 1.0, *again]
@@ -146,7 +146,7 @@ async def test_who_asks_for_an_entry_waits_for_what_is_done_again() -> None:
 
     writes.add("one", write)
     await asyncio.sleep(1)
-    await writes.of("one")
+    await writes.flush("one")
     assert written == ["made up for"]
 
 
