@@ -62,6 +62,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "jobs/fanout/test_batch",
         "jobs/launching/test_unknown",
     ),
+    "jobs/launching/attempts": (*_LAUNCHES, "jobs/launching/test_sender"),
     "jobs/launching/sender": (*_LAUNCHES, "jobs/launching/test_sender"),
     "jobs/launching/unknown": (
         *_LAUNCHES,
