@@ -24,29 +24,32 @@ class ListReader:
     """Read pages of lists for the jobs that they show.
 
     Args:
-        caller: Calls the operations.
         tasks: Runs the reads.
         scheduler: The scheduler of the account.
     """
 
-    caller: OperationCaller
     tasks: BackgroundTasks
     scheduler: Scheduler
 
-    def start(self, listing: Listing) -> None:
-        """Begin to read a page, in an empty context, because it is for many jobs."""
+    def start(self, listing: Listing, caller: OperationCaller) -> None:
+        """Begin to read a page, in an empty context, because it is for many jobs.
+
+        Args:
+            listing: The page.
+            caller: Calls the operation, with the settings of the client whose job asks for it.
+        """
         try:
-            self.tasks.start(self._read(listing), contextvars.Context())
+            self.tasks.start(self._read(listing, caller), contextvars.Context())
         except ClientClosedError:
             # Another client may wait for jobs on it.
             self.scheduler.list_failed(listing)
 
-    async def _read(self, listing: Listing) -> None:
+    async def _read(self, listing: Listing, caller: OperationCaller) -> None:
         options = CallOptions(priority=Priority.POLL, max_attempts=1)
         kind, scheduler = kind_of(listing.kind), self.scheduler
         path = {kind.list_parameter: listing.parent}
         try:
-            page = await self.caller.page(
+            page = await caller.page(
                 kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=options
             )
         except BaseException as error:
@@ -59,4 +62,4 @@ class ListReader:
         # The response observer has shown its items to the jobs.
         scheduler.list_read(listing)
         if page.has_more and scheduler.list_reads.has_unlisted_jobs:
-            self.start(attrs.evolve(listing, number=listing.number + 1))
+            self.start(attrs.evolve(listing, number=listing.number + 1), caller)

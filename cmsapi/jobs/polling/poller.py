@@ -80,7 +80,7 @@ class Poller:
         self._caller = poll_settings.caller
         self._poll_request = PollRequest(scheduler)
         self._tasks = BackgroundTasks(self.ensure_open)
-        self._list_reader = ListReader(self._caller, self._tasks, scheduler)
+        self._list_reader = ListReader(self._tasks, scheduler)
         self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._list_reader.start)
         self._shut = False
 
@@ -341,7 +341,7 @@ class Poller:
         kind = kind_of(job.kind)
         parent = kind.list_of(result) if isinstance(result, kind.model) else None
         if parent is not None and self.scheduler.wants_list(job, parent):
-            self._list_reader.start(Listing(kind.name, parent, 1))
+            self._list_reader.start(Listing(kind.name, parent, 1), job.settings.caller)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
         failures = job.failures = job.failures or Failures()

@@ -35,6 +35,7 @@ from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
 from cmsapi.observability.events import Throttled
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.transport.caller import OperationCaller
 
 # A plan is good for a second. Without news it is made again when requests may have come back.
 _FRESH, _STALE = 1.0, 15.0
@@ -60,7 +61,7 @@ class PollCallbacks:
     hooks: Hooks
     poll: Callable[[TrackedJob], None]
     show: Callable[[TrackedJob, Model, float], None]
-    read_list: Callable[[Listing], None]
+    read_list: Callable[[Listing, OperationCaller], None]
 
 
 class Scheduler:
@@ -385,7 +386,9 @@ class Scheduler:
             if room:
                 room -= 1
                 page.due, page.asked_at, page.reading = math.inf, now, True
-                self._jobs[next(iter(page.jobs))].read_list(page.listing)
+                # No settings of a copy keep its original from seeing the page.
+                reader = min(page.jobs, key=lambda job: job.settings.depth)
+                self._jobs[reader].read_list(page.listing, reader.settings.caller)
         due = self._poll_queue.take(now, room)
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)

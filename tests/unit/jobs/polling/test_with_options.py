@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import weakref
 from pathlib import Path
 
@@ -194,5 +195,25 @@ async def test_one_page_of_a_list_is_read_as_the_least_patient_wishes() -> None:
         began = loop.time()
         await client.jobs.gather(*mine)
         assert loop.time() - began < 60.0
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_page_of_a_list_is_read_with_the_settings_of_the_original() -> None:
+    """A copy that waits for hours for an answer does not read the lists that show jobs of its original."""
+    rule = Fault(match="GET /v1/pages/*/keywords", slow=3000.0, times=None, between=(40.0, math.inf))
+    sandbox = box(30.0, keywords=200, rules=[rule])
+    loop = asyncio.get_running_loop()
+    async with client_of(sandbox) as client:
+        lists = [[keyword.id async for keyword in client.keywords.list(page_id)] for page_id in sandbox.page_ids]
+        ids = max(lists, key=len)
+        await asyncio.sleep(50.0)
+        patient = client.with_options(timeouts=cmsapi.Timeouts(request=10_000.0))
+        theirs = [await patient.keywords.analyze(keyword_id) for keyword_id in ids[:2]]
+        waiting = asyncio.gather(*theirs)
+        mine = [await client.keywords.analyze(keyword_id) for keyword_id in ids[2:6]]
+        began = loop.time()
+        await client.jobs.gather(*mine)
+        assert loop.time() - began < 120.0
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
