@@ -55,7 +55,15 @@ def markdown(figures: dict[str, Any]) -> str:
         ]
         head = [store, "µs", f"ratio to {base}", *(["ratio to one that is flushed"] if flushed else [])]
         parts.append(table(head, rows))
-    head = ["four processes", "429s", "requests", "a second", "of the rate possible", "by process", "turns a request"]
+    head = [
+        "four processes",
+        "429s",
+        "requests",
+        "a second",
+        "of the rate possible",
+        "by process",
+        "exchanges a request",
+    ]
     rows = [
         [
             name,
@@ -64,7 +72,7 @@ def markdown(figures: dict[str, Any]) -> str:
             f"{run.requests / run.seconds:.2f}",
             f"{run.requests / run.seconds / run.possible:.0%}",
             " · ".join(str(each) for each in run.by_process),
-            f"{run.turns / run.requests:.2f}",
+            f"{run.exchanges / run.requests:.2f}",
         ]
         for name, run in figures["runs"].items()
     ]

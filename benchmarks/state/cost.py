@@ -22,6 +22,7 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
+from tests.support.exchanges import exchange
 
 Operation = Callable[[], Awaitable[object]]
 
@@ -34,18 +35,23 @@ _HOUR_OF = 1000
 def operations(state: State) -> dict[str, Operation]:
     """Name what a launch and a request do with a state."""
     numbers = itertools.count(1)
-    # Nothing is refused: each turn settles one request and takes the next.
-    terms = AccountLimits(per_second=None, per_hour=None)
+    # Nothing is refused: each exchange settles one request and takes the next.
+    unlimited = AccountLimits(per_second=None, per_hour=None)
     limited = AccountLimits(per_second=20, per_hour=_HOUR_OF)
     held: list[Lease] = []
 
-    async def turn() -> object:
-        return await state.turn(
-            "turns", terms, PermitRequest(holder="a", number=next(numbers), settled=(0.0,), heard=True, want=1)
+    async def settle() -> object:
+        return await exchange(
+            state,
+            "unlimited",
+            unlimited,
+            PermitRequest(holder="a", number=next(numbers), settled=(0.0,), answered=True, want=1),
         )
 
     async def refused() -> object:
-        return await state.turn("limited", limited, PermitRequest(holder="a", number=next(numbers), held=20, want=1))
+        return await exchange(
+            state, "limited", limited, PermitRequest(holder="a", number=next(numbers), held=20, want=1)
+        )
 
     async def begin() -> object:
         held.append(Lease("scope", f"key {next(numbers)}"))
@@ -64,8 +70,8 @@ def operations(state: State) -> dict[str, Operation]:
         return await state.heartbeat("scope")
 
     return {
-        "turn: settle one request, take a permit": turn,
-        "turn that is refused": refused,
+        "exchange: settle one request, take a permit": settle,
+        "exchange that gives nothing": refused,
         "begin (intent)": begin,
         "keep (before the POST)": keep,
         "update (bind)": update,
@@ -141,8 +147,8 @@ async def on_sqlite(directory: Path) -> dict[str, float]:
 
 
 async def full_hour(state: State) -> None:
-    """Fill the hour of the account whose turns are refused, and the second."""
-    terms = AccountLimits(per_second=None, per_hour=None)
+    """Fill the hour of the account whose exchanges give nothing, and the second."""
+    unlimited = AccountLimits(per_second=None, per_hour=None)
     for number in range(_HOUR_OF // 20):
-        ask = PermitRequest(holder="b", number=number + 1, settled=(1.0,) * 20, heard=True)
-        await state.turn("limited", terms, ask)
+        request = PermitRequest(holder="b", number=number + 1, settled=(1.0,) * 20, answered=True)
+        await exchange(state, "limited", unlimited, request)

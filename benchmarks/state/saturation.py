@@ -13,7 +13,7 @@ from cmsapi.sandbox import Faults, Limits, Sandbox
 
 PROCESSES = 4
 CALLERS = 30
-_LIFE = 5.0
+_TTL = 5.0
 
 
 @attrs.frozen
@@ -26,7 +26,7 @@ class Saturation:
         seconds: From the first to the last arrival.
         possible: Requests a second that the limit of the second admits with these round trips.
         by_process: Requests answered, process by process.
-        turns: Turns with the state, all told.
+        exchanges: Exchanges with the state, all told.
     """
 
     refused: int
@@ -34,7 +34,7 @@ class Saturation:
     seconds: float
     possible: float
     by_process: tuple[int, ...]
-    turns: int
+    exchanges: int
 
 
 async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float, float] = (0.0, 0.0)) -> Saturation:
@@ -47,7 +47,7 @@ async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float
         latency: Seconds each way, drawn evenly.
     """
     async with Sandbox(limits=Limits(per_hour=per_hour), faults=Faults(latency=latency)) as sandbox:
-        words = (url, sandbox.base_url, sandbox.api_key, seconds, CALLERS, per_hour, _LIFE)
+        words = (url, sandbox.base_url, sandbox.api_key, seconds, CALLERS, per_hour, _TTL)
         command = (sys.executable, "-m", "tests.support.worker", "saturate", *(str(word) for word in words))
         fleet = [await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE) for _ in range(PROCESSES)]
         said = [json.loads((await process.communicate())[0].splitlines()[-1]) for process in fleet]
@@ -58,5 +58,5 @@ async def saturate(url: str, seconds: float, per_hour: int, latency: tuple[float
             seconds=arrivals[-1] - arrivals[0],
             possible=20 / (1 + sum(latency)),
             by_process=tuple(each["answered"] for each in said),
-            turns=sum(each["turns"] for each in said),
+            exchanges=sum(each["exchanges"] for each in said),
         )

@@ -1,362 +1,288 @@
-"""Keep one book for all processes of an account, so that together they stay inside its limits.
+"""Share the permits of an account among processes, so that together they stay inside its limits.
 
-The scheme is that of `windows`, and so is its proof: a permit is out from the moment it is given until one
-window after its request has settled, whoever holds it. What several processes add:
+The scheme is that of `sliding_windows`, and so is its proof: a permit is out from the moment it is given until one
+window after its request has settled, whichever process holds it. Several processes add this:
 
-- *Holders.* A process says with every turn how many permits it still has. So a turn whose reply got lost leaks nothing,
-  and a turn that arrives twice counts once.
-- *Death.* A turn lets its holder live for `AccountLimits.life` seconds. A holder sends nothing after that without
-  another turn. When it has been silent for longer, and for the cap on top of it, during which what it sent may still
-  arrive, its permits settle as if they had been answered then.
-- *The line.* Who gets less than it wants is in line, by priority and then by time. It stays at its place until it has
-  had an even share of the second, or has not come back when it was told to. As long as others are in line, nobody takes
-  more than such a share at a time.
-- *Outages.* A process that cannot reach the book makes requests of its own. When it is back it tells of them, and asks
-  all to rest until every other process must have tried again too. One that did not notice the outage may come first:
-  when processes that hold permits or stand in line were all absent for longer than they ever are, all rest as well.
-- *Loss.* A store may lose the book, or parts of it: keys are evicted, rows deleted. Parts that contradict each other
-  are given up together, and a new book begins with a new *epoch*. A process that comes with another epoch may hold
-  permits of the old book, and so may others. So nothing is given until every such permit is used or told: for the
-  life of a holder. What answers said in the old epoch is not heard; the next answer tells what is left of the hour.
-- *Ages.* An answer is reported by how long ago it was seen, so that the clocks of the processes need not agree and
+- *Holders.* In each exchange a process says how many permits it still has. So an exchange whose reply got lost leaks
+  nothing, and one that arrives twice counts once.
+- *Expiry.* A holder expires `AccountLimits.ttl` seconds after its last exchange, and sends nothing from then on. When
+  the cap is over as well, during which what it sent may still arrive, its permits settle.
+- *The queue.* A process that gets less than it wants is queued, by priority and then by time. It stays at its place
+  until it has had an even share of the second, or has not come back when it was told to. While others are queued, a
+  process takes no more than such a share at a time.
+- *Outages.* A process that cannot reach the store makes requests of its own. When the store is back it reports them,
+  and asks all processes to rest until each of them must have tried again too. A process that did not notice the
+  outage may come first: when all processes that hold permits or are queued were absent for longer than they ever are,
+  all rest.
+- *Loss.* A store may lose the allocation, or something else may spoil it. Then a new one begins with a new *epoch*. A
+  process that comes with another epoch may hold permits of the old allocation, and so may others. So nothing is given
+  until all such permits have expired or are reported. What answers said in the old epoch does not count; the next
+  answer tells what is left of the hour.
+- *Ages.* A process reports how long ago it saw an answer, so that the clocks of the processes need not agree and
   reports may come late. Permits come back later by that, never sooner.
 
-Nothing here waits or reads a clock. A store calls `turn` inside one transaction.
+The rules are a pure function of a small document, a request and the time. A store calls it as one step.
 """
 
 from __future__ import annotations
 
-import attrs
+import math
+import sys
 
+from cmsapi.ratelimit.allocation import Allocation, Holder
 from cmsapi.ratelimit.exchange import PARTS, AccountLimits, HeaderReport, PermitGrant, PermitRequest
+from cmsapi.ratelimit.foreign_usage import CERTAIN
 from cmsapi.ratelimit.request_log import HOUR
-from cmsapi.ratelimit.ring import NEVER, ContradictionError, Ring
 
-# Who waits comes back after so many seconds at the latest: permits may have been given back, and who died in line is
-# soon known. Shorter than the life of a holder.
+# A process that waits comes back after so many seconds at the latest: permits may have been given back, and a process
+# that died in the queue is soon known. Shorter than the life of a holder.
 LONGEST_REST = 2.0
-# A place in line is kept for so many seconds after its owner was told to come back.
+# A place in the queue is kept for so many seconds after its process was told to come back.
 GRACE = 1.0
-# When only an answer can tell when a permit comes back, it comes back a second after that answer: looking again after
+# When only an answer can tell when a permit comes back, it comes back a second after that answer: asking again after
 # this part of a second is in time.
 LOOK_AGAIN = 0.8
 FIRST_ANSWER = 0.2
 # After an outage all rest for so many seconds: longer than a process takes to try again.
 REST = 2.0
-# A process that holds permits takes a turn twice in its life, and one in line comes back within `LONGEST_REST`. When
-# all of them were absent for this part of a life, and for longer than such a rest, they could not reach the book.
+# A holder has two exchanges before it expires, and a queued process comes back within `LONGEST_REST`. When all of them
+# were absent for this part of a holder's life, and for longer than such a rest, they could not reach the store.
 ABSENCE = 0.6
-# A clock that goes back further than this was set; waiting for it would hold everybody up.
+# A clock that goes back further than this was set; waiting for it would hold all processes up.
 STEP = 10.0
-# The part of the hour for which a request is certainly in the service's: that one is a little shorter, and the moment
-# at which a request arrived is only known to some seconds.
-CERTAIN = (3600.0 - 5.0) / HOUR
+# In so many slots a log counts the hour once it has grown long.
+SLOTS = 256
 
 
-# Nothing that is stored lies so far ahead of the book's time, as long as it makes sense: no pause is longer.
-FAR = 2 * 86_400.0
-# The book's time is in seconds since 1970, or since a process began.
-LATEST = 1e11
-
-
-@attrs.define
-class Holder:
-    """Hold what the book knows of one process.
+def allocate(
+    limits: AccountLimits, request: PermitRequest, document: str | None, clock: float
+) -> tuple[str, PermitGrant]:
+    """Take a request for permits into account.
 
     Args:
-        number: Its last turn.
-        until: When its life ends unless it takes another turn.
-        out: Permits that it has.
-        want: Permits that it is in line for; 0 when it is not.
-        priority: Its lane.
-        since: Since when it is in line.
-        got: Permits that it was given at this place.
-        kept: Until when its place is kept.
+        limits: What the account admits.
+        request: What one of the processes did and wants.
+        document: What the processes of the account agree on, None before the first request.
+        clock: Seconds on a clock that all of them share.
+
+    Returns:
+        The document that takes the place of the old one, and what the process gets.
     """
-
-    number: int = 0
-    until: float = 0.0
-    out: int = 0
-    want: int = 0
-    priority: int = 0
-    since: float = 0.0
-    got: int = 0
-    kept: float = 0.0
+    allocation = Allocation.read(document, clock)
+    reset = document is not None and not allocation.epoch
+    grant = PermitAllocator(allocation, limits, clock).exchange(request, reset=reset)
+    return allocation.document(), grant
 
 
-@attrs.define
 class PermitAllocator:
-    """Hold what the processes of an account agree on, but for the ring.
+    """Apply the rules to an allocation at one moment.
 
     Args:
-        settled: Requests that have settled, all told.
-        left: Those of them that have left the hour.
-        certain: Those of them that may have left the service's hour.
-        latest: When the last one settled.
-        time: Latest time of the book.
-        ahead: How far the book's time is ahead of the clock, because that was set back.
-        known: Whether an answer was ever seen, so that its headers have told what is left of the hour.
-        limit: Requests an hour as the service says, or None.
-        foreign: Requests of others in this hour.
-        foreign_leaves: When the oldest of them leaves.
-        foreign_gone: When all of them have left.
-        tries_at: When one request may try an hour that is full by a limit that an answer named.
-        tries_every: Seconds between two such.
-        rests_until: Until when the service wants everybody to rest.
-        epoch: When the book began, in milliseconds; 0 before its first turn.
-        holders: The processes.
+        allocation: What the processes agree on; it is changed.
+        limits: What the account admits.
+        clock: Seconds on a clock that all processes share.
     """
 
-    settled: int = 0
-    left: int = 0
-    certain: int = 0
-    latest: float = -NEVER
-    time: float = -NEVER
-    ahead: float = 0.0
-    known: bool = False
-    limit: int | None = None
-    foreign: int = 0
-    foreign_leaves: float = NEVER
-    foreign_gone: float = NEVER
-    tries_at: float = NEVER
-    tries_every: float = 0.0
-    rests_until: float = -NEVER
-    epoch: int = 0
-    holders: dict[str, Holder] = attrs.field(factory=dict)
+    def __init__(self, allocation: Allocation, limits: AccountLimits, clock: float) -> None:
+        self._allocation = allocation
+        self._limits = limits
+        self._slot = limits.hour / SLOTS
+        self._before = allocation.time
+        self._now = self._time(clock)
 
-    def turn(
-        self, ring: Ring, terms: AccountLimits, ask: PermitRequest, clock: float, *, reset: bool = False
-    ) -> PermitGrant:
-        """Write down what a holder did, and give it what is its turn.
+    def exchange(self, request: PermitRequest, *, reset: bool = False) -> PermitGrant:
+        """Note what a holder did, and give it the permits that it may have.
 
         Args:
-            ring: When the requests settled.
-            terms: What the account admits.
-            ask: What the holder did and wants.
-            clock: Seconds on a clock that all holders share.
-            reset: Whether this book takes the place of one that contradicted itself.
-
-        Raises:
-            ContradictionError: What is stored contradicts itself; delete it, and let a new book take the turn.
+            request: What it did and wants.
+            reset: Whether this allocation takes the place of one that could not be read.
         """
-        if not self._makes_sense():
-            raise ContradictionError
-        before, now = self.time, self._now(clock)
-        self.epoch = self.epoch or int(now * 1000)
-        strange = ask.epoch not in (0, self.epoch)
-        self._bury(ring, terms, now)
-        self._age(ring, terms, now)
-        if ask.rest > 0:
-            self._rest(now + ask.rest)
-        absence = max(ABSENCE * terms.life, LONGEST_REST + GRACE)
-        if terms.limited and now - before > absence and self._others_are_busy(ask):
-            self._rest(now + REST)
-        if terms.limited and (strange or reset):
-            self._rest(self.epoch / 1000 + terms.life)
-        holder = self.holders.setdefault(ask.holder, Holder())
-        if ask.number > holder.number:
-            self._note(ring, terms, ask, now, strange)
-        holder.number, holder.out, holder.until = ask.number, ask.held, now + terms.life
-        granted, wait = self._give(ring, terms, ask, now)
+        allocation, limits, now = self._allocation, self._limits, self._now
+        strange = request.epoch not in (0, allocation.epoch)
+        allocation.epoch = allocation.epoch or max(1, int(now * 1000))
+        self._evict_expired()
+        self._age()
+        self._rest(request, begins=strange or reset)
+        holder = allocation.holders.setdefault(request.holder, Holder())
+        if request.number > holder.number:
+            self._note(request, heard=not strange)
+        holder.number, holder.out, holder.expires = request.number, request.held, now + limits.ttl
+        granted, wait = self._give(holder, request)
         holder.out += granted
+        allocation.log.merge(now - limits.second, self._slot)
         return PermitGrant(
             granted=granted,
             wait=wait,
-            at=now,
-            settled=self.settled,
-            left=self.left,
-            out=self._out(),
-            used=self._used(),
-            limit=self.limit,
-            foreign=self.foreign,
-            returns=self._returns(ring, terms, now),
-            epoch=self.epoch,
+            settled=allocation.settled,
+            left=allocation.left,
+            out=allocation.out,
+            used=allocation.used,
+            limit=allocation.limit,
+            foreign=allocation.foreign.count,
+            returns=self._returns(),
+            epoch=allocation.epoch,
             reset=reset,
-        )
-
-    def _makes_sense(self) -> bool:
-        until = self.time + FAR
-        return (
-            0 <= self.left <= self.settled
-            and self.latest <= self.time <= LATEST
-            and min(self.ahead, self.tries_every) >= 0
-            and self.rests_until <= until
-            and self.foreign >= 0
-            # An answer that tells of others counts no more requests than its limit.
-            and (not self.foreign or (self.foreign <= (self.limit or 0) and self.foreign_gone <= until))
-            and all(
-                each.out >= 0 and each.want >= 0 and max(each.until, each.kept, each.since) <= until
-                for each in self.holders.values()
-            )
         )
 
     # The passing of time
 
-    def _now(self, clock: float) -> float:
-        now = clock + self.ahead
-        if now < self.time - STEP:
-            self.ahead += self.time - now
-            now = self.time
-        self.time = max(self.time, now)
+    def _time(self, clock: float) -> float:
+        allocation = self._allocation
+        now = clock + allocation.ahead
+        if now < allocation.time - STEP:
+            allocation.ahead += allocation.time - now
+            now = allocation.time
+        allocation.time = max(allocation.time, now)
         return now
 
-    def _bury(self, ring: Ring, terms: AccountLimits, now: float) -> None:
-        dead = [name for name, holder in self.holders.items() if holder.until + terms.cap <= now]
-        # In the order of their deaths, whatever the order in which a store keeps them.
-        for name in sorted(dead, key=lambda name: self.holders[name].until):
-            holder = self.holders.pop(name)
-            for _ in range(holder.out):
-                self._settle(ring, holder.until + terms.cap)
+    def _evict_expired(self) -> None:
+        holders, cap = self._allocation.holders, self._limits.cap
+        expired = [(each.expires, name) for name, each in holders.items() if each.expires + cap <= self._now]
+        for expires, name in sorted(expired):
+            if count := holders.pop(name).out:
+                self._allocation.log.add(expires + cap, count)
 
-    def _age(self, ring: Ring, terms: AccountLimits, now: float) -> None:
-        self.left += ring.drop(now - terms.hour)
-        if self.foreign:
-            if now >= self.foreign_gone:
-                self.foreign = 0
-            elif now >= self.foreign_leaves:
-                self.foreign -= 1
-                self.foreign_leaves = NEVER
+    def _age(self) -> None:
+        allocation = self._allocation
+        allocation.left += allocation.log.drop(self._now - self._limits.hour)
+        if allocation.foreign.count:
+            allocation.foreign.age(self._now)
 
-    def _others_are_busy(self, ask: PermitRequest) -> bool:
-        return any(each.out or each.want for name, each in self.holders.items() if name != ask.holder)
+    def _rest(self, request: PermitRequest, *, begins: bool) -> None:
+        """Find out until when all processes rest.
 
-    def _rest(self, until: float) -> None:
-        self.rests_until = max(self.rests_until, until)
-
-    def _settle(self, ring: Ring, at: float) -> None:
-        self.latest = max(self.latest, at)
-        ring.append(self.latest)
-        self.settled += 1
+        Args:
+            request: What a process did and wants.
+            begins: Whether processes may hold permits that this allocation does not know of.
+        """
+        allocation, limits, now = self._allocation, self._limits, self._now
+        others = [holder for name, holder in allocation.holders.items() if name != request.holder]
+        absence = max(ABSENCE * limits.ttl, LONGEST_REST + GRACE)
+        until = [allocation.rests_until]
+        if request.rest > 0:
+            until.append(now + request.rest)
+        if limits.limited and now - self._before > absence and any(each.out or each.want for each in others):
+            until.append(now + REST)
+        if limits.limited and begins:
+            until.append(allocation.epoch / 1000 + limits.ttl)
+        allocation.rests_until = max(until)
 
     # What a holder reports
 
-    def _note(self, ring: Ring, terms: AccountLimits, ask: PermitRequest, now: float, strange: bool) -> None:
-        if ask.seen is not None and terms.per_hour is not None and not strange:
-            self._observe(ring, terms, ask.seen, now)
-        for age in ask.settled:
-            self._settle(ring, now - age)
-        if ask.settled and self.tries_at == NEVER:
-            self.tries_at = now + self.tries_every
-        self.known = self.known or (ask.heard and not strange)
+    def _note(self, request: PermitRequest, *, heard: bool) -> None:
+        """Note what a holder did; what answers said counts only when they are heard."""
+        allocation, now = self._allocation, self._now
+        if heard and request.report is not None and self._limits.per_hour is not None:
+            self._observe(request.report)
+        for age in request.settled:
+            allocation.log.add(now - age)
+        if request.settled and allocation.tries_at == math.inf:
+            allocation.tries_at = now + allocation.tries_every
+        allocation.known = allocation.known or (heard and request.answered)
 
-    def _observe(self, ring: Ring, terms: AccountLimits, seen: HeaderReport, now: float) -> None:
-        """Learn from the headers how much others use: see `SlidingWindows`, whose bounds these are."""
-        quota = seen.quota
-        self.limit = quota.limit
-        self.tries_every = quota.reset + terms.second
-        self.tries_at = now - seen.age + self.tries_every
+    def _observe(self, report: HeaderReport) -> None:
+        """Learn from the headers how much others use: see `ForeignUsage`."""
+        allocation, limits, quota, foreign = self._allocation, self._limits, report.quota, self._allocation.foreign
+        came_at = self._now - report.age
+        allocation.limit = quota.limit
+        allocation.tries_every = quota.reset + limits.second
+        allocation.tries_at = came_at + allocation.tries_every
         counted = quota.limit - quota.remaining
-        at_least = counted - self._out() - (self.settled - seen.left)
-        certainly = terms.hour * CERTAIN
-        if at_least > self.foreign:
-            self.foreign = at_least
-        elif self.foreign:
-            self.certain = max(self.certain, self.left)
-            while self.certain < self.settled and ring.oldest(self.certain - self.left) + certainly <= now:
-                self.certain += 1
-            at_most = counted - max(0, seen.settled - self.certain) - 1
-            self.foreign = max(0, at_least, min(self.foreign, at_most))
-        if self.foreign:
-            leaves = now - seen.age + quota.reset + terms.second
-            oldest_own = ring.oldest(0) + certainly
-            self.foreign_leaves = leaves if leaves < oldest_own else NEVER
-            self.foreign_gone = now + terms.hour
+        at_least = counted - allocation.out - (allocation.settled - report.left)
+        if at_least > 0 or foreign.count:
+            # Requests of a slot settled within it, and may have left the service's hour as early as its begin.
+            certainly = limits.hour * CERTAIN / HOUR - self._slot
+            gone = allocation.settled - allocation.log.after(self._now - certainly)
+            at_most = counted - max(0, report.settled - gone) - 1
+            leaves = came_at + quota.reset + limits.second
+            own_leaves = allocation.log.oldest() + certainly
+            foreign.correct(self._now, at_least, at_most, leaves, own_leaves, hour=limits.hour)
 
     # What it gets
 
-    def _give(self, ring: Ring, terms: AccountLimits, ask: PermitRequest, now: float) -> tuple[int, float]:
-        holder = self.holders[ask.holder]
-        waiting = [each for each in self.holders.values() if each is not holder and each.want and each.kept > now]
-        if not (holder.want and holder.kept > now):
+    def _give(self, holder: Holder, request: PermitRequest) -> tuple[int, float]:
+        """Return how many permits a holder gets, and seconds after which it may come back."""
+        allocation, per_second, now = self._allocation, self._limits.per_second, self._now
+        holders = allocation.holders.values()
+        queued = [each for each in holders if each is not holder and each.want and each.place_until > now]
+        if not (holder.want and holder.place_until > now):
             holder.since, holder.got = now, 0
-        holder.want, holder.priority = ask.want, ask.priority
-        if not ask.want:
+        holder.want, holder.priority = request.want, request.priority
+        if not request.want:
             return 0, 0.0
-        share = holder.got + ask.want
-        if waiting and terms.per_second is not None:
-            share = max(1, terms.per_second // (len(waiting) + 1))
-        first = [each for each in waiting if (each.priority, each.since) < (holder.priority, holder.since)]
+        share = holder.got + request.want
+        if queued and per_second is not None:
+            share = max(1, per_second // (len(queued) + 1))
+        first = [each for each in queued if (each.priority, each.since) < (holder.priority, holder.since)]
         ahead = sum(max(0, min(each.want, share - each.got)) for each in first)
-        granted = max(0, min(ask.want, max(1, share - holder.got), self._free(ring, terms, now) - ahead))
-        wait = 0.0 if granted else self._wait(ring, terms, ahead + 1, now)
-        if granted and self.limit is not None and self._used() + granted >= self.limit:
+        granted = max(0, min(request.want, max(1, share - holder.got), self._free() - ahead))
+        wait = 0.0 if granted else self._wait(ahead + 1)
+        if granted and allocation.limit is not None and allocation.used + granted >= allocation.limit:
             # This one tries; another one only after it has settled.
-            self.tries_at = NEVER
+            allocation.tries_at = math.inf
         holder.want -= granted
         holder.got += granted
         if holder.got >= share:
             holder.since, holder.got = now, 0
-        holder.kept = now + min(wait, LONGEST_REST) + GRACE
+        holder.place_until = now + min(wait, LONGEST_REST) + GRACE
         return granted, wait
 
-    def _out(self) -> int:
-        return sum(holder.out for holder in self.holders.values())
+    def _left_of_hour(self) -> int | None:
+        per_hour, limit = self._limits.per_hour, self._allocation.limit
+        if per_hour is None:
+            return None
+        return (per_hour if limit is None else min(per_hour, limit)) - self._allocation.used
 
-    def _used(self) -> int:
-        return self._out() + self.settled - self.left + self.foreign
-
-    def _left_of_hour(self, terms: AccountLimits) -> int | None:
-        limits = [limit for limit in (terms.per_hour, self.limit) if limit is not None]
-        return min(limits) - self._used() if terms.per_hour is not None else None
-
-    def _full_by_hearsay(self, terms: AccountLimits) -> bool:
+    def _full_by_hearsay(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
-        if terms.per_hour is None or self.limit is None or self.limit >= terms.per_hour:
+        per_hour, limit = self._limits.per_hour, self._allocation.limit
+        if per_hour is None or limit is None or limit >= per_hour:
             return False
-        used = self._used()
-        return used >= self.limit and used - self.foreign < terms.per_hour
+        used = self._allocation.used
+        return used >= limit and used - self._allocation.foreign.count < per_hour
 
-    def _free(self, ring: Ring, terms: AccountLimits, now: float) -> int:
-        """Count the permits that are free now."""
-        if now < self.rests_until:
+    def _free(self) -> int:
+        """Count the permits that are free now; no limit admits as many as are wanted."""
+        allocation, limits, now = self._allocation, self._limits, self._now
+        if now < allocation.rests_until:
             return 0
-        out, per_second, of_hour = self._out(), terms.per_second, self._left_of_hour(terms)
-        free = int(NEVER)
-        if per_second is not None:
-            room, inside = per_second - out, 0
-            while inside < room and ring.newest(inside) + terms.second > now:
-                inside += 1
-            free = room - inside
+        free = [sys.maxsize]
+        if limits.per_second is not None:
+            free.append(limits.per_second - allocation.out - allocation.log.after(now - limits.second))
+        of_hour = self._left_of_hour()
         if of_hour is not None:
-            tries = now >= self.tries_at and self._full_by_hearsay(terms)
-            free = min(free, 1 if tries else of_hour)
-        if not self.known and terms.limited:
-            free = min(free, 1 - out)
-        return free
+            tries = now >= allocation.tries_at and self._full_by_hearsay()
+            free.append(1 if tries else of_hour)
+        if not allocation.known and limits.limited:
+            free.append(1 - allocation.out)
+        return min(free)
 
-    def _wait(self, ring: Ring, terms: AccountLimits, need: int, now: float) -> float:
+    def _wait(self, need: int) -> float:
         """Estimate in seconds when so many permits are free."""
-        out, of_hour = self._out(), self._left_of_hour(terms)
-        wait = self.rests_until - now
-        if not self.known:
-            wait = max(wait, FIRST_ANSWER * terms.second)
-        if terms.per_second is not None:
-            may_stay = terms.per_second - out - need
-            back = ring.newest(may_stay) + terms.second - now if may_stay >= 0 else LOOK_AGAIN * terms.second
-            wait = max(wait, back)
+        allocation, limits, now = self._allocation, self._limits, self._now
+        waits = [0.0, allocation.rests_until - now]
+        if not allocation.known:
+            waits.append(FIRST_ANSWER * limits.second)
+        if limits.per_second is not None:
+            may_stay = limits.per_second - allocation.out - need
+            by_answer = LOOK_AGAIN * limits.second
+            waits.append(allocation.log.newest(may_stay) + limits.second - now if may_stay >= 0 else by_answer)
+        of_hour = self._left_of_hour()
         if of_hour is not None and of_hour < need:
-            back = self._hour_returns(ring, terms, need - of_hour) - now
-            wait = max(wait, back if back < NEVER / 2 else LOOK_AGAIN * terms.second)
-        return max(wait, 0.0)
+            back = allocation.foreign.hour_returns(need - of_hour, self._own_leave) - now
+            waits.append(back if back < math.inf else LOOK_AGAIN * limits.second)
+        return max(waits)
 
-    def _returns(self, ring: Ring, terms: AccountLimits, now: float) -> tuple[float, ...]:
-        count = self.settled - self.left
-        if not count or terms.per_hour is None:
+    def _own_leave(self, count: int) -> float:
+        """Return when so many own requests will have left the hour, infinity when fewer have settled."""
+        return self._allocation.log.oldest(count - 1) + self._limits.hour if count > 0 else -math.inf
+
+    def _returns(self) -> tuple[float, ...]:
+        log, limits = self._allocation.log, self._limits
+        if not log.total or limits.per_hour is None:
             return ()
-        ends = (max(0, part * count - 1) // PARTS for part in range(PARTS + 1))
-        returns = [ring.oldest(end) + terms.hour - now for end in ends]
-        if self._full_by_hearsay(terms):
-            returns[0] = min(returns[0], max(0.0, self.tries_at - now))
+        ends = (max(0, part * log.total - 1) // PARTS for part in range(PARTS + 1))
+        returns = [log.oldest(end) + limits.hour - self._now for end in ends]
+        if self._full_by_hearsay():
+            returns[0] = min(returns[0], max(0.0, self._allocation.tries_at - self._now))
         return tuple(returns)
-
-    def _hour_returns(self, ring: Ring, terms: AccountLimits, count: int) -> float:
-        """Return when the hour will have given so many permits back, `NEVER` when that takes an answer first."""
-
-        def own(count: int) -> float:
-            return ring.oldest(count - 1) + terms.hour if count > 0 else -NEVER
-
-        back = own(count)
-        if self.foreign:
-            back = min(back, max(own(count - 1), self.foreign_leaves))
-            back = min(back, max(own(count - self.foreign), self.foreign_gone))
-        return back

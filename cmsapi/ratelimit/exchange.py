@@ -1,9 +1,12 @@
-"""What a process and the book of the shared limits tell each other.
+"""What a process and the shared limits of its account tell each other.
 
-A process takes a *turn*: it tells what was answered since the last one, and is given permits. See `allocator`.
+In an *exchange* a process reports which of its requests have settled since the last one, and is given permits: see
+`cmsapi.ratelimit.allocator`.
 """
 
 from __future__ import annotations
+
+import math
 
 import attrs
 
@@ -11,8 +14,10 @@ from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
-# In so many steps a turn tells when the hour's permits come back.
+# In so many steps a grant tells when the hour's permits come back.
 PARTS = 8
+# A process that was not heard of for so many seconds has lost its permits.
+HOLDER_TTL = 5.0
 
 
 @attrs.frozen(kw_only=True)
@@ -24,8 +29,8 @@ class AccountLimits:
         per_hour: Requests in any hour, or None for no limit.
         second: Length of the shorter window in seconds.
         hour: Length of the longer window in seconds, with what the clocks may differ by.
-        cap: Seconds after the end of a holder's life after which nothing that it has sent can still arrive.
-        life: Seconds for which a turn lets its holder live.
+        cap: Seconds after a holder has expired after which nothing that it has sent can still arrive.
+        ttl: Seconds after an exchange at which its holder expires, unless there was another exchange.
     """
 
     per_second: int | None
@@ -33,7 +38,7 @@ class AccountLimits:
     second: float = SECOND
     hour: float = HOUR
     cap: float = IN_FLIGHT_CAP
-    life: float = 5.0
+    ttl: float = HOLDER_TTL
 
     @property
     def limited(self) -> bool:
@@ -47,7 +52,7 @@ class HeaderReport:
 
     Args:
         quota: Its headers.
-        age: Seconds since it was seen.
+        age: Seconds since it came.
         settled: Requests that had settled when its permit was given.
         left: Requests that had left the hour when its permit was given.
     """
@@ -60,27 +65,27 @@ class HeaderReport:
 
 @attrs.frozen(kw_only=True)
 class PermitRequest:
-    """Say what a holder did since its last turn, and what it wants.
+    """Say what a holder did since its last exchange, and what it wants.
 
     Args:
-        holder: Who; unique for each life of a process.
-        number: Number of the turn. One that was written already is not written twice.
-        held: Permits that the holder still has: at hand or in flight.
-        settled: How long ago, in seconds, its other permits settled, the oldest first.
-        heard: Whether one of them was answered.
-        seen: What the newest of the answers said of the limits, or None.
-        rest: Seconds for which all have to rest, because an answer said so (429).
+        holder: Names the holder; no two lives of a process have the same name.
+        number: Number of the exchange. A report that is written down already is not written down twice.
+        held: Permits that the holder still has: at hand or out.
+        settled: How long ago, in seconds, the requests of its other permits settled, the oldest first.
+        answered: Whether one of them was answered.
+        report: What the newest of the answers said of the limits, or None.
+        rest: Seconds for which all processes have to rest, because an answer said so (429).
         want: Permits wanted.
-        priority: Lane of the first that waits; a lower one passes higher ones.
-        epoch: Names the book that gave the last turn; 0 before the first.
+        priority: Lane of the first call that waits; a lower one passes higher ones.
+        epoch: Names the allocation that the last exchange was with; 0 before the first.
     """
 
     holder: str
     number: int
     held: int = 0
     settled: tuple[float, ...] = ()
-    heard: bool = False
-    seen: HeaderReport | None = None
+    answered: bool = False
+    report: HeaderReport | None = None
     rest: float = 0.0
     want: int = 0
     priority: int = 0
@@ -89,27 +94,25 @@ class PermitRequest:
 
 @attrs.frozen(kw_only=True)
 class PermitGrant:
-    """Say what a turn gave.
+    """Say what an exchange gave.
 
     Args:
         granted: Permits given.
-        wait: Seconds after which another turn may give something; 0 when this one did.
-        at: Time of the book.
+        wait: Seconds after which another exchange may give something; 0 when this one did.
         settled: Requests that have settled, all told.
         left: Requests that have left the hour, all told.
-        out: Permits that the holders have, after this turn.
-        used: Requests of this hour: permits out, those that have settled, and those of others.
+        out: Permits that the holders have, after this exchange.
+        used: Requests of this hour: permits out, requests that have settled, and foreign ones.
         limit: Requests an hour as the service says, or None before it has.
-        foreign: Requests of this hour that others made with the same key, as far as the answers tell.
+        foreign: Requests of this hour that other programs made with the same key, as far as the answers tell.
         returns: Seconds until the first of the settled requests leaves the hour, and until each eighth of them has left
             it; empty when none has settled.
-        epoch: Names the book: a new one has another, whether the old one was lost or contradicted itself.
-        reset: Whether what was stored contradicted itself, so that this turn began a new book.
+        epoch: Names the allocation: a new one has another name.
+        reset: Whether the stored allocation could not be read, so that this exchange began a new one.
     """
 
     granted: int
     wait: float
-    at: float
     settled: int
     left: int
     out: int
@@ -119,3 +122,15 @@ class PermitGrant:
     returns: tuple[float, ...]
     epoch: int
     reset: bool = False
+
+    def returning(self, within: float) -> int:
+        """Return how many requests leave the hour within so many seconds, to an eighth of them."""
+        parts = sum(each <= within for each in self.returns)
+        return max(int(parts > 0), (self.settled - self.left) * (parts - 1) // PARTS)
+
+    def returned(self, count: float) -> float:
+        """Return seconds until so many requests will have left the hour, to an eighth of them."""
+        if not self.returns:
+            return 0.0
+        part = min(PARTS, math.ceil(count * PARTS / (self.settled - self.left)))
+        return self.returns[part if count > 1 else 0]

@@ -1,7 +1,7 @@
-"""What one process has of the permits that are shared, and what it has yet to tell the book.
+"""Hold the permits of one process that shares its limits, and what it has yet to report.
 
-The news of a turn whose reply did not come are told again, under the same number, until a reply says that they are
-written down. So nothing is told twice and nothing is left out.
+A report whose exchange was not confirmed is sent again, under the same number. So nothing counts twice, and nothing is
+left out.
 """
 
 from __future__ import annotations
@@ -18,14 +18,30 @@ from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, QUIET, UnansweredRequests
 
 
 @attrs.define
-class _News:
-    """Hold what the book has not been told yet, or not certainly."""
+class _Report:
+    """Hold what is to be reported.
+
+    Args:
+        settled: When requests settled whose permits the allocation gave.
+        unknown: When other requests settled; the allocation knows of them from this report only.
+        answered: Whether one of them was answered.
+        headers: What the newest answer said of the limits, as if reported at once, or None.
+        headers_at: When it came.
+        rest_until: Until when all processes have to rest.
+        recalled: Whether the headers stand for what an allocation knew that was lost.
+    """
 
     settled: list[float] = attrs.field(factory=list)
-    heard: bool = False
-    seen: tuple[Quota, float, Permit] | None = None
+    unknown: list[float] = attrs.field(factory=list)
+    answered: bool = False
+    headers: HeaderReport | None = None
+    headers_at: float = 0.0
     rest_until: float = -math.inf
     recalled: bool = False
+
+    def times(self) -> list[float]:
+        """Return when requests settled, in order."""
+        return sorted(self.settled + self.unknown)
 
 
 class LocalPermits:
@@ -33,18 +49,19 @@ class LocalPermits:
 
     def __init__(self) -> None:
         self.at_hand: int = 0
-        # Those that are out; with what gave it, when that was not the book.
+        #: Those that are out; with the windows that gave it, when it was not an exchange.
         self.open: dict[Permit, SlidingWindows | None] = {}
         self._unanswered = UnansweredRequests()
-        # Whether requests go one at a time, because what was given up in a silence was told as settled.
+        # Whether requests go one at a time, because some that were given up in a silence are reported as settled.
         self._probes = False
         self._last: Permit | None = None
         self._holder = secrets.token_hex(8)
         self._number = 0
-        # Names the book that gave the last turn.
+        # Names the allocation that the last exchange was with.
         self._epoch = 0
-        self._news = _News()
-        self._told: _News | None = None
+        self._report = _Report()
+        # What was sent and not confirmed.
+        self._sent: _Report | None = None
 
     # Taking and ending
 
@@ -54,7 +71,7 @@ class LocalPermits:
         return self.at_hand > 0 and not probing
 
     def take(self, permit: Permit, now: float, grant: PermitGrant) -> None:
-        """Send one out that is at hand."""
+        """Take one that is at hand."""
         self.at_hand -= 1
         permit.stage, permit.taken_at = "taken", now
         permit.settled, permit.left = grant.settled, grant.left
@@ -75,20 +92,20 @@ class LocalPermits:
 
     def answered(self, permit: Permit, now: float, quota: Quota | None) -> None:
         """Settle one, and note what the answer says of the limits."""
-        lost, news = self._unanswered, self._news
+        unanswered, report = self._unanswered, self._report
         self.advance(now)
-        lost.silent_from, self._probes = now + QUIET, False
-        lost.vouch(permit.taken_at, now)
+        unanswered.silent_from, self._probes = now + QUIET, False
+        unanswered.vouch(permit.taken_at, now)
         known = permit in self.open
         windows = self.open.pop(permit, None)
         if windows is not None:
             windows.answered(permit, now, quota)
         elif quota is not None:
-            news.seen = quota, now, permit
+            self._note_headers(HeaderReport(quota=quota, age=0.0, settled=permit.settled, left=permit.left), now)
         permit.stage = "answered"
-        news.heard = True
+        report.answered = True
         if known:
-            news.settled.append(now)
+            (report.unknown if windows is not None else report.settled).append(now)
 
     def lost(self, permit: Permit, now: float) -> None:
         """Give one up: no answer will come, but it may still arrive."""
@@ -111,56 +128,63 @@ class LocalPermits:
         permit.stage = "unsent"
 
     def rest(self, until: float) -> None:
-        """Note that all have to rest."""
-        self._news.rest_until = max(self._news.rest_until, until)
+        """Note that all processes have to rest."""
+        self._report.rest_until = max(self._report.rest_until, until)
 
     def advance(self, now: float) -> None:
         """Settle what was given up and can no longer arrive.
 
-        In a silence that is also what is overdue, as if the network lived; otherwise nobody would get a permit to find
-        that out. From then on one request goes at a time.
+        In a silence that includes what is overdue, as if the network lived: otherwise no request could find that out.
+        From then on one request goes at a time.
         """
-        lost = self._unanswered
-        if not (lost.unvouched or lost.vouched):
+        unanswered, report = self._unanswered, self._report
+        if not (unanswered.unvouched or unanswered.vouched):
             return
-        self._news.settled += lost.settle(now)
-        if overdue := lost.overdue(now):
-            self._news.settled += [at + IN_FLIGHT_CAP for at in lost.unvouched[:overdue]]
-            del lost.unvouched[:overdue]
+        report.unknown += unanswered.settle(now)
+        if overdue := unanswered.overdue(now):
+            report.unknown += [at + IN_FLIGHT_CAP for at in unanswered.unvouched[:overdue]]
+            del unanswered.unvouched[:overdue]
             self._probes = True
-        self._news.settled.sort()
 
     def next_change(self, now: float) -> float:
         """Return when something that was given up may settle, infinity when only an answer can tell."""
         return self._unanswered.next_change(now)
 
-    # Turns
+    # Exchanges
 
     @property
-    def untold(self) -> bool:
-        """Whether the book does not know everything that has settled."""
-        return bool(self._told or self._news.settled)
+    def unreported(self) -> bool:
+        """Whether a request has settled that no exchange has reported for certain."""
+        return bool(self._sent or self._report.times())
 
     @property
-    def untold_since(self) -> float:
-        """When the first request settled that was in no turn yet, infinity when none did."""
-        return self._news.settled[0] if self._news.settled else math.inf
+    def unreported_since(self) -> float:
+        """When the first request settled that was in no exchange yet, infinity when none did."""
+        return min(self._report.times(), default=math.inf)
 
     @property
     def rests_until(self) -> float:
-        """Until when all have to rest, as far as it was in no turn yet."""
-        return self._news.rest_until
+        """Until when all processes have to rest, as far as it was in no exchange yet."""
+        return self._report.rest_until
+
+    @property
+    def recalls(self) -> bool:
+        """Whether something was recalled and is in no exchange yet."""
+        return self._report.recalled
 
     def begin_anew(self) -> None:
-        """Take another name: the book may have settled what was held under this one.
+        """Take another name: the permits that were held under this one may have expired.
 
-        Who holds nothing keeps its name, and with it its place in line.
+        Then the allocation settles them by itself, and they are not reported. A process that holds nothing keeps its
+        name, and with it its place in the queue.
         """
-        if self.at_hand or self.out or self._told:
+        if self.at_hand or self.out or self._sent:
             self._holder, self._number, self.at_hand = secrets.token_hex(8), 0, 0
             self.open = {permit: windows for permit, windows in self.open.items() if windows is not None}
+            for report in (self._report, self._sent or _Report()):
+                report.settled.clear()
 
-    def ask(self, now: float, want: int, priority: int) -> PermitRequest:
+    def request(self, now: float, want: int, priority: int) -> PermitRequest:
         """Say what this process holds, what is new, and what it wants.
 
         Args:
@@ -169,62 +193,54 @@ class LocalPermits:
             priority: The lane that wants them.
         """
         self.advance(now)
-        if self._told is None:
-            self._told, self._news = self._news, _News()
+        if self._sent is None:
+            self._sent, self._report = self._report, _Report()
             self._number += 1
         elif self._number == 0:
             self._number = 1
         if not want:
             self.at_hand = 0
-        told = self._told
+        sent = self._sent
         return PermitRequest(
             holder=self._holder,
             number=self._number,
-            # What settled since the news that are told (again) is told next time.
-            held=self.at_hand + self.out + len(self._news.settled),
-            settled=tuple(now - at for at in told.settled),
-            heard=told.heard,
-            seen=None if told.seen is None else _seen(told.seen, now),
-            # It may be told again, since it names a moment.
-            rest=max(0.0, told.rest_until - now, self._news.rest_until - now),
+            # What has settled since the report that is sent again is reported next time.
+            held=self.at_hand + self.out + len(self._report.times()),
+            settled=tuple(now - at for at in sent.times()),
+            answered=sent.answered,
+            report=None if sent.headers is None else attrs.evolve(sent.headers, age=now - sent.headers_at),
+            # It may be sent again, since it names a moment.
+            rest=max(0.0, sent.rest_until - now, self._report.rest_until - now),
             want=max(0, want - self.at_hand),
             priority=priority,
             epoch=self._epoch,
         )
 
     def granted(self, grant: PermitGrant) -> bool:
-        """Take what a turn gave; what it told is written down.
+        """Take what an exchange gave; what it reported is written down.
 
         Returns:
-            Whether this is another book than the one that gave the last turn.
+            Whether this is another allocation than that of the last exchange.
         """
         another = self._epoch not in (0, grant.epoch)
-        self._told, self._epoch = None, grant.epoch
+        self._sent, self._epoch = None, grant.epoch
         self.at_hand += grant.granted
         if another:
-            # A new book has counted nothing of what the old one had counted when these were taken.
+            # A new allocation has counted nothing of what the old one had counted when these were taken.
             for permit in self.open:
                 permit.settled = permit.left = 0
-            self._news.seen = None
+            self._report.headers = None
         return another
 
     def recall(self, quota: Quota, at: float) -> None:
-        """Tell a new book, with the next turn, what the old one knew of the hour.
+        """Report to a new allocation, with the next exchange, what the old one knew of the hour.
 
         Args:
             quota: What an answer would have said then.
             at: When that was.
         """
-        permit = Permit()
-        permit.settled = permit.left = 0
-        self._news.seen, self._news.recalled = (quota, at, permit), True
+        self._note_headers(HeaderReport(quota=quota, age=0.0, settled=0, left=0), at)
+        self._report.recalled = True
 
-    @property
-    def recalls(self) -> bool:
-        """Whether something was recalled and is in no turn yet."""
-        return self._news.recalled
-
-
-def _seen(seen: tuple[Quota, float, Permit], now: float) -> HeaderReport:
-    quota, at, permit = seen
-    return HeaderReport(quota=quota, age=now - at, settled=permit.settled, left=permit.left)
+    def _note_headers(self, headers: HeaderReport, at: float) -> None:
+        self._report.headers, self._report.headers_at = headers, at

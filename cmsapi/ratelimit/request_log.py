@@ -1,14 +1,18 @@
-"""Remember when requests settled, for as long as that matters: one ring of times serves both windows."""
+"""Remember when requests settled, for as long as that matters: one log serves both windows."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 SECOND = 1.0
 # An hour of the service, and what two clocks may differ by in it.
 HOUR = 3602.0
+# So many different times are kept apart in a log that is written down: some four kilobytes.
+LONGEST_LOG = 512
 
 
 class RequestLog:
@@ -79,3 +83,81 @@ class RequestLog:
             self._ring[index % size] = old[max(index, self.total - had) % had]
         self.left_second = max(self.left_second, forgotten)
         self.left_hour = max(self.left_hour, forgotten)
+
+
+class SlottedLog:
+    """Count how many requests settled when, in a value that stays small however many they are.
+
+    Times are whole milliseconds, rounded up. Once there are more than `LONGEST_LOG` different times, requests that have
+    left the second are counted in slots, each at the time of its last request. So a request may leave the hour later
+    than it could, by one slot at the most, and never sooner.
+
+    Args:
+        flat: As `flat` returned it: the first time, its count, and then for each later time its distance and count.
+
+    Raises:
+        ValueError: It is none.
+    """
+
+    def __init__(self, flat: Sequence[int] = ()) -> None:
+        self._times = list(accumulate(flat[::2]))
+        self._counts = list(flat[1::2])
+        if len(flat) % 2 or min(flat, default=0) < 0 or min(self._counts, default=1) < 1:
+            raise ValueError("a log has a count of at least 1 for each of its times, in order")
+        self.total: int = sum(self._counts)
+
+    def flat(self) -> list[int]:
+        """Return the log as one list of integers."""
+        times = self._times
+        steps = [later - earlier for earlier, later in pairwise([0, *times])]
+        return [number for pair in zip(steps, self._counts, strict=True) for number in pair]
+
+    def add(self, at: float, count: int = 1) -> None:
+        """Note that so many have settled, not before any other."""
+        moment = math.ceil(at * 1000)
+        if not self._times or moment > self._times[-1]:
+            self._times.append(moment)
+            self._counts.append(0)
+        self._counts[-1] += count
+        self.total += count
+
+    def drop(self, until: float) -> int:
+        """Forget those up to a time, and return how many they were."""
+        first = bisect_right(self._times, until * 1000)
+        gone = sum(self._counts[:first])
+        del self._times[:first], self._counts[:first]
+        self.total -= gone
+        return gone
+
+    def merge(self, before: float, slot: float) -> None:
+        """Count those before a time in slots, if the log has grown long.
+
+        Args:
+            before: The time.
+            slot: Length of a slot in seconds.
+        """
+        old = bisect_right(self._times, before * 1000)
+        if len(self._times) <= LONGEST_LOG:
+            return
+        merged: dict[float, tuple[int, int]] = {}
+        for at, count in zip(self._times[:old], self._counts[:old], strict=True):
+            number = at // (slot * 1000)
+            merged[number] = at, merged.get(number, (at, 0))[1] + count
+        self._times[:old] = [at for at, _ in merged.values()]
+        self._counts[:old] = [count for _, count in merged.values()]
+
+    def after(self, at: float) -> int:
+        """Return how many settled after a time."""
+        return sum(self._counts[bisect_right(self._times, at * 1000) :])
+
+    def oldest(self, index: int = 0) -> float:
+        """Return the time of the oldest but `index`, infinity when there are not so many."""
+        for at, count in zip(self._times, self._counts, strict=True):
+            index -= count
+            if index < 0:
+                return at / 1000
+        return math.inf
+
+    def newest(self, index: int = 0) -> float:
+        """Return the time of the newest but `index`, minus infinity when there are not so many."""
+        return self.oldest(self.total - 1 - index) if 0 <= index < self.total else -math.inf

@@ -1,24 +1,24 @@
 """Take one process's part in limits that several processes share.
 
-Looks like `SlidingWindows` to a limiter, but the permits come from the book in the shared state. A *turn* with the
-book tells what was answered since the last one and brings permits for those who wait; so a request costs about one
-turn, or less when several wait. Turns run beside the requests: `next_time` asks for one when there is no permit at
-hand, and the limiter is called when permits have come.
+To a limiter these are windows like `SlidingWindows`, but their permits come from the shared state. An *exchange* with
+it reports what was answered since the last one and brings permits for the calls that wait; so a request costs about one
+exchange, or less when several calls wait. Exchanges run beside the requests: `next_time` asks for one when no permit is
+at hand, and the limiter is called when permits have come.
 
-What remains with the process is the network: when a request that was given up can no longer arrive, and silence. In a
-silence each process sends one probe at a time, once what it has given up is overdue; the rest is as in
-`SlidingWindows`.
+The process itself knows the network: when a request that was given up can no longer arrive, and silence. In a silence
+each process sends one probe at a time, once what it has given up is overdue; the rest is as in `SlidingWindows`.
 
-While the state cannot be reached, or keeps a turn waiting for too long, the process keeps to a declared share of the
-second, and lets the headers tell what is left of the hour. When the state is back, it is told of the requests made
-meanwhile; and all processes rest until the others that made requests of their own must have told it too.
+While the state cannot be reached, or keeps an exchange waiting for too long, the process keeps to a declared share of
+the second, and lets the headers tell what is left of the hour. When the state is back, the process reports the requests
+it made meanwhile; and all processes rest until the others that made requests of their own must have reported them too.
 
-A book that was lost or contradicted itself is followed by another one, which is told what is remembered here.
+When the state has lost the allocation, or cannot read it, the process tells the next one what it remembers.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -26,26 +26,26 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.allocator import LONGEST_REST, REST
-from cmsapi.ratelimit.exchange import PARTS, AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.allocator import LONGEST_REST, REST, allocate
+from cmsapi.ratelimit.exchange import HOLDER_TTL, AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.local_permits import LocalPermits
 from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.request_log import SECOND
 from cmsapi.ratelimit.sliding_windows import RESERVE, SPARE, SlidingWindows
-from cmsapi.state.store import State
+from cmsapi.state.store import LimitStore
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# Answers are told within this many seconds, so that others know in time when permits come back.
-TELL_WITHIN = 0.15
-# While permits are scarce, those that come back so soon after each other are fetched in one turn.
+# Answers are reported within this many seconds, so that other processes know in time when permits come back.
+REPORT_WITHIN = 0.15
+# While permits are scarce, those that come back so soon after each other are fetched in one exchange.
 GATHER = 0.05
-# A state that takes longer than this for a turn cannot be reached: requests do not wait for it.
+# A state that takes longer than this for an exchange cannot be reached: requests do not wait for it.
 PATIENCE = 2.0
 # How often a state that cannot be reached is tried again; `REST` is longer.
 TRY_AGAIN = 1.0
-# How long after the last turn was asked for the first request may go alone: what others were given before is then out
-# of the second.
+# How long after the last exchange was asked for the first request may go alone: the permits that other processes got
+# before are then out of the second.
 STILL = 1.5
 
 
@@ -53,29 +53,29 @@ class SharedWindows:
     """Take one process's part in the limits of an account.
 
     Args:
-        state: Where the book is.
+        store: Where the processes share the limits.
         account: Whose limits: a digest of base URL and key.
         per_second: Requests in any one second, or None for no limit.
         per_hour: Requests in any hour, or None for no limit.
         reserve: Requests of the hour that the last lane leaves to the others; None for one in a hundred.
         alone: Requests in any one second while the state cannot be reached.
-        life: Seconds after which the permits of a process that was not heard of are given up.
+        ttl: Seconds after which the permits of a process that was not heard of expire.
     """
 
     def __init__(
         self,
-        state: State,
+        store: LimitStore,
         account: str,
         per_second: int | None,
         per_hour: int | None,
         *,
         reserve: int | None = None,
         alone: int = 1,
-        life: float = 5.0,
+        ttl: float = HOLDER_TTL,
     ) -> None:
-        self._state = state
+        self._store = store
         self._account = account
-        self._terms = AccountLimits(per_second=per_second, per_hour=per_hour, life=life)
+        self._limits = AccountLimits(per_second=per_second, per_hour=per_hour, ttl=ttl)
         self._reserve_share = RESERVE if reserve is None or per_hour is None else reserve / per_hour
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
@@ -83,20 +83,20 @@ class SharedWindows:
         # What gives permits while the state cannot be reached.
         self._alone: SlidingWindows | None = None
         self._alone_from = -math.inf
-        self._holding = LocalPermits()
+        self._permits = LocalPermits()
         self._grant: PermitGrant | None = None
-        # Times of the loop: of the last turn; until when the book lets us live; before which a turn gives nothing.
-        self._turned_at = self._lives_until = self._not_before = -math.inf
+        # Times of the loop: of the last exchange; when our permits expire; before which an exchange gives nothing.
+        self._exchanged_at = self._expires = self._not_before = -math.inf
         self._timer: asyncio.Handle | None = None
         # When the timer rings. A handle of uvloop for a time that is past has no `when`.
         self._rings_at = math.inf
-        self._turning: asyncio.Task[None] | None = None
+        self._exchanging: asyncio.Task[None] | None = None
         self._closed = False
         self.outage: Exception | None = None
-        self.turns: int = 0
+        self.exchanges: int = 0
 
     def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
-        """Say who wants permits.
+        """Say which calls want permits.
 
         Args:
             waiting: Tells how many calls wait, lane by lane; the last lane takes sparingly.
@@ -112,70 +112,70 @@ class SharedWindows:
         Args:
             permit: What is filled in then.
             now: The time.
-            sparing: Said of the last lane; what is left to others is seen to when permits are fetched.
+            sparing: Said of the last lane; an exchange for it leaves a part to the others.
         """
-        holding, grant = self._holding, self._grant
+        permits, grant = self._permits, self._grant
         if self._alone is not None:
             taken = now >= self._alone_from and self._alone.take(permit, now, sparing=sparing)
             if taken:
-                holding.note(permit, now, self._alone)
-        else:
-            taken = grant is not None and self._admits(now)
-            if grant is not None and taken:
-                holding.take(permit, now, grant)
-        return taken
+                permits.note(permit, now, self._alone)
+            return taken
+        if grant is None or not self._admits(now):
+            return False
+        permits.take(permit, now, grant)
+        return True
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if the limiter will be called."""
-        self._plan(now)
+        self._schedule(now)
         if self._alone is not None:
             return max(self._alone_from, self._alone.next_time(now, sparing=sparing))
         return now if self._admits(now) else math.inf
 
     def _admits(self, now: float) -> bool:
-        return now < self._lives_until and self._holding.admits()
+        return now < self._expires and self._permits.admits()
 
     # Ending
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
         if permit.stage in OUT:
-            self._holding.answered(permit, now, quota)
-            self._plan(now)
+            self._permits.answered(permit, now, quota)
+            self._schedule(now)
 
     def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
         if permit.stage in OUT:
-            self._holding.lost(permit, now)
-            self._plan(now)
+            self._permits.lost(permit, now)
+            self._schedule(now)
 
     def unsent(self, permit: Permit) -> None:
         """Give the permit back: nothing has left this machine."""
         if permit.stage in OUT:
-            self._holding.unsent(permit)
-            self._plan(asyncio.get_running_loop().time())
+            self._permits.unsent(permit)
+            self._schedule(asyncio.get_running_loop().time())
 
     def rest(self, seconds: float) -> None:
         """Let all processes rest, because the service said so (429)."""
         now = asyncio.get_running_loop().time()
-        self._holding.rest(now + seconds)
-        self._plan(now)
+        self._permits.rest(now + seconds)
+        self._schedule(now)
 
-    # Turns
+    # Exchanges
 
-    def _plan(self, now: float) -> None:
-        """See to it that the next turn is taken when it is due."""
-        if self._turning is not None or self._closed:
+    def _schedule(self, now: float) -> None:
+        """See to it that the next exchange begins when it is due."""
+        if self._exchanging is not None or self._closed:
             return
         due = self._due(now)
         if due <= now:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            turning = asyncio.get_running_loop().create_task(self._turn())
+            exchanging = asyncio.get_running_loop().create_task(self._exchange())
             # An eager task may be through already.
-            if not turning.done():
-                self._turning = turning
+            if not exchanging.done():
+                self._exchanging = exchanging
         elif due < math.inf and (self._timer is None or self._rings_at > due):
             if self._timer is not None:
                 self._timer.cancel()
@@ -184,122 +184,122 @@ class SharedWindows:
 
     def _wake(self) -> None:
         self._timer = None
-        self._plan(asyncio.get_running_loop().time())
+        self._schedule(asyncio.get_running_loop().time())
 
     def _due(self, now: float) -> float:
-        holding, wanted = self._holding, sum(self._waiting())
-        holding.advance(now)
-        due = holding.next_change(now)
+        permits, wanted = self._permits, sum(self._waiting())
+        permits.advance(now)
+        due = permits.next_change(now)
         if self.outage is not None:
-            return self._turned_at + TRY_AGAIN
-        if holding.rests_until > now or holding.recalls:
+            return self._exchanged_at + TRY_AGAIN
+        if permits.rests_until > now or permits.recalls:
             return now
-        if wanted and not holding.at_hand:
+        if wanted and not permits.at_hand:
             due = min(due, self._not_before)
-        elif holding.at_hand and not wanted:
-            due = min(due, self._turned_at + TELL_WITHIN)
-        due = min(due, holding.untold_since + TELL_WITHIN)
-        if holding.out or holding.at_hand:
-            due = min(due, self._turned_at + self._terms.life / 2)
+        elif permits.at_hand and not wanted:
+            due = min(due, self._exchanged_at + REPORT_WITHIN)
+        due = min(due, permits.unreported_since + REPORT_WITHIN)
+        if permits.out or permits.at_hand:
+            due = min(due, self._exchanged_at + self._limits.ttl / 2)
         return due
 
-    async def _turn(self) -> None:
+    async def _exchange(self) -> None:
         loop = asyncio.get_running_loop()
         sent = loop.time()
-        terms, ask = self._ask(sent)
+        limits, request = self._request(sent)
         late = loop.call_at(
             sent + PATIENCE, self._fail, StateError(f"it took more than {PATIENCE:g} s to answer"), sent
         )
         try:
-            grant = await self._state.turn(self._account, terms, ask)
+            grant = await self._store.update_limits(self._account, functools.partial(allocate, limits, request))
         except Exception as error:
-            # Whatever it is: who waits for a permit must not wait for ever.
+            # Whatever it is: a call that waits for a permit must not wait for ever.
             self._fail(error, sent)
         else:
-            self._apply(ask, grant, sent)
+            self._apply(request, grant, sent)
         finally:
             late.cancel()
-            self._turning = None
+            self._exchanging = None
         self._serve(loop.time())
-        self._plan(loop.time())
+        self._schedule(loop.time())
 
-    def _ask(self, now: float) -> tuple[AccountLimits, PermitRequest]:
-        if now >= self._lives_until:
-            self._holding.begin_anew()
+    def _request(self, now: float) -> tuple[AccountLimits, PermitRequest]:
+        if now >= self._expires:
+            self._permits.begin_anew()
         if self.outage is not None:
-            # As long as requests go alone, no turn can tell of all of them.
+            # As long as requests go alone, no exchange can report all of them.
             self._rest_all(now)
-            return self._terms, self._holding.ask(now, 0, 0)
+            return self._limits, self._permits.request(now, 0, 0)
         *lanes, last = self._waiting() or (0,)
         if sum(lanes):
             lane = next(lane for lane, calls in enumerate(lanes) if calls)
-            return self._terms, self._holding.ask(now, sum(lanes), lane)
-        return self._sparing(), self._holding.ask(now, last, len(lanes))
+            return self._limits, self._permits.request(now, sum(lanes), lane)
+        return self._sparing(), self._permits.request(now, last, len(lanes))
 
     def _rest_all(self, now: float) -> None:
-        if self._terms.limited:
-            self._holding.rest(now + REST)
+        if self._limits.limited:
+            self._permits.rest(now + REST)
 
     def _sparing(self) -> AccountLimits:
         """Return what the last lane may take, so that a part of both windows stays for the others."""
-        terms, per_second, per_hour = self._terms, self._terms.per_second, self._terms.per_hour
+        per_second, per_hour = self._limits.per_second, self._limits.per_hour
         if per_second is not None:
             per_second -= int(per_second * SPARE)
         if per_hour is not None:
             per_hour = max(1, int(self.per_hour - self.reserve))
-        return attrs.evolve(terms, per_second=per_second, per_hour=per_hour)
+        return attrs.evolve(self._limits, per_second=per_second, per_hour=per_hour)
 
-    def _apply(self, ask: PermitRequest, grant: PermitGrant, sent: float) -> None:
+    def _apply(self, request: PermitRequest, grant: PermitGrant, sent: float) -> None:
         now, before = asyncio.get_running_loop().time(), self._grant
-        another = self._holding.granted(grant)
+        another = self._permits.granted(grant)
         if grant.reset:
-            logger.warning("what the shared state held about the limits contradicted itself; a new book has begun")
+            logger.warning("what the shared state held about the limits cannot be used; it is counted anew")
         elif another:
-            logger.warning("the shared state has lost what it held about the limits; a new book has begun")
-        if another and before is not None and self._terms.per_hour is not None:
-            limit = self._terms.per_hour if before.limit is None else before.limit
-            reset = before.returns[0] if before.returns else self._terms.hour
-            self._holding.recall(Quota(limit, max(0, limit - before.used), max(0.0, reset)), self._turned_at)
+            logger.warning("the shared state has lost what it held about the limits; it is counted anew")
+        if another and before is not None and self._limits.per_hour is not None:
+            limit = self._limits.per_hour if before.limit is None else before.limit
+            reset = before.returns[0] if before.returns else self._limits.hour
+            self._permits.recall(Quota(limit, max(0, limit - before.used), max(0.0, reset)), self._exchanged_at)
         if self.outage is not None:
             logger.warning("the shared state answers again; the limits are shared after a rest of %g s", REST)
             self.outage = self._alone = None
             # They were given before it was known what this process did alone.
-            self._holding.at_hand = 0
+            self._permits.at_hand = 0
             self._rest_all(now)
         self._grant = grant
-        self._turned_at, self._lives_until = sent, sent + self._terms.life
-        scarce = grant.granted < ask.want
+        self._exchanged_at, self._expires = sent, sent + self._limits.ttl
+        scarce = grant.granted < request.want
         self._not_before = now + max(GATHER, min(grant.wait, LONGEST_REST)) if scarce else now
-        self.turns += 1
+        self.exchanges += 1
 
     def _fail(self, error: Exception, sent: float) -> None:
-        now = self._turned_at = asyncio.get_running_loop().time()
+        now = self._exchanged_at = asyncio.get_running_loop().time()
         if self.outage is None:
             logger.warning(
                 "until it can be reached, this process makes at most %d requests a second: %s",
                 self._share,
                 error if isinstance(error, StateError) else f"the state cannot be used ({error!r})",
             )
-            self._holding.at_hand = 0
-            self._alone = SlidingWindows(self._share, self._terms.per_hour)
+            self._permits.at_hand = 0
+            self._alone = SlidingWindows(self._share, self._limits.per_hour)
             self._alone_from = now if self._grant is None else max(now, sent + STILL)
         self.outage = error
         self._serve(now)
 
-    # What is known of the limits, as of the last turn
+    # What is known of the limits, as of the last exchange
 
     @property
     def per_second(self) -> float:
         """Requests in any one second, infinity for no limit."""
-        return math.inf if self._terms.per_second is None else self._terms.per_second
+        return math.inf if self._limits.per_second is None else self._limits.per_second
 
     @property
     def per_hour(self) -> float:
         """Requests in any hour in force, infinity for no limit."""
-        if self._terms.per_hour is None:
+        if self._limits.per_hour is None:
             return math.inf
         said = self._grant.limit if self._grant is not None else None
-        return self._terms.per_hour if said is None else min(said, self._terms.per_hour)
+        return self._limits.per_hour if said is None else min(said, self._limits.per_hour)
 
     @property
     def reserve(self) -> float:
@@ -310,16 +310,16 @@ class SharedWindows:
     @property
     def remaining(self) -> float:
         """Requests that the hour still admits, with the permits at hand."""
-        return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._holding.at_hand
+        return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._permits.at_hand
 
     @property
     def in_flight(self) -> int:
         """Requests of this process without an answer yet."""
-        return len(self._holding.open)
+        return len(self._permits.open)
 
     @property
     def foreign(self) -> int:
-        """Requests of this hour that others made with the same key, as far as the answers tell."""
+        """Requests of this hour that other programs made with the same key, as far as the answers tell."""
         return self._grant.foreign if self._grant is not None else 0
 
     def free(self, now: float) -> float:
@@ -328,17 +328,12 @@ class SharedWindows:
 
     def returning(self, now: float, within: float) -> int:
         """Return how many permits the hour gives back within so many seconds, to an eighth of them."""
-        grant = self._grant
-        if grant is None:
-            return 0
-        until = now - self._turned_at + within
-        parts = sum(each <= until for each in grant.returns)
-        return max(parts > 0, (grant.settled - grant.left) * (parts - 1) // PARTS)
+        return self._grant.returning(now - self._exchanged_at + within) if self._grant is not None else 0
 
     def first_return(self, now: float) -> float:
         """Return seconds until the hour gives a permit back, infinity when none has settled."""
         returns = self._grant.returns if self._grant is not None else ()
-        return max(0.0, returns[0] - (now - self._turned_at)) if returns else math.inf
+        return max(0.0, returns[0] - (now - self._exchanged_at)) if returns else math.inf
 
     def reset_in(self, now: float) -> float:
         """Return seconds until the hour gives a permit back, 0 when none has settled."""
@@ -346,48 +341,46 @@ class SharedWindows:
         return 0.0 if first == math.inf else first
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a permit is free for somebody with so many others ahead."""
+        """Estimate in seconds when a permit is free for a call with so many others ahead."""
         if self._alone is not None:
             return self._alone.expected_wait(ahead, now)
-        wait = max(0.0, self._not_before - now) if not self._holding.at_hand else 0.0
-        grant, need = self._grant, ahead + 1
+        wait = max(0.0, self._not_before - now) if not self._permits.at_hand else 0.0
+        need = ahead + 1
         short = need - self.remaining + (self.reserve if sparing else 0)
-        if grant is not None and short > 0 and grant.returns:
-            part = min(PARTS, math.ceil(short * PARTS / (grant.settled - grant.left)))
-            wait = max(wait, grant.returns[part if short > 1 else 0] - (now - self._turned_at))
+        if self._grant is not None and short > 0:
+            wait = max(wait, self._grant.returned(short) - (now - self._exchanged_at))
         return max(wait, math.ceil(max(0, need - self.per_second) / self.per_second) * SECOND)
 
     def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
-        terms = self._terms
-        self._terms = attrs.evolve(
-            terms,
-            per_second=_stricter(terms.per_second, per_second),
-            per_hour=_stricter(terms.per_hour, per_hour),
+        self._limits = attrs.evolve(
+            self._limits,
+            per_second=_stricter(self._limits.per_second, per_second),
+            per_hour=_stricter(self._limits.per_hour, per_hour),
         )
         if reserve is not None and per_hour is not None:
             self._reserve_share = max(self._reserve_share, reserve / per_hour)
 
     def idle(self, now: float) -> bool:
-        """Tell whether nothing is out or untold, so that forgetting these windows loses nothing."""
-        holding = self._holding
-        return not (holding.out or holding.at_hand or holding.untold or self._turning is not None)
+        """Tell whether nothing is out or unreported, so that forgetting these windows loses nothing."""
+        permits = self._permits
+        return not (permits.out or permits.at_hand or permits.unreported or self._exchanging is not None)
 
     async def aclose(self) -> None:
-        """Tell the book what it does not know yet, and take no more turns."""
+        """Report what was not reported yet, and begin no more exchanges."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._turning is not None:
-            await asyncio.wait([self._turning])
+        if self._exchanging is not None:
+            await asyncio.wait([self._exchanging])
         self._waiting = lambda: ()
         if self._grant is None or self.outage is not None:
             return
-        now = asyncio.get_running_loop().time()
+        change = functools.partial(allocate, *self._request(asyncio.get_running_loop().time()))
         try:
-            await self._state.turn(self._account, *self._ask(now))
+            await self._store.update_limits(self._account, change)
         except Exception as error:
-            logger.warning("the book of the limits was not told what this process did last: %s", error)
+            logger.warning("the last requests of this process were not reported to the shared limits: %s", error)
 
 
 def _stricter(one: int | None, other: int | None) -> int | None:

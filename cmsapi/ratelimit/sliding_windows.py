@@ -45,14 +45,11 @@ from __future__ import annotations
 
 import math
 
-from cmsapi.ratelimit.foreign_usage import ForeignUsage
+from cmsapi.ratelimit.foreign_usage import CERTAIN, ForeignUsage
 from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.unanswered import QUIET, UnansweredRequests
 
-_SERVER_HOUR = 3600.0
-# Own requests this close to leaving the service's hour may or may not have left it.
-_BLUR = 5.0
 # What who takes sparingly leaves to others: of the hour, where nothing else is said, and of every second.
 RESERVE = 1 / 100
 SPARE = 1 / 10
@@ -306,31 +303,22 @@ class SlidingWindows:
 
     def _hour_returns(self, count: int, now: float) -> float:
         """Return when the hour will have given `count` permits back, infinity when that takes an answer first."""
-        settled, others = self._log, self._foreign
-        when = settled.leaves_hour(count)
-        if others.count:
-            when = min(when, max(settled.leaves_hour(count - 1), others.oldest_leaves))
-            when = min(when, max(settled.leaves_hour(count - others.count), others.last_leaves))
-        return max(now, when)
+        return max(now, self._foreign.hour_returns(count, self._log.leaves_hour))
 
     # Other users of the key
 
     def _observe(self, permit: Permit, now: float, quota: Quota) -> None:
         self._tries_every = quota.reset + SECOND
         self._tries_at = now + self._tries_every
-        limit, settled = min(self._own_limit, quota.limit), self._log
+        limit = min(self._own_limit, quota.limit)
         if limit != self.per_hour:
             self._limit_hour(limit)
-        counted = quota.limit - quota.remaining
-        # Less all that are ours and may be among those; less all that certainly are, and this one.
-        at_least = counted - self.unsettled - (settled.total - permit.left)
-        if at_least <= 0 and not self._foreign.count:
-            return
-        certain = settled.before(now - _SERVER_HOUR + _BLUR)
-        at_most = counted - max(0, permit.settled - certain) - 1
-        leaves = now + quota.reset + SECOND
-        known = leaves + _BLUR < settled.leaves_hour() - HOUR + _SERVER_HOUR
-        self._foreign.correct(now, at_least, max(at_least, at_most), leaves if known else math.inf)
+        counted, foreign, log = quota.limit - quota.remaining, self._foreign, self._log
+        at_least = counted - self.unsettled - (log.total - permit.left)
+        if at_least > 0 or foreign.count:
+            certain = max(0, permit.settled - log.before(now - CERTAIN))
+            own_leaves = log.leaves_hour() - HOUR + CERTAIN
+            foreign.correct(now, at_least, counted - certain - 1, now + quota.reset + SECOND, own_leaves)
 
 
 def _share(reserve: int | None, per_hour: int | None) -> float:

@@ -7,16 +7,15 @@ import itertools
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
-from cmsapi.ratelimit.allocator import PermitAllocator
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
-from cmsapi.ratelimit.ring import MemoryRing
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
-from cmsapi.state.store import LEASE_TTL
+from cmsapi.state.store import LEASE_TTL, Change
+
+T = TypeVar("T")
 
 _numbers = itertools.count(1)
 
@@ -43,9 +42,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.scopes: defaultdict[str, _Scope] = defaultdict(_Scope)
-        self.books: defaultdict[str, tuple[PermitAllocator, MemoryRing]] = defaultdict(
-            lambda: (PermitAllocator(), MemoryRing())
-        )
+        self.limits: dict[str, str] = {}
 
 
 class MemoryState:
@@ -177,10 +174,11 @@ class MemoryState:
                 documents[name] = text
         return document_of(documents.get(name))
 
-    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
-        """Write down what a holder of request permits did, and give it what is its turn."""
-        book, ring = self._memory.books[account]
-        return book.turn(ring, terms, ask, self._now())
+    async def update_limits(self, account: str, change: Change[T]) -> T:
+        """Put a new document in the place of an account's old one."""
+        limits = self._memory.limits
+        limits[account], result = change(limits.get(account), self._now())
+        return result
 
     async def aclose(self) -> None:
         """Let others claim what this owner holds."""

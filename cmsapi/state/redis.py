@@ -7,9 +7,11 @@ what the server holds is another matter: one that persists nothing is warned of,
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import inspect
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, TypeVar, cast
 
@@ -20,13 +22,11 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
 
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state import scripts
-from cmsapi.state.bookscript import TURN
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
 from cmsapi.state.redaction import redact_url
-from cmsapi.state.store import LEASE_TTL
+from cmsapi.state.store import LEASE_TTL, Change
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -38,6 +38,11 @@ REPEATS = 2
 # Seconds for one command with all repeats, once the server was waited for in vain, until it answers again.
 SHORT_TIMEOUT = 1.0
 CONNECTIONS = 16
+# Attempts to change the document of an account while other processes do; seconds for which it is kept; and milliseconds
+# for which a process that came too late once goes first.
+UPDATES = 50
+LIMITS_TTL = 7200
+PROMISE_TTL = 300
 OLDEST = (6, 2)
 # Without these the client reads its own version from the disk, on the loop, for each connection.
 _NAMELESS: dict[str, Any] = (
@@ -92,7 +97,8 @@ class RedisState:
         self._begin, self._write = register(scripts.BEGIN), register(scripts.WRITE)
         self._release, self._claim = register(scripts.RELEASE), register(scripts.CLAIM)
         self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
-        self._compare_and_set, self._turn = register(scripts.COMPARE_AND_SET), register(TURN)
+        self._compare_and_set = register(scripts.COMPARE_AND_SET)
+        self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
 
     async def _guarded(self, command: Callable[[], Awaitable[T]]) -> T:
         """Run a command, after the server was greeted.
@@ -128,9 +134,10 @@ class RedisState:
     def _error(self, error: Exception, greeted: bool) -> StateError:
         said = str(error).rstrip(".") or "no answer"
         if said.startswith("CMSAPI "):
+            _, found, ours = said.split()
             return StateError(
-                f"The state {self._place} was made by another version of this SDK (its layout is {said[7:]}, this "
-                f"one's is {scripts.VERSION}); it was left as it is. Let all processes that share it use one version, "
+                f"The state {self._place} was made by another version of this SDK (its layout is {found}, this "
+                f"one's is {ours}); it was left as it is. Let all processes that share it use one version, "
                 "or use another database. Jobs that are open in it are only known there."
             )
         return StateError(
@@ -269,32 +276,22 @@ class RedisState:
         args = [name, document_text(old) or "", document_text(new) or ""]
         return document_of(await self._guarded(lambda: self._compare_and_set(keys, args)) or None)
 
-    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
-        """Write down what a holder of request permits did, and give it what is its turn."""
-        keys = [_key(account, name) for name in ("version", "book", "ring", "holders")]
-        per_second = -1 if terms.per_second is None else terms.per_second
-        per_hour = -1 if terms.per_hour is None else terms.per_hour
-        args: list[Any] = [ask.holder, ask.number, ask.held, int(ask.heard), ask.rest, ask.want, ask.priority]
-        args += [per_second, per_hour, terms.second, terms.hour, terms.cap, terms.life, ask.epoch]
-        if (seen := ask.seen) is None:
-            args += [""] * 6
-        else:
-            args += [seen.quota.limit, seen.quota.remaining, seen.quota.reset, seen.age, seen.settled, seen.left]
-        said: Any = await self._guarded(lambda: self._turn(keys, [*args, *ask.settled]))
-        granted, wait, at, settled, left, out, used, limit, foreign, returns, epoch, reset = said
-        return PermitGrant(
-            granted=granted,
-            wait=float(wait),
-            at=float(at),
-            settled=settled,
-            left=left,
-            out=out,
-            used=used,
-            limit=None if limit < 0 else limit,
-            foreign=foreign,
-            returns=tuple(float(each) for each in returns),
-            epoch=epoch,
-            reset=bool(reset),
+    async def update_limits(self, account: str, change: Change[T]) -> T:
+        """Put a new document in the place of an account's old one, unless another process was faster; then again."""
+        keys = [_key(account, name) for name in ("version", "limits", "next", "book", "ring", "holders")]
+        mine, found = secrets.token_hex(8), await self._guarded(lambda: self._read_limits(keys))
+        for attempt in range(UPDATES):
+            version, text, time = cast("tuple[str, str, str]", found)
+            document, result = change(text or None, float(time))
+            args: list[str | int] = [version, mine, document, LIMITS_TTL, PROMISE_TTL]
+            found = await self._guarded(functools.partial(self._write_limits, keys, args))
+            if found is None:
+                return result
+            if attempt:
+                await asyncio.sleep(min(0.1, 0.005 * 2**attempt) * secrets.randbelow(1000) / 1000)
+        raise StateError(
+            f"The state {self._place} cannot be used: other processes changed the limits each of the {UPDATES} times "
+            "that this one tried to. Nothing was written."
         )
 
     async def aclose(self) -> None:

@@ -14,7 +14,7 @@ local version = redis.call('GET', KEYS[1])
 if not version then
     redis.call('SET', KEYS[1], '{VERSION}')
 elseif version ~= '{VERSION}' then
-    return redis.error_reply('CMSAPI ' .. version)
+    return redis.error_reply('CMSAPI ' .. version .. ' {VERSION}')
 end
 """
 
@@ -125,5 +125,52 @@ else
     redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
 end
 return ARGV[3]
+"""
+)
+
+# The limits of an account have a layout of their own: of version 1 only the number of used requests is taken over.
+_LIMITS = """
+local version = redis.call('GET', KEYS[1])
+if version == '1' then
+    if redis.call('EXISTS', KEYS[4]) == 1 then
+        local used = redis.pcall('LLEN', KEYS[5])
+        local document = cjson.encode({ format = 1, used = tonumber(used) or 0 })
+        redis.call('HSET', KEYS[2], 'version', 'old', 'document', document)
+    end
+    redis.call('DEL', KEYS[4], KEYS[5], KEYS[6])
+elseif version and version ~= '2' then
+    return redis.error_reply('CMSAPI ' .. version .. ' 2')
+end
+if version ~= '2' then redis.call('SET', KEYS[1], '2') end
+local found = redis.pcall('HMGET', KEYS[2], 'version', 'document')
+if found.err or string.find((found[1] or '') .. (found[2] or ''), '[\\128-\\255]') then
+    redis.call('DEL', KEYS[2])
+    found = {}
+end
+local function now()
+    local time = redis.call('TIME')
+    return { found[1] or '', found[2] or '', time[1] .. '.' .. string.format('%06d', time[2]) }
+end
+"""
+
+# KEYS: version, limits, next writer, and the keys of version 1.
+READ_LIMITS = _LIMITS + "return now()"
+
+# Writes unless another process wrote meanwhile, or was promised to write next. A process that comes too late is
+# promised that, for a moment: otherwise one that is far from the server would hardly ever be in time.
+# KEYS: as above. ARGV: version that was read, new version, new document, life of it in s, life of a promise in ms.
+WRITE_LIMITS = (
+    _LIMITS
+    + """
+if found[1] == ARGV[2] then return false end
+local first = redis.call('GET', KEYS[3])
+if (found[1] or '') == ARGV[1] and (not first or first == ARGV[2]) then
+    redis.call('HSET', KEYS[2], 'version', ARGV[2], 'document', ARGV[3])
+    redis.call('EXPIRE', KEYS[2], ARGV[4])
+    if first then redis.call('DEL', KEYS[3]) end
+    return false
+end
+if not first then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[5]) end
+return now()
 """
 )

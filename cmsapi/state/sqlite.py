@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
-from cmsapi.state import sqlitebook
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
 from cmsapi.state.owners import Owner
 from cmsapi.state.sqlitefile import PATIENCE, Patience, ReplacedError, SqliteFile
-from cmsapi.state.store import LEASE_TTL
+from cmsapi.state.store import LEASE_TTL, Change
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -41,7 +39,7 @@ class SqliteState:
         path: The file; it is made with mode 0600 when it is first used.
         lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
         clock: Tells the time in seconds, the same for all processes. It is read when an operation is asked for; for
-            a turn with the book of the limits inside its transaction, on another thread.
+            the limits inside the transaction, on another thread.
     """
 
     def __init__(self, path: Path, *, lease_ttl: float = LEASE_TTL, clock: Callable[[], float] = time.time) -> None:
@@ -280,14 +278,20 @@ class SqliteState:
 
         return document_of(await self._write(work, flushed=True))
 
-    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
-        """Write down what a holder of request permits did, and give it what is its turn."""
+    async def update_limits(self, account: str, change: Change[T]) -> T:
+        """Put a new document in the place of an account's old one, in one transaction."""
 
-        def work(file: SqliteFile) -> PermitGrant:
-            # A turn that waited for another process begins now: a rest that it asks for is not over before.
-            return file.transact(lambda db: sqlitebook.turn(db, account, terms, ask, self._clock()), flushed=False)
+        def transaction(db: sqlite3.Connection) -> T:
+            row = db.execute("SELECT document FROM limits WHERE account = ?", (account,)).fetchone()
+            # An update that waited for another process begins now: a rest that it asks for is not over before.
+            document, result = change(None if row is None else str(row[0]), self._clock())
+            db.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", (account, document))
+            return result
 
-        def run(asked_at: float) -> PermitGrant:
+        def work(file: SqliteFile) -> T:
+            return file.transact(transaction, flushed=False)
+
+        def run(asked_at: float) -> T:
             try:
                 return self._guarded(work, asked_at)
             except ReplacedError as error:

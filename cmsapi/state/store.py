@@ -1,12 +1,12 @@
-"""What processes must agree on, as one Protocol.
+"""What processes must agree on, as two protocols: a store for launches and a store for limits.
 
-A state is shared by the processes that are given the same URL. It holds five things:
+A state is both. It is shared by the processes that are given the same URL, and holds five things:
 
 - the *journal* of launches that are open, one entry for a key, each held under a lease;
 - the *owners*: the processes that use it, each alive until its last word is `LEASE_TTL` seconds old;
 - the *outcomes* of the items of batches, so that a rerun launches only what is missing;
 - small *documents* by name: learned durations, observed habits of the service, the salt of the digests;
-- the *book* of the two request limits of each account.
+- one document for the request limits of each account, whose meaning the state does not know.
 
 Every operation is atomic, also against other processes, and may be repeated: a second time it finds what the first one
 did. A cancelled operation may have taken effect. A scope names whose journal, owners, outcomes and documents these are:
@@ -19,10 +19,9 @@ owner has not been heard of for `LEASE_TTL` seconds, or when its owner was evict
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.owners import Owner
 
@@ -30,8 +29,14 @@ from cmsapi.state.owners import Owner
 LEASE_TTL = 30.0
 
 
-class State(Protocol):
-    """Share what processes must agree on.
+T = TypeVar("T")
+#: Makes a new document of the old one, or of None where there is none, and of the store's time in seconds; and returns
+#: what its caller wants to know besides.
+Change: TypeAlias = Callable[[str | None, float], tuple[str, T]]
+
+
+class JournalStore(Protocol):
+    """Share launches, their owners and outcomes, and small documents.
 
     Every method raises `StateError` when the state cannot be reached, read or written.
     """
@@ -137,11 +142,28 @@ class State(Protocol):
         """
         ...
 
-    # The limits
 
-    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
-        """Write down what a holder of request permits did, and give it what is its turn: see `PermitAllocator`."""
+class LimitStore(Protocol):
+    """Share one document for each account."""
+
+    async def update_limits(self, account: str, change: Change[T]) -> T:
+        """Put a new document in the place of an account's old one, in one step.
+
+        Args:
+            account: Whose document: a digest of base URL and key.
+            change: Makes the new document. It may be called several times, and on another thread.
+
+        Returns:
+            What `change` returned besides the document that was written.
+
+        Raises:
+            StateError: The state cannot be reached or written, or too many others change the document.
+        """
         ...
+
+
+class State(JournalStore, LimitStore, Protocol):
+    """Share what processes must agree on."""
 
     async def aclose(self) -> None:
         """Let others claim what this process holds, and let go of files and connections. May be called twice."""

@@ -1,7 +1,8 @@
-"""Spoil a shared state behind its back: rows of a file, keys of a server, and both out of reach for a while."""
+"""Spoil the limits in a shared state behind its back: in a file, on a server, and both out of reach for a while."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -13,45 +14,66 @@ import redis.asyncio as redis
 
 from tests.support.servers import Server
 
-#: What may become of the rows of the book of the limits, each as a statement.
-ROWS: Mapping[str, str] = {
-    "every other time is gone": "DELETE FROM settled WHERE number % 2 = 0",
-    "all times are gone": "DELETE FROM settled",
-    "the oldest time is gone": "DELETE FROM settled WHERE number = (SELECT min(number) FROM settled)",
-    "times are words": "UPDATE settled SET at = 'noon'",
-    "times lie ahead": "UPDATE settled SET at = at + 1e6",
-    "the book is gone": "DELETE FROM books",
-    "the book is no JSON": "UPDATE books SET book = 'gone'",
-    "the book is of another shape": "UPDATE books SET book = '[]'",
-    "the book is bytes": "UPDATE books SET book = x'00ff'",
+
+def _put(field: str, value: Any) -> Callable[[str], str]:
+    def spoil(text: str) -> str:
+        # A document that is spoilt already stays as it is.
+        return json.dumps({**json.loads(text), field: value}) if text.startswith("{") else text
+
+    return spoil
+
+
+#: What may become of the document that an account's limits are kept in.
+DOCUMENTS: Mapping[str, Callable[[str], str]] = {
+    "the document is no JSON": lambda text: "gone",
+    "the document is of another shape": lambda text: "[]",
+    "the document is cut off": lambda text: text[:-9],
     **{
-        f"{field} is {value}": f"UPDATE books SET book = json_set(book, '$.{field}', {value}) WHERE json_valid(book)"  # noqa: S608
+        f"{field} is {json.dumps(value)}": _put(field, value)
         for field, value in (
-            ("settled", "'many'"),
-            ("settled", "7000000"),
-            ("left", "null"),
-            ("left", "-3"),
-            ("time", "'noon'"),
-            ("time", "1e17"),
-            ("latest", "1e17"),
-            ("foreign", "null"),
-            ("foreign", "1e17"),
-            ("rests_until", "1e17"),
-            ("limit", "'few'"),
-            ("ahead", "-1e6"),
-            ("epoch", "'first'"),
-            ("holders", "null"),
-            ("holders", "7"),
-            ("holders.x", "7"),
+            ("format", 99),
+            ("log", []),
+            ("log", None),
+            ("log", "noon"),
+            ("log", [4_000_000_000_000, 1]),
+            ("log", [5, -1]),
+            ("settled", "many"),
+            ("settled", 7_000_000),
+            ("left", None),
+            ("left", -3),
+            ("time", "noon"),
+            ("time", 1e17),
+            ("foreign", None),
+            ("foreign", [1e17, None, None]),
+            ("rests_until", 1e17),
+            ("limit", "few"),
+            ("ahead", -1e6),
+            ("epoch", "first"),
+            ("holders", None),
+            ("holders", 7),
+            ("holders", {"x": 7}),
         )
     },
+}
+
+#: What may become of the row in a file.
+ROWS: Mapping[str, Callable[[str], str] | str] = {
+    "the row is gone": "DELETE FROM limits",
+    "the document is bytes": "UPDATE limits SET document = x'00ff'",
+    **DOCUMENTS,
 }
 
 
 def spoil_file(path: Path, how: str) -> None:
     """Do to a file what an entry of `ROWS` says."""
+    spoil = ROWS[how]
     with sqlite3.connect(path) as db:
-        db.execute(ROWS[how])
+        if isinstance(spoil, str):
+            db.execute(spoil)
+        else:
+            for account, document in db.execute("SELECT account, document FROM limits").fetchall():
+                spoilt = spoil(document) if isinstance(document, str) else document
+                db.execute("UPDATE limits SET document = ? WHERE account = ?", (spoilt, account))
     db.close()
 
 
@@ -67,53 +89,41 @@ def locked(path: Path) -> Iterator[None]:
         db.close()
 
 
-Spoiling = Callable[[Any, Callable[[str], str]], Awaitable[object]]
+Spoiling = Callable[[Any, str], Awaitable[object]]
 
 #: The loss of all that a server holds, what is known of jobs with it.
 FLUSHED = "everything is flushed"
 
-#: What may become of the keys of the book of the limits: each is told the client and how a key is spelt.
+
+def _rewritten(spoil: Callable[[str], str]) -> Spoiling:
+    async def rewrite(client: Any, key: str) -> None:
+        text = await client.hget(key, "document")
+        if text is not None:
+            await client.hset(key, "document", spoil(text))
+
+    return rewrite
+
+
+#: What may become of the key on a server: each is told the client and the key.
 KEYS: Mapping[str, Spoiling] = {
-    "the ring is evicted": lambda client, key: client.delete(key("ring")),
-    "the book is evicted": lambda client, key: client.delete(key("book")),
-    "the holders are evicted": lambda client, key: client.delete(key("holders")),
-    "all of it is evicted": lambda client, key: client.delete(key("book"), key("ring"), key("holders")),
+    "the key is evicted": lambda client, key: client.delete(key),
     FLUSHED: lambda client, key: client.flushall(),
-    "a time is missing": lambda client, key: client.lpop(key("ring")),
-    "a time is a word": lambda client, key: client.lset(key("ring"), -1, "noon"),
-    "a time lies ahead": lambda client, key: client.lset(key("ring"), -1, "4e9"),
-    "the ring is of another type": lambda client, key: client.set(key("ring"), "noon"),
-    "the book is of another type": lambda client, key: client.set(key("book"), "noon"),
-    "the holders are of another type": lambda client, key: client.set(key("holders"), "noon"),
-    "a holder is a word": lambda client, key: client.hset(key("holders"), "x", "noon"),
-    **{
-        f"{field} is {value}": lambda client, key, field=field, value=value: client.hset(key("book"), field, value)  # type: ignore[misc]
-        for field, value in (
-            ("settled", "many"),
-            ("settled", "7000000"),
-            ("left", ""),
-            ("time", "noon"),
-            ("time", "1e17"),
-            ("latest", "1e17"),
-            ("foreign", "nan"),
-            ("rests_until", "1e17"),
-            ("limit", "few"),
-            ("epoch", "first"),
-        )
-    },
+    "the key is of another type": lambda client, key: client.set(key, "noon"),
+    "the document is gone": lambda client, key: client.hdel(key, "document"),
+    "the document is bytes": lambda client, key: client.hset(key, "document", b"\x00\xff"),
+    **{how: _rewritten(spoil) for how, spoil in DOCUMENTS.items()},
 }
 
 
 async def spoil_server(url: str, how: str) -> int:
-    """Do to every book on a server what an entry of `KEYS` says, and return how many there are."""
-    client = redis.Redis.from_url(url, decode_responses=True)
+    """Do to the limits of every account on a server what an entry of `KEYS` says, and return how many there are."""
+    client = redis.Redis.from_url(url, decode_responses=True, encoding_errors="replace")
     try:
-        names = [name async for name in client.scan_iter("*:book")]
+        names = [name async for name in client.scan_iter("*:limits")]
         for name in names:
-            stem = name.removesuffix("book")
             # A key that is gone or spoilt already may be of a type that does not take it.
             with suppress(redis.ResponseError):
-                await KEYS[how](client, lambda part, stem=stem: f"{stem}{part}")  # type: ignore[misc]
+                await KEYS[how](client, name)
     finally:
         await client.aclose()
     return len(names)

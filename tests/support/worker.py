@@ -25,12 +25,12 @@ from cmsapi.transport.pipeline import Pipeline
 SCOPE = "https://api.example.com org_1"
 
 
-async def saturate(url: str, base_url: str, key: str, seconds: float, callers: int, per_hour: int, life: float) -> None:
+async def saturate(url: str, base_url: str, key: str, seconds: float, callers: int, per_hour: int, ttl: float) -> None:
     """Call the service without a pause from so many callers, and say what came of it."""
     loop = asyncio.get_running_loop()
     state = open_state(url)
     account = Account(key, base_url)
-    windows = SharedWindows(state, account.digest, 20, per_hour, alone=5, life=life)
+    windows = SharedWindows(state, account.digest, 20, per_hour, alone=5, ttl=ttl)
     limiter = RateLimiter(windows)
     windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
     transport = AiohttpTransport(cmsapi.Timeouts())
@@ -63,7 +63,7 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     await windows.aclose()
     await state.aclose()
     await transport.aclose()
-    say({**done, "turns": windows.turns})
+    say({**done, "exchanges": windows.exchanges})
 
 
 async def keep_a_journal(url: str, life: float) -> None:
@@ -104,8 +104,8 @@ def say(what: Any) -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["saturate", url, base_url, key, seconds, callers, per_hour, life]:
-            asyncio.run(saturate(url, base_url, key, float(seconds), int(callers), int(per_hour), float(life)))
+        case ["saturate", url, base_url, key, seconds, callers, per_hour, ttl]:
+            asyncio.run(saturate(url, base_url, key, float(seconds), int(callers), int(per_hour), float(ttl)))
         case ["journal", url, *life]:
             asyncio.run(keep_a_journal(url, float(life[0]) if life else LEASE_TTL))
         case _:

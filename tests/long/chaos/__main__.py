@@ -104,7 +104,7 @@ _COUNTS: Mapping[str, Callable[[Sequence[Report]], int]] = {
     "hours on the clock": lambda reports: round(sum(report.seconds for report in reports) / 3600),
     "calls and waits": lambda reports: sum(sum(report.calls.values()) for report in reports),
     "requests that arrived": lambda reports: sum(report.requests for report in reports),
-    "times that something spoilt the book of the limits": lambda reports: sum(report.spoilt for report in reports),
+    "times that something spoilt what is kept of the limits": lambda reports: sum(report.spoilt for report in reports),
     "faults that struck": lambda reports: sum(sum(report.struck.values()) for report in reports),
     "requests that the service refused for their rate": lambda reports: sum(report.refused for report in reports),
 }

@@ -37,7 +37,7 @@ Run = Coroutine[Any, Any, "Report"]
 
 CALLERS = 10
 CLOSED_EARLY = 0.15
-# Of the runs whose state is outside, in so many something spoils the book of the limits, up to three times.
+# Of the runs whose state is outside, in so many something spoils what is kept of the limits, up to three times.
 SPOILT = 0.4
 # The in-flight cap and the service's second are over by then; in real time nothing is limited and looks are quick.
 REST, SHORT_REST = 3.0, 0.5
@@ -56,7 +56,7 @@ class Report:
         calls: Calls by operation.
         ends: Calls by how they ended.
         requests: Requests that reached the service, or a fault before it.
-        spoilt: How often something spoilt the book of the limits in the state.
+        spoilt: How often something spoilt what the state keeps of the limits.
         refused: Requests that the service itself refused for their rate.
         seconds: Seconds on the loop's clock.
     """

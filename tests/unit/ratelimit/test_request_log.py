@@ -7,7 +7,7 @@ import math
 import pytest
 
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
-from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
+from cmsapi.ratelimit.request_log import HOUR, LONGEST_LOG, SECOND, RequestLog, SlottedLog
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, UnansweredRequests
 
 
@@ -17,6 +17,50 @@ def settled(*times: float, size: int = 4) -> RequestLog:
     for at in times:
         settlements.add(at)
     return settlements
+
+
+# Settled, in a value that stays small
+
+
+def slotted(*times: float) -> SlottedLog:
+    """Note some requests."""
+    log = SlottedLog()
+    for at in times:
+        log.add(at)
+    return log
+
+
+def test_a_slotted_log_is_a_list_of_numbers() -> None:
+    """It counts by the millisecond, is written down and read again, and refuses what it cannot have written."""
+    log = slotted(10.0, 10.0, 10.5, 12.0004)
+    assert log.flat() == [10_000, 2, 500, 1, 1501, 1]
+    again = SlottedLog(log.flat())
+    assert (again.flat(), again.total) == (log.flat(), 4)
+    assert [again.oldest(index) for index in range(5)] == [10.0, 10.0, 10.5, 12.001, math.inf]
+    assert [again.newest(index) for index in (0, 1, 2, 3, 4, -1)] == [12.001, 10.5, 10.0, 10.0, -math.inf, -math.inf]
+    assert [again.after(at) for at in (9.0, 10.0, 10.5, 13.0)] == [4, 2, 1, 0]
+    assert [again.drop(until) for until in (9.9, 10.0, 12.0, 13.0)] == [0, 2, 1, 1]
+    assert (again.total, again.flat(), again.oldest()) == (0, [], math.inf)
+    for wrong in ([1], [5, 0], [5, -1], [-5, 1], [5, 1, -1, 1]):
+        with pytest.raises(ValueError, match="a log has a count"):
+            SlottedLog(wrong)
+
+
+def test_a_request_settles_not_before_an_earlier_one() -> None:
+    """What was reported late counts from the time of the newest."""
+    assert slotted(10.0, 9.0).flat() == [10_000, 2]
+
+
+def test_a_long_log_is_counted_in_slots() -> None:
+    """Each slot stands at its last request; what is in the second stays apart, and a short log is left alone."""
+    times = [number / 10 for number in range(LONGEST_LOG + 10)]
+    log, short = slotted(*times), slotted(*times[:30])
+    short.merge(2.0, 1.0)
+    assert short.flat() == slotted(*times[:30]).flat()
+    log.merge(50.25, 1.0)
+    assert log.total == len(times)
+    assert [log.oldest(index) for index in (0, 9, 10, 502, 503)] == [0.9, 0.9, 1.9, 50.2, 50.3]
+    assert log.newest() == times[-1]
 
 
 # Settled
@@ -192,15 +236,36 @@ def test_nobody_else() -> None:
 def test_the_estimate_moves_no_further_than_it_must(before: int, at_least: int, at_most: int, after: int) -> None:
     """Within the bounds it stays, outside it comes to the nearer one, and it is never negative."""
     others = ForeignUsage()
-    others.correct(0.0, before, before, math.inf)
-    others.correct(100.0, at_least, at_most, 250.0)
+    others.correct(0.0, before, before, math.inf, math.inf)
+    others.correct(100.0, at_least, at_most, 250.0, 251.0)
     assert (others.count, others.oldest_leaves, others.last_leaves) == (after, 250.0, 100.0 + HOUR)
+
+
+def test_the_oldest_request_may_be_ours() -> None:
+    """When an own request may leave first, it is not known when a foreign one does."""
+    others = ForeignUsage()
+    others.correct(100.0, 5, 9, 250.0, 250.0)
+    assert (others.count, others.oldest_leaves) == (5, math.inf)
+
+
+def test_when_own_and_foreign_requests_have_left() -> None:
+    """So many have left when the own ones have, or fewer of them and the foreign ones."""
+    own = {0: -math.inf, 1: 10.0, 2: 20.0, 3: 30.0}
+    others = ForeignUsage()
+    assert [others.hour_returns(count, lambda n: own.get(max(0, n), math.inf)) for count in (1, 2, 4)] == [
+        10.0,
+        20.0,
+        math.inf,
+    ]
+    others.count, others.oldest_leaves, others.last_leaves = 2, 15.0, 25.0
+    returns = [others.hour_returns(count, lambda n: own.get(max(0, n), math.inf)) for count in range(1, 7)]
+    assert returns == [10.0, 15.0, 20.0, 25.0, 30.0, math.inf]
 
 
 def test_others_leave_the_hour() -> None:
     """The oldest leaves when the headers say so, and the rest a full hour after they were seen."""
     others = ForeignUsage()
-    others.correct(100.0, 5, 9, 250.0)
+    others.correct(100.0, 5, 9, 250.0, 251.0)
     assert [others.leaving(at) for at in (249.9, 250.0, 99.0 + HOUR, 100.0 + HOUR)] == [0, 1, 1, 5]
     others.age(249.9)
     assert others.count == 5

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import pytest
@@ -14,23 +14,28 @@ import pytest
 import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.allocator import REST
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
-from cmsapi.ratelimit.shared_windows import PATIENCE, TELL_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.ratelimit.shared_windows import PATIENCE, REPORT_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.state.store import Change
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Pipeline
+from tests.support.exchanges import exchange
 from tests.support.script import Gateway
 
 pytestmark = pytest.mark.looptime
 
 ACCOUNT = "0123456789abcdef"
+LIMITS = AccountLimits(per_second=20, per_hour=1000)
+
+T = TypeVar("T")
 
 
 class Remote(MemoryState):
@@ -50,8 +55,8 @@ class Remote(MemoryState):
         self.gone = False
         self.over = asyncio.Event()
 
-    async def turn(self, account: str, terms: AccountLimits, ask: PermitRequest) -> PermitGrant:
-        """Travel, turn and travel back."""
+    async def update_limits(self, account: str, change: Change[T]) -> T:
+        """Travel, update and travel back."""
         await asyncio.sleep(self.delay)
         if self.gone:
             await self.over.wait()
@@ -59,12 +64,12 @@ class Remote(MemoryState):
             raise StateError("out of reach")
         if self.fails is not None:
             raise self.fails
-        grant = await super().turn(account, terms, ask)
+        result = await super().update_limits(account, change)
         await asyncio.sleep(self.delay)
         if self.reply_lost:
             self.reply_lost = False
             raise StateError("the reply got lost")
-        return grant
+        return result
 
 
 @attrs.define
@@ -110,7 +115,7 @@ _started: list[SharedWindows] = []
 
 @pytest.fixture(autouse=True)
 async def closed() -> AsyncIterator[None]:
-    """End in order whatever a test started, so that no turn outlives its loop."""
+    """End in order whatever a test started, so that no exchange outlives its loop."""
     yield
     while _started:
         await _started.pop().aclose()
@@ -137,7 +142,7 @@ async def test_four_saturated_processes(latency: Any) -> None:
     assert sandbox.statistics.rate_limited == 0
     assert sum(answered) >= 0.9 * 30.0 * 20 / (1 + round_trip)
     assert min(answered) >= 0.8 * max(answered)
-    assert sum(each.windows.turns for each in fleet) <= 2 * sum(answered)
+    assert sum(each.windows.exchanges for each in fleet) <= 2 * sum(answered)
 
 
 async def test_the_hour_is_spent_to_the_last() -> None:
@@ -168,16 +173,16 @@ async def test_a_killed_process_leaks_nothing() -> None:
     assert other.answered - before >= 140
 
 
-async def test_one_call_costs_one_turn_and_a_report() -> None:
-    """Calls one after another cost a turn each, which tells of the last; then one report ends it, and silence."""
+async def test_one_call_costs_one_exchange_and_a_report() -> None:
+    """Calls one after another cost an exchange each, which reports the last one; one more ends it."""
     one = process(Memory())
     for _ in range(10):
         permit = await one.limiter.acquire()
         permit.departing()
         permit.answered()
-    assert one.windows.turns == 10
+    assert one.windows.exchanges == 10
     await asyncio.sleep(60.0)
-    assert one.windows.turns == 11
+    assert one.windows.exchanges == 11
     assert one.windows.idle(asyncio.get_running_loop().time())
 
 
@@ -207,10 +212,8 @@ async def test_tokens_at_hand_are_given_back() -> None:
     permits = [await one.limiter.acquire() for _ in range(20 - 1)]
     for permit in permits:
         permit.unsent()
-    await asyncio.sleep(TELL_WITHIN + 0.01)
-    grant = await other.state.turn(
-        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=20)
-    )
+    await asyncio.sleep(REPORT_WITHIN + 0.01)
+    grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
     assert grant.granted == 19
 
 
@@ -226,9 +229,7 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(IN_FLIGHT_CAP + 3.0)
     lost.answered()
-    grant = await other.state.turn(
-        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=20)
-    )
+    grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
     assert (grant.granted, grant.settled) == (20, 3)
 
 
@@ -242,11 +243,10 @@ async def test_what_nobody_vouches_for_stays_out() -> None:
     given_up, waits = await one.limiter.acquire(), await one.limiter.acquire()
     given_up.lost()
     waits.answered()
-    terms = AccountLimits(per_second=20, per_hour=1000)
     await asyncio.sleep(1.0)
-    assert (await other.state.turn(ACCOUNT, terms, PermitRequest(holder="x", number=1))).out == 2
+    assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))).out == 2
     await asyncio.sleep(LOST_FOR_GOOD)
-    assert (await other.state.turn(ACCOUNT, terms, PermitRequest(holder="x", number=2))).out == 1
+    assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=2))).out == 1
 
 
 async def test_in_silence_one_probe_goes_out() -> None:
@@ -268,16 +268,14 @@ async def test_in_silence_one_probe_goes_out() -> None:
 
 
 async def test_a_lost_reply_leaks_nothing() -> None:
-    """A turn whose reply got lost is told again; what it gave is not lost, what it told counts once."""
+    """An exchange whose reply got lost is repeated; what it gave is not lost, what it reported counts once."""
     memory = Memory()
     one = process(memory, alone=5)
     (await one.limiter.acquire()).answered()
     one.state.reply_lost = True
     await asyncio.sleep(TRY_AGAIN + REST + 1.0)
     assert one.windows.outage is None
-    grant = await one.state.turn(
-        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=20)
-    )
+    grant = await exchange(one.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
     assert (grant.granted, grant.settled) == (20, 1)
 
 
@@ -388,7 +386,7 @@ async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pyt
 
 
 async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
-    """A turn that takes too long holds nobody up: its process goes on alone, and shares again when it is done."""
+    """An exchange that takes too long holds no call up: its process goes on alone, and shares again when it is done."""
     sandbox, one = Sandbox(), process(Memory(), alone=5)
     await one.saturate(sandbox, 5, 3.0)
     one.state.gone = True
@@ -491,7 +489,7 @@ async def test_what_is_known_of_the_limits() -> None:
 
 
 async def test_no_limits_no_waiting() -> None:
-    """Without limits the book still gives at once whatever is asked for."""
+    """Without limits all permits are given at once."""
     windows = SharedWindows(MemoryState(), ACCOUNT, None, None)
     limiter = RateLimiter(windows)
     windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
@@ -524,9 +522,7 @@ async def test_closing_tells_the_rest() -> None:
     one = process(memory)
     (await one.limiter.acquire()).answered(Quota(1000, 399, 3600.0))
     await one.windows.aclose()
-    grant = await one.state.turn(
-        ACCOUNT, AccountLimits(per_second=20, per_hour=1000), PermitRequest(holder="x", number=1, want=30)
-    )
+    grant = await exchange(one.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=30))
     assert (grant.granted, grant.settled, grant.foreign) == (19, 1, 600)
 
 
@@ -536,6 +532,6 @@ async def test_closing_without_a_state(caplog: pytest.LogCaptureFixture) -> None
     (await one.limiter.acquire()).answered()
     one.state.out = True
     await one.windows.aclose()
-    assert "was not told what this process did last" in caplog.text
+    assert "were not reported to the shared limits" in caplog.text
     one.state.out = False
     await process(Memory()).windows.aclose()

@@ -17,6 +17,7 @@ from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
+from tests.support.exchanges import exchange
 from tests.support.places import emptied
 from tests.support.servers import Server, running_server, server_binary
 
@@ -27,7 +28,7 @@ pytestmark = [
 
 SCOPE = "scope"
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
-TERMS = AccountLimits(per_second=20, per_hour=1000)
+LIMITS = AccountLimits(per_second=20, per_hour=1000)
 
 
 def test_a_server_is_there() -> None:
@@ -99,7 +100,7 @@ async def test_an_outage_is_an_error_and_then_over(tmp_path: Path) -> None:
     with pytest.raises(StateError, match=rf"redis://127.0.0.1:{port}/0 cannot be used .*may have been written"):
         await state.begin(Lease(SCOPE, "another"), ENTRY)
     with pytest.raises(StateError):
-        await state.turn("account", TERMS, PermitRequest(holder="a", number=1))
+        await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1))
     with running_server(tmp_path, "--save", "", port=int(port)):
         assert await state.begin(Lease(SCOPE, "another"), ENTRY) is None
     await state.aclose()
@@ -118,18 +119,18 @@ async def test_another_version_is_left_alone(server: Server) -> None:
     url = await emptied(server)
     state = RedisState(url)
     await state.begin(Lease(SCOPE, "key"), ENTRY)
-    await state.turn(SCOPE, TERMS, PermitRequest(holder="a", number=1))
+    await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1))
     client = redis.Redis.from_url(url, decode_responses=True)
-    (name,) = [name async for name in client.scan_iter("*:version")]
-    await client.set(name, "2")
+    async for name in client.scan_iter("*:version"):
+        await client.set(name, "3")
     before = await client.dbsize()
     for attempt in (
         state.begin(Lease(SCOPE, "another"), ENTRY),
         state.heartbeat(SCOPE),
         state.compare_and_set(SCOPE, "salt", None, "x"),
-        state.turn(SCOPE, TERMS, PermitRequest(holder="a", number=2)),
+        exchange(state, "account", LIMITS, PermitRequest(holder="a", number=2)),
     ):
-        with pytest.raises(StateError, match=r"made by another version .*\(its layout is 2, this one's is 1\)"):
+        with pytest.raises(StateError, match=r"made by another version .*\(its layout is 3, this one's is [12]\)"):
             await attempt
     assert await client.dbsize() == before
     await client.aclose()
@@ -168,7 +169,7 @@ async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
         assert list(await state.outcomes(SCOPE, "b")) == ["i"]
         await state.forget(SCOPE, "b", ["i"])
         assert await state.compare_and_set(SCOPE, "salt", None, "x") == "x"
-        assert (await state.turn("account", TERMS, PermitRequest(holder="a", number=1, want=1))).granted == 1
+        assert (await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1, want=1))).granted == 1
         await state.aclose()
 
 

@@ -17,13 +17,14 @@ from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
+from tests.support.exchanges import exchange
 from tests.support.processes import ended, workers
 
 pytestmark = pytest.mark.usefixtures("turning_loop")
 
 SCOPE = "scope"
 ENTRY = Entry(kind="generation", target="cnt_1", asked_at=1.0)
-TERMS = AccountLimits(per_second=20, per_hour=1000)
+LIMITS = AccountLimits(per_second=20, per_hour=1000)
 
 
 def remove(path: Path) -> None:
@@ -78,11 +79,11 @@ async def test_the_limits_go_on_in_the_file_that_is_there(tmp_path: Path, caplog
     """Turns go on with the file that is there, where others take theirs; the journal stays closed all the same."""
     path = tmp_path / "state.db"
     state, other = SqliteState(path), SqliteState(path)
-    before = await state.turn("account", TERMS, PermitRequest(holder="one", number=1))
+    before = await exchange(state, "account", LIMITS, PermitRequest(holder="one", number=1))
     await asyncio.to_thread(remove, path)
-    after = await state.turn("account", TERMS, PermitRequest(holder="one", number=2))
+    after = await exchange(state, "account", LIMITS, PermitRequest(holder="one", number=2))
     assert "was removed or replaced while it was used" in caplog.text
-    others = await other.turn("account", TERMS, PermitRequest(holder="other", number=1))
+    others = await exchange(other, "account", LIMITS, PermitRequest(holder="other", number=1))
     assert before.epoch != after.epoch == others.epoch
     with pytest.raises(StateError, match="launches no more paid work"):
         await state.begin(Lease(SCOPE, "key"), ENTRY)

@@ -1,0 +1,14 @@
+"""Exchange with the shared limits of an account as a process does."""
+
+from __future__ import annotations
+
+import functools
+
+from cmsapi.ratelimit.allocator import allocate
+from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
+from cmsapi.state.store import LimitStore
+
+
+async def exchange(store: LimitStore, account: str, limits: AccountLimits, request: PermitRequest) -> PermitGrant:
+    """Take one request for permits into account."""
+    return await store.update_limits(account, functools.partial(allocate, limits, request))
