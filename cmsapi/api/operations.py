@@ -42,6 +42,7 @@ class Operation:
         provenance: How the route is known.
         success: Documented success codes. Any other 2xx is accepted too, and counted as drift when there are some.
         section: Section of the specification that it serves.
+        unlimited: Whether no limit counts its requests.
     """
 
     name: str
@@ -51,16 +52,16 @@ class Operation:
     provenance: Provenance = Provenance.SPEC
     success: frozenset[int] = frozenset()
     section: str = "4"
+    unlimited: bool = attrs.field(init=False, repr=False, eq=False)
+
+    @unlimited.default
+    def _unlimited(self) -> bool:
+        return self.path in UNLIMITED_PATHS
 
     @property
     def route(self) -> str:
         """Give method and path template, as `override` takes them."""
         return f"{self.method} {self.path}"
-
-    @property
-    def unlimited(self) -> bool:
-        """Whether no limit counts its requests."""
-        return self.path in UNLIMITED_PATHS
 
     @property
     def hint(self) -> str | None:

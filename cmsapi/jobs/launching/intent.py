@@ -68,16 +68,16 @@ class IntentLog:
 
     def _entry(self, request: LaunchRequest) -> tuple[str, Entry]:
         """Return the entry of a launch, and its key; launches with the same key join."""
-        kind = kind_of(request.kind)
+        kind = request.kind
         batch, item = ITEM.get() or (None, None)
-        if request.joins and self.policy.dedupe != "allow":
-            key = f"{request.kind.value} {request.target}"
+        if kind.joins and self.policy.dedupe != "allow":
+            key = f"{kind.name.value} {request.target}"
         elif item is not None:
-            key = f"{request.kind.value} for {item!r} in {batch!r}"
+            key = f"{kind.name.value} for {item!r} in {batch!r}"
         else:
-            key = f"{request.kind.value} {secrets.token_hex(8)}"
+            key = f"{kind.name.value} {secrets.token_hex(8)}"
         return key, Entry(
-            kind=request.kind.value,
+            kind=kind.name.value,
             target=kind.entry_target(request.target),
             asked_at=self.journal.wall(),
             batch=batch,
@@ -156,7 +156,7 @@ class IntentLog:
         if entry.settings != wanted.settings or (self.policy.dedupe == "error" and not same_item):
             problem = " with other settings" if entry.settings != wanted.settings else ""
             raise JobError(
-                f"A {request.kind.value} for {request.target} is under way already{problem}, launched by another "
+                f"A {request.kind.name.value} for {request.target} is under way already{problem}, launched by another "
                 "client; nothing was sent or charged. Wait for it, or launch with LaunchPolicy(dedupe='allow')."
             )
 

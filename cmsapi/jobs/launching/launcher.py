@@ -60,7 +60,7 @@ class Launcher:
         self._intent_log = IntentLog(poller.journal, poller, policy, self.reconciler)
         self._sender = Sender(caller, poller.journal, poller, policy, self.reconciler)
 
-    async def launch(self, launch: LaunchRequest, on_review: ReviewHook | None = None) -> Job[Any]:
+    async def launch(self, request: LaunchRequest, on_review: ReviewHook | None = None) -> Job[Any]:
         """Launch a job, or join the one that is under way.
 
         Raises:
@@ -75,23 +75,23 @@ class Launcher:
         """
         if on_review is not None:
             function("on_review", on_review)
-        found = await self._join(launch) if launch.joins and self._policy.dedupe != "allow" else None
-        job = await self._answer(self._send(launch)) if found is None else found
+        found = await self._join(request) if request.kind.joins and self._policy.dedupe != "allow" else None
+        job = await self._answer(self._send(request)) if found is None else found
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
         elif on_review is not None:
             self.poller.decide_with(job, on_review)
         return job_of(job, self.poller)
 
-    async def _join(self, launch: LaunchRequest) -> TrackedJob | None:
+    async def _join(self, request: LaunchRequest) -> TrackedJob | None:
         """Find the job that this launch would repeat.
 
         Whatever was waited for, all is looked at once more: others may have launched meanwhile.
         """
         registry = self.poller.registry
         while True:
-            if (pending := self._pending.get(launch.key)) is not None:
-                self._check_same(launch, pending.request.body)
+            if (pending := self._pending.get(request.key)) is not None:
+                self._check_same(request, pending.request.body)
                 try:
                     return await self._answer(pending)
                 except CMSError as error:
@@ -99,15 +99,15 @@ class Launcher:
                         raise
                     # The settings of another client may have ended it: those of this one find out what became of it.
                     continue
-            job = registry.get(launch.key)
+            job = registry.get(request.key)
             if job is None:
                 return None
             self.poller.join(job)
             # Without subscribers it may have ended, and an ended one is not what a new launch asks for.
             if not job.subscribed and not await self._goes_on(job):
                 registry.ended_elsewhere(job)
-            elif registry.get(launch.key) is job:
-                self._check_same(launch, job.history.settings, job)
+            elif registry.get(request.key) is job:
+                self._check_same(request, job.history.settings, job)
                 return registry.reopen(job, self.poller.poll_settings) if job.closed else job
 
     async def _goes_on(self, job: TrackedJob) -> bool:
@@ -125,24 +125,24 @@ class Launcher:
         return not job.closed or job.undecided
 
     def _check_same(
-        self, launch: LaunchRequest, settings: Mapping[str, Any] | None, job: TrackedJob | None = None
+        self, request: LaunchRequest, settings: Mapping[str, Any] | None, job: TrackedJob | None = None
     ) -> None:
-        same = launch.body == settings
+        same = request.body == settings
         if self._policy.dedupe == "error" or not same:
             problem = "" if same else " with other settings" if settings else " with settings not known to this client"
             raise JobError(
-                f"A {launch.kind.value} for {launch.target} is under way already{problem}; nothing was sent or "
+                f"A {request.kind.name.value} for {request.target} is under way already{problem}; nothing was sent or "
                 "charged. Wait for it, or launch with LaunchPolicy(dedupe='allow').",
                 job=None if job is None else job_of(job, self.poller),
             )
 
-    def _send(self, launch: LaunchRequest) -> PendingLaunch:
+    def _send(self, request: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
-        pending = PendingLaunch(launch, self)
+        pending = PendingLaunch(request, self)
         pending.task = self.poller.start(self._run(pending))
         if (traces := TRACES.get()) is not None:
             traces.append(pending)
-        if launch.joins:
+        if request.kind.joins:
             self._pending.add(pending)
             pending.task.add_done_callback(lambda _: self._pending.remove(pending))
         return pending
@@ -184,12 +184,12 @@ class Launcher:
 
     async def _pay(self, pending: PendingLaunch, record: Record) -> TrackedJob:
         """Send it, unless that would cost more than the policy allows."""
-        most = self._policy.max_credits
+        most, request = self._policy.max_credits, pending.request
         if most is not None and self._pending.paid >= most:
             raise OutOfCreditsError(
                 f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
-                f"{pending.request.kind.value} of {pending.request.target} was not sent, and nothing was charged for "
-                "it. What is launched goes on."
+                f"{request.kind.name.value} of {request.target} was not sent, and nothing was charged for it. What is "
+                "launched goes on."
             )
         self._pending.count(pending)
         try:

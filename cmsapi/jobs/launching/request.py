@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.tracked import JobKey
 
@@ -17,28 +17,19 @@ class LaunchRequest:
     """Describe one launch.
 
     Args:
-        kind: Kind of job.
+        kind: Kind of job, or its word.
         target: What it works on.
         path: Path parameters of the operation that launches it.
         body: Its body, by wire name.
+        key: What launches of the same work have in common.
     """
 
-    kind: JobKind
+    kind: Kind = attrs.field(converter=kind_of)
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
+    key: JobKey = attrs.field(init=False)
 
-    @property
-    def operation(self) -> str:
-        """The operation that launches it."""
-        return kind_of(self.kind).launch_operation
-
-    @property
-    def joins(self) -> bool:
-        """Whether launches for the same target are the same work."""
-        return kind_of(self.kind).joins
-
-    @property
-    def key(self) -> JobKey:
-        """What launches of the same work have in common."""
-        return (self.kind, self.target)
+    @key.default
+    def _key(self) -> JobKey:
+        return (self.kind.name, self.target)

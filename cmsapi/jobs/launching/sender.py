@@ -26,7 +26,6 @@ from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
 from cmsapi.jobs.kinds.kind import ChargeEvidence
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.launching.attempts import LaunchAttempts
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler, adopt
@@ -62,7 +61,7 @@ class Sender:
         """Send a launch that is written down; while it may have happened, reconcile it before it is repeated."""
         request, pipeline = pending.request, self.caller.pipeline
         # What cannot be sent is refused before anything is read for it.
-        expand(self.caller.operations[request.operation].path, request.path)
+        expand(self.caller.operations[request.kind.launch_operation].path, request.path)
         baseline, timeout = await self._read_baseline(request), pipeline.timeouts.request
         settle, clock = self.policy.settle, pipeline.clock
         attempts = LaunchAttempts(pending, record, self.journal, clock, baseline, settle, timeout)
@@ -91,7 +90,7 @@ class Sender:
         """Read what is so before a launch, as facts for its entry, and the balances if they are evidence."""
         if self.policy.baseline != "read":
             return {}
-        kind = kind_of(request.kind)
+        kind = request.kind
         baseline = await kind.read_baseline(self.caller, request.target)
         if kind.charge_evidence is not ChargeEvidence.NONE:
             await self.reconciler.read_balances()
@@ -104,13 +103,13 @@ class Sender:
             _InDoubtError: It may have happened.
             CMSError: It was refused, or not sent.
         """
-        request, asked_at = pending.request, self.poller.time()
-        answer, answered, sent_at = kind_of(request.kind).answer, None, asked_at
+        request, operation = pending.request, pending.request.kind.launch_operation
+        answer, answered, sent_at = request.kind.answer, None, asyncio.get_running_loop().time()
         try:
-            exchange = await self.caller.exchange(request.operation, request.path, body=request.body, options=options)
+            exchange = await self.caller.exchange(operation, request.path, body=request.body, options=options)
             sent_at = exchange.sent_at
             if answer is not None:
-                answered = self.caller.read(request.operation, exchange, answer)
+                answered = self.caller.read(operation, exchange, answer)
         except (OutcomeUnknownError, DecodeError) as error:
             if answer is not None or not _was_accepted(error):
                 raise _InDoubtError(error) from error
@@ -136,7 +135,7 @@ class Sender:
         self, request: LaunchRequest, record: Record, answered: Model | None, sent_at: float
     ) -> TrackedJob:
         """Write down that it was launched, and track its job."""
-        kind, now = kind_of(request.kind), self.poller.time()
+        kind, now = request.kind, asyncio.get_running_loop().time()
         launched_at = self.caller.pipeline.clock.at(sent_at)
         job_id = None if answered is None else str(getattr(answered, "id", None))
         served_at = None if launched_at is None else launched_at.timestamp()
@@ -149,7 +148,7 @@ class Sender:
             settings=request.body,
             document=answered if kind.result_requests else None,
         )
-        job = self.poller.track(request.kind, kind.job_target(request.target, job_id), history)
+        job = self.poller.track(kind.name, kind.job_target(request.target, job_id), history)
         record.bind(job)
         self.poller.registry.add(job)
         return job

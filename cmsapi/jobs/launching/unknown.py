@@ -87,7 +87,7 @@ def unknown_error(
     """
     now, wall = asyncio.get_running_loop().time(), poller.journal.wall()
     evidence = {
-        "operation": request.operation,
+        "operation": request.kind.launch_operation,
         "asked_at": poller.datetime_at(now - max(0.0, wall - entry.asked_at)).isoformat(),
         "said": said,
         "sent": max(1, sent_times(entry)),
@@ -95,6 +95,6 @@ def unknown_error(
     if found is not None:
         evidence["found"] = found
     if stays_for is not None:
-        found_again = entry.item is not None or (request.joins and stays_for.dedupe != "allow")
+        found_again = entry.item is not None or (request.kind.joins and stays_for.dedupe != "allow")
         evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
-    return unknown_launch(request.kind, request.target, evidence)
+    return unknown_launch(request.kind.name, request.target, evidence)
