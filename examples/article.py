@@ -30,7 +30,7 @@ async def write(client: cmsapi.Client, content_id: str, ask: bool) -> None:
         return
 
     async def decide(review: cmsapi.GenerationReview) -> Literal["confirm", "leave"]:
-        """Confirm only when nobody has touched the draft in the meantime."""
+        """Confirm only if the draft has not changed meanwhile."""
         now = await client.contents.get(review.content_id)
         return "confirm" if now.version == draft.version else "leave"
 
