@@ -1,7 +1,7 @@
 """One job as this client knows it: the only place where its state is kept.
 
-The handle, the poller, the scheduler, the journal and the registry all work on the same `TrackedJob`. `Record` and
-`Cohort` refer to jobs and jobs refer to them, so they are defined here, too.
+The handle, the poller, the scheduler, the journal and the registry all work on the same `TrackedJob`. An entry of the
+journal and its job refer to each other, so `Record` is defined here, too.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import asyncio
 import contextlib
 import contextvars
 import logging
-import math
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -115,53 +113,19 @@ class Failures:
 
     Args:
         polls: Failed polls in a row.
-        missing_since: Loop time of the first 404 about the job, or None.
-        missing_polls: Such polls.
-        hopeless: What failed in a way that repeating does not mend, or None.
-        hopeless_since: Loop time of the first such failure.
-        hopeless_polls: Such failures in a row.
+        lasting: The failure that repeating does not mend: its status or class, and its operation; or None.
+        lasting_since: Loop time of the first such failure.
+        lasting_polls: Such failures in a row.
     """
 
     polls: int = 0
-    missing_since: float | None = None
-    missing_polls: int = 0
-    hopeless: object = None
-    hopeless_since: float = 0.0
-    hopeless_polls: int = 0
+    lasting: tuple[object, str | None] | None = None
+    lasting_since: float = 0.0
+    lasting_polls: int = 0
 
 
-@attrs.define(eq=False)
-class Cohort:
-    """Hold jobs that wait equally long after their last poll, in the order of those polls.
-
-    Args:
-        key: The load whose pace it follows.
-        step: Age of the jobs at the last poll, on the scale of ages.
-        group: Share of the price.
-        gap: Seconds to wait.
-        jobs: The jobs.
-        queued: When the poll queue checks next whether it is due.
-    """
-
-    key: LoadKey
-    step: int
-    group: int
-    gap: float
-    jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
-    queued: float = math.inf
-
-    @property
-    def due(self) -> float:
-        """When its first job is due."""
-        return next(iter(self.jobs)).polled_at + self.gap if self.jobs else math.inf
-
-    def add(self, job: TrackedJob) -> None:
-        """Add a job, as a rule the one that was polled last."""
-        last = next(reversed(self.jobs), job)
-        self.jobs[job] = None
-        if job.polled_at < last.polled_at:
-            # It had no waiters for a while.
-            self.jobs = OrderedDict.fromkeys(sorted(self.jobs, key=lambda job: job.polled_at))
+def _key(job: TrackedJob) -> JobKey:
+    return (job.kind, job.target)
 
 
 def _began(job: TrackedJob) -> float:
@@ -178,6 +142,7 @@ class TrackedJob:
         target: Identifier of what is polled: a keyword, prompt, search, content or knowledge document.
         history: What decides about later polls.
         settings: How it is polled.
+        key: What it has in common with other launches of the same work.
         handle: The public `Job`, which errors carry; nothing below the handle uses it.
         record: Its entry in the launch journal, or None without one.
         adopted: Whether it is a generation found after a lost answer that a colleague may have launched.
@@ -209,13 +174,14 @@ class TrackedJob:
         explored: Whether it was polled to learn on which page of a list it is.
         due: A time for its next poll besides the one of its cohort, or None.
         why: Why then.
-        cohort: The cohort in which it waits, or None.
+        cohort: The cohort of the poll queue in which it waits, or None; only the queue uses it.
     """
 
     kind: JobKind
     target: str
     history: JobHistory
     settings: PollSettings
+    key: JobKey = attrs.field(init=False, default=attrs.Factory(_key, takes_self=True))
     handle: Any = None
     record: Record | None = None
     adopted: bool = False
@@ -252,7 +218,7 @@ class TrackedJob:
     explored: bool = False
     due: float | None = None
     why: str = ""
-    cohort: Cohort | None = None
+    cohort: Any = None
 
     def __repr__(self) -> str:
         word = f" ({markup.plain(self.word)})" if self.word else ""
@@ -262,11 +228,6 @@ class TrackedJob:
     def id(self) -> str:
         """Identifier of the job; for kinds without one, that of what it works on."""
         return self.history.job_id or self.target
-
-    @property
-    def key(self) -> JobKey:
-        """What it has in common with other launches of the same work."""
-        return (self.kind, self.target)
 
     @property
     def load_key(self) -> LoadKey:
@@ -284,12 +245,6 @@ class TrackedJob:
         result = self.result
         decided = isinstance(result, GenerationReview) and result.decision not in (None, "leave")
         return self.closed and self.phase is Phase.REVIEW and not decided
-
-    @property
-    def next_poll(self) -> float:
-        """When it is due by itself, infinity when it is not."""
-        in_cohort = self.polled_at + self.cohort.gap if self.cohort is not None else math.inf
-        return in_cohort if self.due is None else min(in_cohort, self.due)
 
     def token(self, base_url: str) -> str:
         """Spell the token that attaches it again."""
@@ -313,11 +268,6 @@ class TrackedJob:
     def enter(self, phase: Phase, now: float) -> None:
         """Note the phase that it has entered."""
         self.phase, self.since = phase, now
-
-    def found(self) -> None:
-        """Note that the service knows it, although the poll may fail still."""
-        if self.failures is not None:
-            self.failures.missing_since, self.failures.missing_polls = None, 0
 
     def tell(self, make: Callable[[], JobEvent]) -> None:
         """Tell an event to followers and listeners; without any it is not made, because its status costs a forecast."""

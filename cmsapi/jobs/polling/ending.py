@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -9,10 +12,12 @@ import attrs
 from cmsapi.config import PollPolicy
 from cmsapi.errors import JobError, JobFailedError, JobSupersededError, JobVanishedError, UnknownJobStateError
 from cmsapi.jobs.kinds.observation import Observation
-from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.failures import VANISHED_AFTER
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import TrackedJob
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 # A job whose state decides nothing is given up after this long, unless the policy says otherwise. An unlisted word most
 # likely means that it runs; an old word or none most likely means that it has ended.
@@ -69,13 +74,64 @@ def end_of(job: TrackedJob, observation: Observation, result: Any, now: float) -
 def vanished(job: TrackedJob, now: float) -> End:
     """Finish a job that the service no longer knows."""
     job.enter(Phase.VANISHED, now)
-    return End(error=_vanished(job))
+    return End(
+        error=JobVanishedError(
+            f"The service has not known {job!r} for at least {VANISHED_AFTER:g} s: it was deleted, is not visible to "
+            f"this key any more, or has never been the id of a {job.kind.value}. If it comes back, "
+            "client.jobs.attach(token) finds it.",
+            job=job.handle,
+        )
+    )
 
 
 def unreadable(job: TrackedJob, error: Exception, now: float) -> End:
     """Finish a job whose polls keep failing in the same way."""
     job.enter(Phase.UNKNOWN, now)
-    return End(error=_unreadable(job, error))
+    ending = UnknownJobStateError(
+        f"The end of {job!r} cannot be told: its polls keep failing in the same way ({type(error).__name__}: {error}). "
+        "Check it in the application; client.jobs.attach(token) waits for it again.",
+        job=job.handle,
+    )
+    ending.__cause__ = error
+    return End(error=ending)
+
+
+async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook, is_shut: Callable[[], bool]) -> End:
+    """Have a hook decide on the review of a generation, and return how the job is finished.
+
+    Args:
+        job: The job.
+        review: Its review.
+        hook: Decides.
+        is_shut: Tells whether the client is being closed, which cancels the decision.
+    """
+    try:
+        await review.follow(hook)
+    except asyncio.CancelledError:
+        if is_shut():
+            raise
+        # The hook awaited something that was cancelled; the decision itself was not.
+        return _undecided(job, review, JobError(f"The on_review hook of {job!r} was cancelled.", job=job.handle))
+    except Exception as error:
+        return _undecided(job, review, error)
+    if review.decision != "leave":
+        job.enter(Phase.SUCCEEDED, asyncio.get_running_loop().time())
+        job.word = str(review.generation.status)
+    return End(review)
+
+
+def _undecided(job: TrackedJob, review: GenerationReview, error: Exception) -> End:
+    if isinstance(error, JobSupersededError):
+        job.enter(Phase.SUPERSEDED, asyncio.get_running_loop().time())
+        error.job, error.token, error.status = job.handle, job.handle.token, job.handle.status
+    elif review.decision is None:
+        error.add_note(
+            f"Generation {review.generation.id} of content {review.content_id} is not decided by this hook: "
+            f"client.contents.review({review.content_id!r}) decides on it later."
+        )
+    if not job.waiters and not job.followers:
+        logger.error("the on_review hook of %r failed, and the job has no waiters", job, exc_info=error)
+    return End(error=error)
 
 
 def _failed(job: TrackedJob) -> JobError:
@@ -96,16 +152,6 @@ def _superseded(job: TrackedJob, newer_id: str | None) -> JobError:
     )
 
 
-def _vanished(job: TrackedJob) -> JobError:
-    """Report that the service no longer knows the job."""
-    return JobVanishedError(
-        f"The service has not known {job!r} for at least {VANISHED_AFTER:g} s: it was deleted, is no longer visible to "
-        f"this key, or has never been the id of a {job.kind.value}. If it comes back, client.jobs.attach(token) finds "
-        "it.",
-        job=job.handle,
-    )
-
-
 def _undecidable(job: TrackedJob) -> JobError:
     """Report that the end cannot be told."""
     return UnknownJobStateError(
@@ -114,14 +160,3 @@ def _undecidable(job: TrackedJob) -> JobError:
         "waits for it again.",
         job=job.handle,
     )
-
-
-def _unreadable(job: TrackedJob, error: Exception) -> JobError:
-    """Report that polls have failed in the same way for so long that it will not get better."""
-    ending = UnknownJobStateError(
-        f"The end of {job!r} cannot be told: its polls keep failing in the same way ({type(error).__name__}: {error}). "
-        "Check it in the application; client.jobs.attach(token) waits for it again.",
-        job=job.handle,
-    )
-    ending.__cause__ = error
-    return ending

@@ -15,18 +15,17 @@ from cmsapi.errors import (
     DeadlineError,
     DecodeError,
     ForbiddenError,
-    NotFoundError,
     RateLimitWaitError,
     TransportError,
     UnauthorizedError,
 )
 from cmsapi.jobs.tracked import Failures
 
-# How long the service answers 404 about a job before it counts as gone, in seconds, and in how many polls at least.
+# How long the service answers 404 about a job before it counts as gone, in seconds.
 VANISHED_AFTER = 60.0
-_VANISHED_POLLS = 3
-_HOPELESS_POLLS = 3
-# Refusals that repeating does not mend. A 404 about the job itself is told apart: that job has vanished.
+# So many polls have to fail in the same way before that can end a job.
+_LASTING_POLLS = 3
+# Refusals that repeating does not mend.
 _REFUSALS = (400, 404, 422)
 
 
@@ -52,24 +51,27 @@ def count_failure(failures: Failures, error: Exception, operation: str, now: flo
     failures.polls += 1
     if isinstance(error, UnauthorizedError | ForbiddenError) or not isinstance(error, CMSError):
         return Consequence.TELL
-    if isinstance(error, NotFoundError) and error.operation == operation:
-        failures.missing_since = now if failures.missing_since is None else failures.missing_since
-        failures.missing_polls += 1
-        gone = failures.missing_polls >= _VANISHED_POLLS and now - failures.missing_since >= VANISHED_AFTER
-        return Consequence.VANISHED if gone else Consequence.GO_ON
     if not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError):
         # A failure of this side, which no answer of the service will mend.
         return Consequence.TELL
-    if (failure := _hopeless(error)) is None:
+    if (failure := _lasting(error)) is None:
         return Consequence.GO_ON
-    if failures.hopeless != failure:
-        failures.hopeless, failures.hopeless_since, failures.hopeless_polls = failure, now, 0
-    failures.hopeless_polls += 1
-    lasting = failures.hopeless_polls >= _HOPELESS_POLLS and now - failures.hopeless_since >= patience
-    return Consequence.UNREADABLE if lasting else Consequence.GO_ON
+    if failures.lasting != failure:
+        failures.lasting, failures.lasting_since, failures.lasting_polls = failure, now, 0
+    failures.lasting_polls += 1
+    gone = failure == (404, operation)
+    if failures.lasting_polls < _LASTING_POLLS or now - failures.lasting_since < (VANISHED_AFTER if gone else patience):
+        return Consequence.GO_ON
+    return Consequence.VANISHED if gone else Consequence.UNREADABLE
 
 
-def _hopeless(error: CMSError) -> object:
+def note_success(failures: Failures | None, operation: str) -> None:
+    """Note that an operation has succeeded, although the poll may still fail with another one."""
+    if failures is not None and failures.lasting is not None and failures.lasting[1] == operation:
+        failures.lasting = None
+
+
+def _lasting(error: CMSError) -> tuple[object, str | None] | None:
     """Return what tells such a failure from another one, or None when repeating may mend it."""
     if isinstance(error, DecodeError):
         return DecodeError, error.operation

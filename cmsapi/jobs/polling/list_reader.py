@@ -10,8 +10,7 @@ import attrs
 from cmsapi.errors import ClientClosedError, CMSError
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.polling.tasks import BackgroundTasks
-from cmsapi.jobs.scheduling.list_reads import Listing
-from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
@@ -25,11 +24,11 @@ class ListReader:
 
     Args:
         tasks: Runs the reads.
-        scheduler: The scheduler of the account.
+        lists: The lists that show the jobs of the account.
     """
 
     tasks: BackgroundTasks
-    scheduler: Scheduler
+    lists: ListReads
 
     def start(self, listing: Listing, caller: OperationCaller) -> None:
         """Begin to read a page, in an empty context, because it is for many jobs.
@@ -42,24 +41,24 @@ class ListReader:
             self.tasks.start(self._read(listing, caller), contextvars.Context())
         except ClientClosedError:
             # Another client may wait for jobs on it.
-            self.scheduler.list_failed(listing)
+            self.lists.failed(listing)
 
     async def _read(self, listing: Listing, caller: OperationCaller) -> None:
         options = CallOptions(priority=Priority.POLL, max_attempts=1)
-        kind, scheduler = kind_of(listing.kind), self.scheduler
+        kind = kind_of(listing.kind)
         path = {kind.list_parameter: listing.parent}
         try:
             page = await caller.page(
                 kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=options
             )
         except BaseException as error:
-            scheduler.list_failed(listing)
+            self.lists.failed(listing)
             if isinstance(error, CMSError):
                 return
             if isinstance(error, Exception):
                 logger.exception("a page of a list could not be read; its jobs are polled one by one")
             raise
         # The response observer has shown its items to the jobs.
-        scheduler.list_read(listing)
-        if page.has_more and scheduler.list_reads.has_unlisted_jobs:
+        self.lists.read(listing)
+        if page.has_more and self.lists.has_unlisted_jobs:
             self.start(attrs.evolve(listing, number=listing.number + 1), caller)

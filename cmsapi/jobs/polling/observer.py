@@ -53,6 +53,6 @@ class ResponseObserver:
             if parent is not None and number is not None:
                 targets = [str(getattr(document, "id", None)) for document in documents]
                 states = kind.shown(documents[0]) is not Shown.NOTHING
-                self._scheduler.listed(Listing(kind.name, parent, number), targets, show_states=states)
+                self._scheduler.list_reads.listed(Listing(kind.name, parent, number), targets, show_states=states)
         for document in documents:
             self.read(document, sent_at)

@@ -15,6 +15,7 @@ from cmsapi.errors import APIError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import Observation
 from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.polling.failures import note_success
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import TrackedJob
@@ -59,7 +60,7 @@ class PollRequest:
                 return await self._try_early(job, kind, observation, document)
             # Noted although the result may not be readable; the job is finished only with it.
             job.word, job.observed_at = observation.state, asyncio.get_running_loop().time()
-            job.found()
+            note_success(job.failures, kind.operation)
         options = CallOptions(priority=Priority.RESULT)
         return observation, await kind.read_result(job.settings.caller, job.target, document, options)
 

@@ -24,8 +24,7 @@ from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
-from cmsapi.jobs.polling.decision import decide
-from cmsapi.jobs.polling.ending import End, doubt_limit, end_of, unreadable, vanished
+from cmsapi.jobs.polling.ending import End, decide, doubt_limit, end_of, unreadable, vanished
 from cmsapi.jobs.polling.failures import Consequence, count_failure
 from cmsapi.jobs.polling.list_reader import ListReader
 from cmsapi.jobs.polling.poll_request import PollRequest
@@ -75,12 +74,10 @@ class Poller:
         self.scheduler: Scheduler = scheduler
         self.registry: JobRegistry = registry
         self.journal: LaunchJournal = journal
-        #: The jobs that something waits for, in the order of the subscriptions.
-        self.subscribed: dict[TrackedJob, None] = {}
         self._caller = poll_settings.caller
         self._poll_request = PollRequest(scheduler)
-        self._tasks = BackgroundTasks(self.ensure_open)
-        self._list_reader = ListReader(self._tasks, scheduler)
+        self._tasks = BackgroundTasks(self._caller.open)
+        self._list_reader = ListReader(self._tasks, scheduler.list_reads)
         self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._list_reader.start)
         self._shut = False
 
@@ -125,7 +122,7 @@ class Poller:
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
         self._shut = True
-        for job in tuple(self.subscribed):
+        for job in tuple(self.registry.subscribed):
             job.interrupt(
                 ClientClosedError(
                     f"The client was closed while {job!r} was waited for. It continues and may be paid for: "
@@ -179,8 +176,8 @@ class Poller:
 
     def subscribe(self, job: TrackedJob) -> None:
         """Poll a job from now on."""
-        if job not in self.subscribed:
-            self.subscribed[job] = None
+        if job not in self.registry.subscribed:
+            self.registry.subscribed[job] = None
             context = job.context = contextvars.copy_context()
             if self.hooks.listening:
                 context.run(self.hooks, events.watched(job))
@@ -188,15 +185,13 @@ class Poller:
 
     def unsubscribe(self, job: TrackedJob) -> None:
         """Stop polling a job if nothing waits for it any more."""
-        if job.subscribed:
+        if job.subscribed or job not in self.registry.subscribed:
             return
-        if job in self.subscribed:
-            del self.subscribed[job]
-            job.context = None
-            if self.hooks.listening:
-                self.hooks(events.released(job))
-        if job.scheduled:
-            self.scheduler.drop(job)
+        del self.registry.subscribed[job]
+        job.context = None
+        if self.hooks.listening:
+            self.hooks(events.released(job))
+        self.scheduler.drop(job)
 
     def decide_with(self, job: TrackedJob, hook: ReviewHook) -> None:
         """Have a hook decide on the review of a job; of several hooks the first one decides."""
@@ -340,7 +335,7 @@ class Poller:
         self._conclude(job, observation, result)
         kind = kind_of(job.kind)
         parent = kind.list_of(result) if isinstance(result, kind.model) else None
-        if parent is not None and self.scheduler.wants_list(job, parent):
+        if parent is not None and self.scheduler.list_reads.wants(job, parent):
             self._list_reader.start(Listing(kind.name, parent, 1), job.settings.caller)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
@@ -385,8 +380,7 @@ class Poller:
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
         try:
-            error = await decide(job, review, hook, lambda: self._shut)
-            self._close(job, End(review) if error is None else End(error=error))
+            self._close(job, await decide(job, review, hook, lambda: self._shut))
         finally:
             job.deciding = False
             self._schedule(job)

@@ -25,13 +25,15 @@ FORGOTTEN_AFTER = 86_400.0
 
 
 class JobRegistry:
-    """Remember what runs, by kind and target.
+    """Remember the jobs in flight, by kind and target, and those with subscribers.
 
     Args:
         journal: Where launches are written down.
     """
 
     def __init__(self, journal: LaunchJournal) -> None:
+        #: The jobs with subscribers, in the order of their subscriptions.
+        self.subscribed: dict[TrackedJob, None] = {}
         self._journal = journal
         self._jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
 

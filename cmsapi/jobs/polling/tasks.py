@@ -25,11 +25,11 @@ class BackgroundTasks:
     """Run the tasks of one client.
 
     Args:
-        ensure_open: Raises when the client must not be used.
+        open_client: Raises when the client must not be used.
     """
 
-    def __init__(self, ensure_open: Callable[[], None]) -> None:
-        self._ensure_open = ensure_open
+    def __init__(self, open_client: Callable[[], object]) -> None:
+        self._open_client = open_client
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context | None = None) -> asyncio.Task[T]:
@@ -43,7 +43,7 @@ class BackgroundTasks:
             ClientClosedError: The client is closed.
         """
         try:
-            self._ensure_open()
+            self._open_client()
         except ClientClosedError:
             coroutine.close()
             raise

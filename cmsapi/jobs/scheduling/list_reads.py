@@ -150,22 +150,24 @@ class ListReads:
     """Decide which jobs are polled together, with one request for a page of a list, and which alone.
 
     Args:
-        jobs: The jobs that are scheduled.
+        jobs: The jobs that are scheduled, by kind and target.
         polling: The jobs among them that are being polled.
         poll_queue: Jobs that are polled alone.
         stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
         durations: How long jobs of each kind take.
         rng: Source of chance.
+        hurry: Has a new plan made soon.
     """
 
     def __init__(
         self,
-        jobs: Collection[TrackedJob],
+        jobs: Mapping[JobKey, Sequence[TrackedJob]],
         polling: Collection[TrackedJob],
         poll_queue: PollQueue,
         stretches: Callable[[LoadKey], bool],
         durations: Mapping[JobKind, DurationModel],
         rng: random.Random,
+        hurry: Callable[[], None],
     ) -> None:
         self.listings: Listings = Listings()
         self._jobs = jobs
@@ -174,6 +176,7 @@ class ListReads:
         self._stretches = stretches
         self._durations = durations
         self._rng = rng
+        self._hurry = hurry
         self._pages: dict[Listing, ListPage] = {}
         self._page_of: dict[TrackedJob, ListPage] = {}
 
@@ -235,8 +238,11 @@ class ListReads:
 
     # What lists show
 
-    def show(self, shown: Sequence[TrackedJob]) -> None:
-        """Poll the jobs together that a page has turned out to show."""
+    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> None:
+        """Learn from a page of a list that was read for any reason: the jobs that it shows are polled together."""
+        if not self.listings.listed(listing, targets, show_states=show_states):
+            return
+        shown = [job for target in targets for job in self._jobs.get((listing.kind, target), ())]
         self.listings.found(sum(self.page_of(job) is None for job in shown))
         for job in shown:
             if job not in self._polling and job.due is None:
@@ -265,10 +271,11 @@ class ListReads:
         """Whether several jobs run that lists may show, and whose pages are not known."""
         return len(list(itertools.islice(self._unlisted(), 2))) > 1
 
-    def wants(self, kind: JobKind, parent: str) -> bool:
-        """Tell whether a list is worth reading, to learn which jobs can be polled together."""
-        hidden = self.listings.show_states.get(kind) is False
-        return not hidden and self.has_unlisted_jobs and self.listings.met(kind, parent)
+    def wants(self, job: TrackedJob, parent: str) -> bool:
+        """Tell whether the list that shows a job is worth reading, to learn which jobs can be polled together."""
+        if self.listings.show_states.get(job.kind) is False or not (job.scheduled and self._stretches(job.load_key)):
+            return False
+        return self.has_unlisted_jobs and self.listings.met(job.kind, parent)
 
     # How
 
@@ -285,7 +292,8 @@ class ListReads:
 
     def _unlisted(self) -> Iterator[TrackedJob]:
         known = self.listings.of
-        return (job for job in self._jobs if kind_of(job.kind).list_operation and known(job.key) is None)
+        lost = (jobs for key, jobs in self._jobs.items() if known(key) is None and kind_of(key[0]).list_operation)
+        return itertools.chain.from_iterable(lost)
 
     def _explore(self, now: float) -> None:
         """Poll a few jobs to learn which lists show them, when lists are worth finding."""
@@ -311,6 +319,7 @@ class ListReads:
         page = self._pages.get(listing)
         if page is not None and len(page.jobs) >= _FEWEST:
             self._time(page, _now())
+        self._hurry()
 
     def _time(self, page: ListPage, now: float) -> None:
         # Clients with different policies may wait for jobs on one page: the least patient one decides.

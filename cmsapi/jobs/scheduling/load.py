@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import attrs
 
@@ -128,37 +128,27 @@ class PollLoad:
         return _READ_LATE if self.traits[kind].refuses_early_reads else kind_of(kind).result_requests
 
 
-@attrs.frozen
-class Revision:
-    """Report what a new plan has changed.
-
-    Args:
-        spare: Requests that are left when every running job takes no more than it must.
-        lives: Requests that one more job of each load must take, from its launch to its result.
-        throttled: Loads whose polls have become rarer than the service advises, with their paces.
-    """
-
-    spare: float
-    lives: Mapping[LoadKey, float]
-    throttled: Sequence[tuple[LoadKey, Pace]]
-
-
 class Planner:
     """Keep the plan in force: how often each load is polled."""
 
     def __init__(self) -> None:
         self.planned_at: float = -math.inf
+        #: Requests that are left when every running job takes no more than it must.
+        self.spare: float = -math.inf
+        #: Requests that one more job of each load must take, from its launch to its result.
+        self.lives: Mapping[LoadKey, float] = {}
         self._paces: dict[LoadKey, Pace] = {}
         # When polls of a load were last planned to be rare.
         self._short: dict[LoadKey, float] = {}
 
-    def replan(self, poll_load: PollLoad, now: float) -> Revision:
-        """Plan anew."""
+    def replan(self, poll_load: PollLoad, now: float) -> list[tuple[LoadKey, Pace]]:
+        """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
         self.planned_at = now
         loads, supply = poll_load.loads(), poll_load.supply()
         if reads := poll_load.list_reads.expected():
             supply = attrs.evolve(supply, free=supply.free - reads)
         made = plan(list(loads.values()), supply)
+        self.spare, self.lives = made.spare, dict(zip(loads, made.lives, strict=True))
         before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
         throttled = []
         for key, pace in self._paces.items():
@@ -166,7 +156,7 @@ class Planner:
                 last, self._short[key] = self._short.get(key, -math.inf), now
                 if now - last > _ONE_SHORTAGE and not (key in before and before[key].stretched):
                     throttled.append((key, pace))
-        return Revision(made.spare, dict(zip(loads, made.lives, strict=True)), throttled)
+        return throttled
 
     def gap(self, key: LoadKey, step: int, group: int) -> float:
         """Return how many seconds the jobs of a load wait after a poll at a step, by share of the price."""

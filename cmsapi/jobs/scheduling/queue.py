@@ -10,13 +10,49 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 
-from cmsapi.jobs.tracked import Cohort, LoadKey, TrackedJob
+import attrs
+
+from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
 # Polls that are due within so many seconds of each other are begun together.
 _SLOT = 0.05
+
+
+@attrs.define(eq=False)
+class Cohort:
+    """Hold jobs that wait equally long after their last poll, in the order of those polls.
+
+    Args:
+        key: The load whose pace it follows.
+        step: Age of the jobs at the last poll, on the scale of ages.
+        group: Share of the price.
+        gap: Seconds to wait.
+        jobs: The jobs.
+        queued: When the poll queue checks next whether it is due.
+    """
+
+    key: LoadKey
+    step: int
+    group: int
+    gap: float
+    jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
+    queued: float = math.inf
+
+    @property
+    def due(self) -> float:
+        """When its first job is due."""
+        return next(iter(self.jobs)).polled_at + self.gap if self.jobs else math.inf
+
+    def add(self, job: TrackedJob) -> None:
+        """Add a job, as a rule the one that was polled last."""
+        last = next(reversed(self.jobs), job)
+        self.jobs[job] = None
+        if job.polled_at < last.polled_at:
+            # It had no waiters for a while.
+            self.jobs = OrderedDict.fromkeys(sorted(self.jobs, key=lambda job: job.polled_at))
 
 
 class PollQueue:
@@ -61,12 +97,17 @@ class PollQueue:
         """Take a job out."""
         job.due = None
         self._uncount(job)
-        cohort = job.cohort
+        cohort: Cohort | None = job.cohort
         if cohort is not None:
             job.cohort = None
             del cohort.jobs[job]
             if not cohort.jobs:
                 del self._cohorts[cohort.key, cohort.step, cohort.group]
+
+    def next_poll(self, job: TrackedJob) -> float:
+        """Return when a job is due by itself, infinity when it is not."""
+        in_cohort = job.polled_at + job.cohort.gap if job.cohort is not None else math.inf
+        return in_cohort if job.due is None else min(in_cohort, job.due)
 
     def replan(self) -> None:
         """Set all gaps anew."""

@@ -16,7 +16,7 @@ import asyncio
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import attrs
 
@@ -87,7 +87,7 @@ class Scheduler:
         self._planner = Planner()
         self._poll_queue = PollQueue(self._planner.gap)
         self.list_reads: ListReads = ListReads(
-            self._jobs, self._polling, self._poll_queue, self._planner.stretches, self.durations, rng
+            self._by_target, self._polling, self._poll_queue, self._planner.stretches, self.durations, rng, self._hurry
         )
         self.poll_load: PollLoad = PollLoad(
             limiter=limiter,
@@ -227,26 +227,6 @@ class Scheduler:
             if (callbacks := self._jobs.get(job)) is not None:
                 callbacks.show(job, document, sent_at)
 
-    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> None:
-        """Learn from a page of a list that was read for any reason."""
-        if self.list_reads.listings.listed(listing, targets, show_states=show_states) and self._jobs:
-            keys = [(listing.kind, target) for target in targets]
-            self.list_reads.show([job for key in keys for job in self._by_target.get(key, ())])
-
-    def list_read(self, listing: Listing) -> None:
-        """Note that a page was read."""
-        self.list_reads.read(listing)
-        self._hurry()
-
-    def list_failed(self, listing: Listing) -> None:
-        """Note that a page could not be read."""
-        self.list_reads.failed(listing)
-        self._hurry()
-
-    def wants_list(self, job: TrackedJob, parent: str) -> bool:
-        """Tell whether to read the list that shows a job, to learn which jobs can be polled together."""
-        return self.stretches(job) and self.list_reads.wants(job.kind, parent)
-
     # What is known
 
     @property
@@ -259,7 +239,7 @@ class Scheduler:
         if job not in self._jobs or job in self._polling:
             return None
         page = self.list_reads.page_of(job)
-        earliest = min(job.next_poll, page.due if page is not None else math.inf)
+        earliest = min(self._poll_queue.next_poll(job), page.due if page is not None else math.inf)
         return earliest if earliest < math.inf else None
 
     def why(self, job: TrackedJob) -> str:
@@ -268,7 +248,7 @@ class Scheduler:
             return "it is being polled"
         if job not in self._jobs:
             return "it has no waiters"
-        if job.due is not None and job.due <= job.next_poll:
+        if job.due is not None and job.due <= self._poll_queue.next_poll(job):
             return job.why
         if (page := self.list_reads.page_of(job)) is not None:
             return f"one request for the list of its page shows {len(page.jobs)} jobs"
@@ -307,14 +287,14 @@ class Scheduler:
 
     def _replan(self, now: float) -> None:
         self._changed = False
-        revision = self._planner.replan(self.poll_load, now)
+        throttled = self._planner.replan(self.poll_load, now)
         self._poll_queue.replan()
         self.list_reads.replan(now)
-        for key, pace in revision.throttled:
+        for key, pace in throttled:
             event = Throttled(kind=key[0].value, jobs=pace.load.count, interval=pace.gap(0, 0))
             for hooks in {callbacks.hooks for job, callbacks in self._jobs.items() if job.load_key == key}:
                 hooks(event)
-        self.admission.serve(revision.spare, revision.lives, running=bool(self._jobs))
+        self.admission.serve(self._planner.spare, self._planner.lives, running=bool(self._jobs))
 
     def _ends_poll(self, job: TrackedJob) -> bool:
         """Note that a poll has ended, and tell whether its job is still scheduled."""
