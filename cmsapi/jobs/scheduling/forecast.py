@@ -25,9 +25,9 @@ class Forecast:
         count: How many.
         credits: Credits that the launches cost, one each; 0 for knowledge documents.
         balance: Credits of that kind that are left, or None where launches cost none or the service does not show it.
-        requests: Requests that launches, looks and results take.
-        polls_per_job: Looks at each of them, on average.
-        lateness: Seconds between an end and the look that sees it, on average.
+        requests: Requests that launches, polls and results take.
+        polls_per_job: Polls of each of them, on average.
+        lateness: Seconds between an end and the poll that sees it, on average.
         seconds: Seconds until about the last result is in hand.
         fits: Whether all of it fits into what is left of the hour. If not, the rest waits for requests to come back.
         learned_from: Jobs of this kind that were seen to end before; with none of them, this is a guess.
@@ -68,7 +68,7 @@ def forecast(
     Args:
         kind: Their kind.
         load: How long they take, and how many are queued.
-        pace: How they will be looked at.
+        pace: How they will be polled.
         supply: Requests that the jobs that run leave.
         balance: Credits that are left for them, or None when that is not known.
         per_second: Requests that one second admits.
@@ -80,7 +80,7 @@ def forecast(
     # Of jobs that wait for requests to come back, the last ones end last.
     last = count if not waves else max(1.0, supply.returning(_HOUR) + max(0.0, supply.free)) / pace.life
     age = load.curve.quantile(1.0 - 0.5 / max(1.0, min(count, last)))
-    # The last ones are looked at less often than most.
+    # The last ones are polled less often than most.
     ending = age + pace.gap(step_before(age), 0) / 2.0
     return Forecast(
         kind=kind,

@@ -1,7 +1,7 @@
-"""Find the ages at which to look at a job, for a price of a look.
+"""Find the ages at which to poll a job, for a price of a poll.
 
-A look that comes late costs lateness, one that comes early costs a request. Of a job that ran when it was last looked
-at, at age a, the cheapest plan costs
+A poll that comes late costs lateness, one that comes early costs a request. Of a job that ran at its last poll,
+at age a, the cheapest plan costs
 
     W(a) = price * S(a) + min over t of [ L(a, t) + W(t) ]
 
@@ -19,33 +19,33 @@ import attrs
 
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve
 
-# Beyond this share of jobs that are over, and beyond the scale, ages are guessed from the age itself.
+# Beyond this share of finished jobs, and beyond the scale, ages are guessed from the age itself.
 _TAIL = 0.9
 _PATIENCE = 1.6
 
 
 @attrs.frozen(eq=False)
 class Schedule:
-    """Hold when to look next, by the step of the last look.
+    """Hold when to poll next, by the step of the last poll.
 
     Args:
         curve: How long jobs take.
-        following: Step of the next look.
-        looks: Looks that a job still needs, weighted with the share that still runs.
-        cost: Price of those looks and lateness together, weighted likewise.
-        price: What a look costs, in seconds of lateness.
-        min_gap: Seconds between two looks at the least.
+        following: Step of the next poll.
+        polls: Polls that a job still needs, weighted with the share that still runs.
+        cost: Price of those polls and lateness together, weighted likewise.
+        price: What a poll costs, in seconds of lateness.
+        min_gap: Seconds between two polls at the least.
     """
 
     curve: Curve
     following: Sequence[int]
-    looks: Sequence[float]
+    polls: Sequence[float]
     cost: Sequence[float]
     price: float
     min_gap: float
 
     def gap(self, step: int) -> float:
-        """Return how many seconds after a look at a step the next one comes."""
+        """Return how many seconds after a poll at a step the next one comes."""
         age, following = AGES[step], AGES[self.following[step]]
         if step == NEVER - 1:
             following = _PATIENCE * age
@@ -54,26 +54,26 @@ class Schedule:
             following = min(following, _PATIENCE * age)
         return max(self.min_gap, following - age)
 
-    def expected_looks(self, step: int) -> float:
-        """Return how many looks a job that ran at a step still needs."""
+    def expected_polls(self, step: int) -> float:
+        """Return how many polls a job that ran at a step still needs."""
         running = self.curve.running(step)
-        return self.looks[step] / running if running > 1e-6 else 1.0
+        return self.polls[step] / running if running > 1e-6 else 1.0
 
-    def looks_within(self, step: int, span: float) -> float:
-        """Return how many of them come within a span of seconds from that look."""
+    def polls_within(self, step: int, span: float) -> float:
+        """Return how many of them come within a span of seconds from that poll."""
         running = self.curve.running(step)
         if running <= 1e-6:
             return 1.0
-        end, at, looks = AGES[step] + span, step, 0.0
+        end, at, polls = AGES[step] + span, step, 0.0
         while at < NEVER - 1 and AGES[self.following[at]] <= end:
-            looks += self.curve.running(at) / running
+            polls += self.curve.running(at) / running
             at = self.following[at]
-        return looks
+        return polls
 
     @property
     def lateness(self) -> float:
         """Seconds for which the end of a job is not seen, on average."""
-        return self.cost[0] - self.price * self.looks[0]
+        return self.cost[0] - self.price * self.polls[0]
 
 
 # Curves stay the same until something is learned, and plans ask for the same few prices again and again.
@@ -83,16 +83,16 @@ def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
 
     Args:
         curve: How long jobs take.
-        price: What a look costs, in seconds of lateness.
-        min_gap: Seconds between two looks at the least.
+        price: What a poll costs, in seconds of lateness.
+        min_gap: Seconds between two polls at the least.
     """
     last = NEVER - 1
     ended, area = curve.ended, curve.area
-    cost, looks, following = [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
-    # What still runs at the end of the scale needs one more look.
-    looks[last] = curve.running(last)
-    cost[last] = price * looks[last]
-    # Cost at t and what is later than it, without what depends on the look before.
+    cost, polls, following = [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
+    # What still runs at the end of the scale needs one more poll.
+    polls[last] = curve.running(last)
+    cost[last] = price * polls[last]
+    # Cost at t and what is later than it, without what depends on the poll before.
     later = list(area)
     later[last] += cost[last]
     nearest = furthest = last
@@ -108,6 +108,6 @@ def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
         furthest = following[step] = chosen
         running = 1.0 - over
         cost[step] = price * running + best - area[step] + over * age
-        looks[step] = running + looks[chosen]
+        polls[step] = running + polls[chosen]
         later[step] = area[step] + cost[step]
-    return Schedule(curve, following, looks, cost, price, min_gap)
+    return Schedule(curve, following, polls, cost, price, min_gap)

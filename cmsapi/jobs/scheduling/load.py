@@ -100,7 +100,7 @@ class PollLoad:
             loads[key] = attrs.evolve(
                 self.load(*key),
                 running=running.get(key, {}),
-                looking=polling.get(key, {}),
+                polling=polling.get(key, {}),
                 paged=paged.get(key, {}),
                 queued=count,
                 slots=slots,

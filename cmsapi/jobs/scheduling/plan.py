@@ -1,14 +1,14 @@
-"""Decide how often to look, so that all looks fit into what the limits leave.
+"""Decide how often to poll, so that all polls fit into what the limits leave.
 
 There are two ways:
 
 - *Frequent*: every `min_interval` to `max_interval` (specification 8, rule 5), sooner when a job may end soon. It is
-  taken while all jobs, looked at so for as long as they are expected to go on, fit into what is left of the hour.
-- *Stretched*: the dynamic programme of `schedule`, at the price that makes the expected number of looks fit. Where the
-  number of looks jumps with the price, some jobs follow the cheaper price and others the dearer one.
+  taken while all jobs, polled so for as long as they are expected to go on, fit into what is left of the hour.
+- *Stretched*: the dynamic programme of `intervals`, at the price that makes the expected number of polls fit. Where the
+  number of polls jumps with the price, some jobs follow the cheaper price and others the dearer one.
 
 What is left is what the hour admits, less what is owed: a launch for each job that will be launched, a request to read
-each result. Requests that come back later count only towards looks that come after they are back.
+each result. Requests that come back later count only towards polls that come after they are back.
 
 Nothing here waits, sends or remembers; the same arguments give the same plan.
 """
@@ -31,11 +31,11 @@ GROUPS = 4
 _LOWEST_PRICE = 1.0
 _PRICE_STEP = 1.0 / 6.0
 _PRICES = 72
-# A job that needs fewer looks than this cannot be made cheaper: it has to be seen to be over once.
-_FEWEST_LOOKS = 1.06
-# Looks are a matter of chance; so many deviations of their number are kept back.
+# A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
+_FEWEST_POLLS = 1.06
+# Polls are a matter of chance; so many deviations of their number are kept back.
 _CHANCE = 1.0
-# Where looks are never made fewer, a duration of which one end is known is taken to be off by so many times itself.
+# Where polls are never made fewer, a duration of which one end is known is taken to be off by so many times itself.
 _DOUBT = 4.0
 # What comes back later is not quite certain to be ours.
 _COMING = 0.9
@@ -63,21 +63,21 @@ class Load:
 
     Args:
         curve: How long they take.
-        running: How many run, by the step of their last look.
-        looking: How many besides are being looked at, by the step at which they were known to run and that of now.
-        paged: How many besides are looked at together, with others on a page of a list, by the step of the last look.
+        running: How many run, by the step of their last poll.
+        polling: How many besides are being polled, by the step at which they were known to run and that of now.
+        paged: How many besides are polled together, with others on a page of a list, by the step of the last poll.
         queued: How many are yet to be launched.
         slots: How many may run at a time.
-        result: Requests that reading one result takes, besides the look that finds its job over.
-        min_interval: Seconds between two looks at the least.
-        max_interval: Seconds between two looks at the most, while the limits allow it.
-        strict: Whether launched jobs are never looked at less often than that.
+        result: Requests that reading one result takes, besides the poll that finds its job finished.
+        min_interval: Seconds between two polls at the least.
+        max_interval: Seconds between two polls at the most, while the limits allow it.
+        strict: Whether launched jobs are never polled less often than that.
         learned: How many ends the curve rests on.
     """
 
     curve: Curve
     running: Mapping[int, int]
-    looking: Mapping[tuple[int, int], int] = attrs.field(factory=dict)
+    polling: Mapping[tuple[int, int], int] = attrs.field(factory=dict)
     paged: Mapping[int, int] = attrs.field(factory=dict)
     queued: int = 0
     slots: float = math.inf
@@ -89,7 +89,7 @@ class Load:
 
     @property
     def caution(self) -> float:
-        """Factor by which jobs are taken to need more looks than expected, where too few looks are never made up for.
+        """Factor by which jobs are taken to need more polls than expected, where too few polls are never made up for.
 
         The fewer ends are known, the farther the expectation may be off.
         """
@@ -98,15 +98,15 @@ class Load:
     @property
     def count(self) -> int:
         """Jobs that run."""
-        return sum(self.running.values()) + sum(self.looking.values()) + sum(self.paged.values())
+        return sum(self.running.values()) + sum(self.polling.values()) + sum(self.paged.values())
 
     def singles(self) -> Iterator[tuple[int, float]]:
-        """Give the jobs that are looked at one by one, by the step of their last look.
+        """Give the jobs that are polled one by one, by the step of their last poll.
 
-        A look under way is paid for, and may find that no other is needed.
+        A poll under way is paid for, and may find that no other is needed.
         """
         yield from self.running.items()
-        for (known, now), count in self.looking.items():
+        for (known, now), count in self.polling.items():
             yield now, count * self.curve.running(now) / max(self.curve.running(known), 1e-9)
 
     def launches(self, turnaround: float) -> float:
@@ -116,7 +116,7 @@ class Load:
 
 @attrs.frozen(eq=False)
 class Frequent:
-    """Look every `min_interval` to `max_interval`.
+    """Poll every `min_interval` to `max_interval`.
 
     Args:
         load: The jobs.
@@ -126,7 +126,7 @@ class Frequent:
     stretched: bool = attrs.field(default=False, init=False)
 
     def gap(self, step: int, group: int) -> float:
-        """Return how many seconds after a look at a step the next one comes."""
+        """Return how many seconds after a poll at a step the next one comes."""
         load, curve, after = self.load, self.load.curve, min(step + 1, NEVER - 1)
         running, ending = curve.running(step), curve.ended[after] - curve.ended[step]
         best = math.inf
@@ -134,7 +134,7 @@ class Frequent:
             # The best interval where the hazard is constant.
             hazard = ending / running / (AGES[after] - AGES[step])
             best = math.sqrt(2.0 * _LOWEST_PRICE / hazard)
-        # Jobs that were launched together are not to be looked at together.
+        # Jobs that were launched together are not to be polled together.
         longest = load.max_interval - (load.max_interval - load.min_interval) / 2.0 * group / GROUPS
         return max(load.min_interval, min(longest, best))
 
@@ -150,21 +150,21 @@ class Frequent:
         return self.load.max_interval / 2.0
 
     def needed(self, span: float = math.inf) -> float:
-        """Return how many looks the running jobs need within a span of seconds."""
-        load, looks = self.load, 0.0
+        """Return how many polls the running jobs need within a span of seconds."""
+        load, polls = self.load, 0.0
         for step, count in (*load.singles(), *load.paged.items()):
             # What is used is back after an hour.
-            looks += count * (load.caution * load.curve.remaining(step, min(span, _HOUR)) / load.max_interval + 1.0)
-        return looks
+            polls += count * (load.caution * load.curve.remaining(step, min(span, _HOUR)) / load.max_interval + 1.0)
+        return polls
 
 
 @attrs.frozen(eq=False)
 class Stretched:
-    """Look when it is worth the price.
+    """Poll when it is worth the price.
 
     Args:
         load: The jobs.
-        cheaper: Schedule at the lower price, with more looks.
+        cheaper: Schedule at the lower price, with more polls.
         dearer: Schedule at the higher price.
         share: Share of the jobs that follow the lower price.
     """
@@ -176,14 +176,14 @@ class Stretched:
     stretched: bool = attrs.field(default=True, init=False)
 
     def gap(self, step: int, group: int) -> float:
-        """Return how many seconds after a look at a step the next one comes."""
+        """Return how many seconds after a poll at a step the next one comes."""
         schedule = self.cheaper if (group + 0.5) / GROUPS < self.share else self.dearer
         return schedule.gap(step)
 
     @property
     def life(self) -> float:
         """Requests that one more job is expected to take from its launch to its result."""
-        return 1.0 + self.dearer.expected_looks(0) + self.load.result
+        return 1.0 + self.dearer.expected_polls(0) + self.load.result
 
     @property
     def lateness(self) -> float:
@@ -196,7 +196,7 @@ Pace: TypeAlias = Frequent | Stretched
 
 @attrs.frozen(eq=False)
 class Plan:
-    """Hold how often each load is looked at, and how many requests remain for more jobs.
+    """Hold how often each load is polled, and how many requests remain for more jobs.
 
     Args:
         paces: The pace of each load.
@@ -210,7 +210,7 @@ class Plan:
 
 
 def plan(loads: Sequence[Load], supply: Supply) -> Plan:
-    """Decide for each load how often to look."""
+    """Decide for each load how often to poll."""
     free = supply.free - sum(load.count * load.result for load in loads)
     expected = sum(load.count + max(0.0, min(load.queued, free)) for load in loads)
     free -= _CHANCE * math.sqrt(expected) if free < math.inf else 0.0
@@ -236,7 +236,7 @@ def _fits(paces: Sequence[Frequent], free: float, supply: Supply) -> bool:
 
 
 def _horizon(loads: Sequence[Load]) -> float:
-    """Return the seconds after which nearly all of the jobs are over."""
+    """Return the seconds after which nearly all of the jobs are finished."""
     spans = [load.curve.remaining(step) for load in loads for step, _ in load.singles()]
     spans += [load.curve.quantile(0.97) for load in loads]
     return max(spans, default=0.0)
@@ -263,7 +263,7 @@ def _stretch(schedules: Sequence[_Schedules], free: float, supply: Supply) -> li
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) else (middle, high)
     more, fewer = needs(low), needs(high)
-    # Only a sum over all looks can be shared out; with requests yet to come, it is not the sum that binds.
+    # Only a sum over all polls can be shared out; with requests yet to come, it is not the sum that binds.
     share = max(0.0, min(1.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
     return [Stretched(each.load, each.at(low), each.at(high), share) for each in schedules]
 
@@ -291,41 +291,41 @@ class _Schedules:
 
     @functools.cached_property
     def dearest(self) -> int:
-        """The price from which on looks do not become fewer."""
+        """The price from which on polls do not become fewer."""
         low, high = 0, _PRICES
         while high - low > 1:
             middle = (low + high) // 2
-            enough = self._at(middle).expected_looks(0) <= _FEWEST_LOOKS
+            enough = self._at(middle).expected_polls(0) <= _FEWEST_POLLS
             low, high = (low, middle) if enough else (middle, high)
         return high
 
     @functools.cached_property
     def least(self) -> float:
-        """Looks that the running jobs must take."""
+        """Polls that the running jobs must take."""
         load = self.load
         if load.strict:
             return Frequent(load).needed()
         cheapest = self.at(self.dearest)
-        return sum(count * cheapest.expected_looks(step) for step, count in load.singles())
+        return sum(count * cheapest.expected_polls(step) for step, count in load.singles())
 
     @property
     def least_life(self) -> float:
         """Requests that one more job must take."""
         if self.load.strict:
             return Frequent(self.load).life
-        return 1.0 + self.at(self.dearest).expected_looks(0) + self.load.result
+        return 1.0 + self.at(self.dearest).expected_polls(0) + self.load.result
 
     def needs(self, price: int, free: float, span: float = math.inf) -> float:
         """Return how many requests the jobs need at a price, within a span."""
         load, schedule = self.load, self.at(price)
         if span == math.inf:
-            looks = sum(count * schedule.expected_looks(step) for step, count in load.singles())
+            polls = sum(count * schedule.expected_polls(step) for step, count in load.singles())
         else:
-            looks = sum(count * schedule.looks_within(step, span) for step, count in load.singles())
+            polls = sum(count * schedule.polls_within(step, span) for step, count in load.singles())
         if not load.queued:
-            return looks
+            return polls
         launches = load.launches(load.curve.remaining(0) + schedule.lateness)
         if load.slots == math.inf:
             # What does not fit at any price is not launched.
             launches = min(launches, max(0.0, free - self.least) / self.least_life)
-        return looks + launches * (1.0 + schedule.expected_looks(0) + load.result)
+        return polls + launches * (1.0 + schedule.expected_polls(0) + load.result)

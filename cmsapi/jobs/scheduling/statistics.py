@@ -1,4 +1,4 @@
-"""Figures about jobs: how they were looked at, and how late their ends were seen."""
+"""Figures about jobs: how they were polled, and how late their ends were seen."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LARGEST_SAMPLE = 10_000
 
 @attrs.frozen(kw_only=True)
 class JobStatistics:
-    """Show how jobs were looked at. Lateness is estimated: of an end only the looks before and after it are known.
+    """Show how jobs were polled. Lateness is estimated: of an end only the polls before and after it are known.
 
     Args:
         finished: Jobs whose end was seen.
-        polls: Looks at them and at jobs that still run; one look at a page of a list counts once for each job it shows.
-        polls_per_job: Looks for each finished job, or None before the first.
-        wasted_polls: Looks that found the job running, or failed.
-        lateness_p50: Median of the seconds between the end of a job and the look that saw it, or None.
+        polls: Polls of them and of jobs that still run; one read of a page of a list counts once for each job it shows.
+        polls_per_job: Polls for each finished job, or None before the first.
+        wasted_polls: Polls that found the job running, or failed.
+        lateness_p50: Median of the seconds between the end of a job and the poll that saw it, or None.
         lateness_p95: The same, which 95 % do not exceed.
         stretch: Mean of the time from launch to the seen end, as a multiple of the time to the end; or None.
     """

@@ -1,4 +1,4 @@
-"""What a fan-out would take, and how jobs were looked at."""
+"""What a fan-out would take, and how jobs were polled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_plan_launches_nothing() -> None:
     assert (forecast.kind, forecast.count, forecast.credits) == (cmsapi.JobKind.IDEA_SEARCH, 100, 100)
     assert forecast.learned_from == 0
     assert forecast.fits
-    # A launch, a look and the ideas at the least.
+    # A launch, a poll and the ideas at the least.
     assert forecast.requests >= 300
 
 
@@ -86,7 +86,7 @@ async def test_a_plan_says_what_the_balance_pays_for(kind: str, balance: int | N
 
 
 async def test_statistics_count_what_the_service_saw() -> None:
-    """Looks, wasted ones and ends add up to what the ledger shows, by kind and in all."""
+    """Polls, wasted ones and ends add up to what the ledger shows, by kind and in all."""
     sandbox = Sandbox(keywords=40, durations=Lognormal(60.0, 0.6))
     async with client_of(sandbox) as client:
         assert client.jobs.statistics().polls_per_job is None

@@ -1,4 +1,4 @@
-"""The cheapest ages at which to look at a job, next to all others."""
+"""The cheapest ages at which to poll a job, next to all others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def believed(median: float = 60.0) -> Curve:
 
 
 def unseen(curve: Curve, step: int, age_step: int) -> float:
-    """Integrate the share of jobs that ended between two looks over the time between, step by step."""
+    """Integrate the share of jobs that ended between two polls over the time between, step by step."""
     begun = curve.ended[step]
     return sum(
         0.5 * ((curve.ended[at] - begun) + (curve.ended[at + 1] - begun)) * (AGES[at + 1] - AGES[at])
@@ -51,7 +51,7 @@ def unseen(curve: Curve, step: int, age_step: int) -> float:
 
 
 def cheapest(curve: Curve, price: float, min_gap: float) -> list[float]:
-    """Try every age for every next look, and return the least cost by the step of the last look."""
+    """Try every age for every next poll, and return the least cost by the step of the last poll."""
     cost = [math.inf] * NEVER
     cost[LAST] = price * curve.running(LAST)
     for step in reversed(range(LAST)):
@@ -66,7 +66,7 @@ def cheapest(curve: Curve, price: float, min_gap: float) -> list[float]:
 
 
 def walk(schedule: Schedule, step: int = 0) -> list[int]:
-    """Return the steps of the looks at a job that never ends."""
+    """Return the steps of the polls at a job that never ends."""
     steps = [step]
     while steps[-1] < LAST:
         steps.append(schedule.following[steps[-1]])
@@ -85,30 +85,30 @@ def test_no_schedule_is_cheaper(curve: Curve, price: float, min_gap: float) -> N
 @thorough
 @given(curves(), prices, gaps)
 def test_a_schedule_costs_what_it_says(curve: Curve, price: float, min_gap: float) -> None:
-    """Followed look by look, it takes as many looks and as much lateness as it foretells."""
+    """Followed poll by poll, it takes as many polls and as much lateness as it foretells."""
     schedule = solve(curve, price, min_gap)
     steps = walk(schedule)
     late = sum(unseen(curve, before, after) for before, after in pairwise(steps))
-    looks = sum(curve.running(step) for step in steps)
-    assert schedule.expected_looks(0) == pytest.approx(looks, rel=1e-6)
+    polls = sum(curve.running(step) for step in steps)
+    assert schedule.expected_polls(0) == pytest.approx(polls, rel=1e-6)
     assert schedule.lateness == pytest.approx(late, rel=1e-3, abs=1e-6 * AGES[LAST])
-    assert schedule.looks_within(0, AGES[LAST]) <= looks * (1 + 1e-6)
+    assert schedule.polls_within(0, AGES[LAST]) <= polls * (1 + 1e-6)
 
 
 @thorough
 @given(curves(), st.tuples(prices, prices), gaps)
 def test_a_dearer_look_is_not_taken_more_often(curve: Curve, two: tuple[float, float], min_gap: float) -> None:
-    """When the price of a look rises, there are no more of them, and no less lateness."""
+    """When the price of a poll rises, there are no more of them, and no less lateness."""
     cheap, dear = (solve(curve, price, min_gap) for price in sorted(two))
     for step in range(0, LAST, 7):
-        assert dear.looks[step] <= cheap.looks[step] + 1e-6
+        assert dear.polls[step] <= cheap.polls[step] + 1e-6
     assert dear.lateness >= cheap.lateness - 1e-6 * AGES[LAST]
 
 
 @thorough
 @given(curves(), prices, gaps)
 def test_looks_are_apart(curve: Curve, price: float, min_gap: float) -> None:
-    """Between two looks lies the least gap, up to the end of the scale and beyond it."""
+    """Between two polls lies the least gap, up to the end of the scale and beyond it."""
     schedule = solve(curve, price, min_gap)
     for step in range(NEVER):
         assert schedule.following[step] > step or step == LAST
@@ -117,54 +117,54 @@ def test_looks_are_apart(curve: Curve, price: float, min_gap: float) -> None:
 
 @thorough
 @given(curves(), prices, gaps, st.integers(0, LAST))
-def test_a_job_that_runs_needs_a_look(curve: Curve, price: float, min_gap: float, step: int) -> None:
-    """However old a job is, at least one more look at it is expected."""
-    assert solve(curve, price, min_gap).expected_looks(step) >= 1.0 - 1e-9
+def test_a_job_that_runs_needs_a_poll(curve: Curve, price: float, min_gap: float, step: int) -> None:
+    """However old a job is, at least one more poll at it is expected."""
+    assert solve(curve, price, min_gap).expected_polls(step) >= 1.0 - 1e-9
 
 
 @thorough
 @given(curves(), prices, st.integers(0, LAST), st.floats(0.0, 5000.0), st.floats(0.0, 5000.0))
-def test_a_longer_span_holds_more_looks(curve: Curve, price: float, step: int, first: float, second: float) -> None:
-    """Looks within a span grow with it, and never exceed all of them."""
+def test_a_longer_span_holds_more_polls(curve: Curve, price: float, step: int, first: float, second: float) -> None:
+    """Polls within a span grow with it, and never exceed all of them."""
     schedule = solve(curve, price, 5.0)
     shorter, longer = sorted((first, second))
-    assert schedule.looks_within(step, shorter) <= schedule.looks_within(step, longer)
-    assert schedule.looks_within(step, longer) <= schedule.expected_looks(step) * (1 + 1e-6)
+    assert schedule.polls_within(step, shorter) <= schedule.polls_within(step, longer)
+    assert schedule.polls_within(step, longer) <= schedule.expected_polls(step) * (1 + 1e-6)
 
 
 @thorough
 @given(curves(), prices, gaps, st.integers(0, LAST), st.sampled_from(AGES))
 def test_looks_are_those_of_a_walk(curve: Curve, price: float, min_gap: float, step: int, span: float) -> None:
-    """From any age, and within any span, as many looks are foretold as jobs that run there meet on their way."""
+    """From any age, and within any span, as many polls are foretold as jobs that run there meet on their way."""
     schedule, running = solve(curve, price, min_gap), curve.running(step)
     assume(running > 1e-3)
     steps = walk(schedule, step)
     within = sum(curve.running(at) for at, after in pairwise(steps) if AGES[after] <= AGES[step] + span)
-    assert schedule.looks_within(step, span) == pytest.approx(within / running)
-    assert schedule.expected_looks(step) == pytest.approx(sum(map(curve.running, steps)) / running)
+    assert schedule.polls_within(step, span) == pytest.approx(within / running)
+    assert schedule.expected_polls(step) == pytest.approx(sum(map(curve.running, steps)) / running)
 
 
 def test_a_look_at_the_end_of_a_span_counts() -> None:
-    """A span that ends with a look holds it, and a shorter one does not; the last of the scale is no exception."""
+    """A span that ends with a poll holds it, and a shorter one does not; the last of the scale is no exception."""
     schedule = solve(believed(), 20.0, 5.0)
     first, *_, last = [AGES[step] for step in walk(schedule)[1:]]
-    assert schedule.looks_within(0, first) == pytest.approx(1.0)
-    assert schedule.looks_within(0, 0.999 * first) == 0.0
+    assert schedule.polls_within(0, first) == pytest.approx(1.0)
+    assert schedule.polls_within(0, 0.999 * first) == 0.0
     rare = Curve.of([0.0, *([0.5] * (NEVER - 1))])
-    assert solve(rare, 1e9, 5.0).looks_within(LAST - 1, AGES[LAST] - AGES[LAST - 1]) == pytest.approx(1.0)
-    assert schedule.looks_within(0, last) > schedule.looks_within(0, 0.999 * last)
+    assert solve(rare, 1e9, 5.0).polls_within(LAST - 1, AGES[LAST] - AGES[LAST - 1]) == pytest.approx(1.0)
+    assert schedule.polls_within(0, last) > schedule.polls_within(0, 0.999 * last)
 
 
 def test_where_all_are_over_one_look_is_left() -> None:
-    """A job that runs although all others of its age are over needs a look, and it comes at once."""
+    """A job that runs although all others of its age are over needs a poll, and it comes at once."""
     schedule = solve(Curve.of([0.0, *([1.0] * (NEVER - 1))]), 20.0, 5.0)
     for step in (1, 40, LAST):
-        assert schedule.expected_looks(step) == schedule.looks_within(step, 0.0) == 1.0
+        assert schedule.expected_polls(step) == schedule.polls_within(step, 0.0) == 1.0
 
 
 @pytest.mark.parametrize(("over", "foretold"), [(0.89, True), (0.9, True), (0.91, False)])
 def test_nearly_all_are_nine_tenths(over: float, foretold: bool) -> None:
-    """The end of the last jobs is waited for, unless nine tenths are over; then the next look goes by their age."""
+    """The end of the last jobs is waited for, unless nine tenths are over; then the next poll goes by their age."""
     bursts = [0.0] * 5 + [over] * 55 + [1.0] * (NEVER - 60)
     schedule = solve(Curve.of(bursts), 1e6, 5.0)
     assert schedule.gap(30) == pytest.approx(AGES[60] - AGES[30] if foretold else 0.6 * AGES[30])
@@ -172,14 +172,14 @@ def test_nearly_all_are_nine_tenths(over: float, foretold: bool) -> None:
 
 
 def test_beyond_the_scale_gaps_go_by_the_age() -> None:
-    """At the end of the scale the next look comes when the job is 1.6 times as old."""
+    """At the end of the scale the next poll comes when the job is 1.6 times as old."""
     assert solve(believed(), 20.0, 5.0).gap(LAST) == pytest.approx(0.6 * AGES[LAST])
     assert solve(Curve.of([0.0] * NEVER), 20.0, 5.0).gap(LAST) == pytest.approx(0.6 * AGES[LAST])
 
 
 @pytest.mark.parametrize("price", [1.0, 20.0, 400.0])
 def test_what_outlives_nearly_all_is_still_looked_at(price: float) -> None:
-    """A job that is older than nearly all others is looked at before its age doubles, also beyond the scale."""
+    """A job that is older than nearly all others is polled before its age doubles, also beyond the scale."""
     schedule = solve(believed(), price, 5.0)
     for step in range(step_after(5000.0), NEVER):
         assert 5.0 <= schedule.gap(step) <= AGES[step]

@@ -1,4 +1,4 @@
-"""How often to look, so that all looks fit into what is left: promises that hold for whatever runs."""
+"""How often to poll, so that all polls fit into what is left: promises that hold for whatever runs."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ counts = st.dictionaries(st.integers(0, NEVER - 1), st.integers(1, 300), max_siz
 
 @st.composite
 def loads(draw: st.DrawFn) -> Load:
-    """Draw jobs that run, are looked at, or wait to be launched."""
+    """Draw jobs that run, are polled, or wait to be launched."""
     shortest = draw(st.sampled_from([0.5, 5.0, 30.0]))
-    looking = {
+    polling = {
         (known, min(NEVER - 1, known + more)): count
         for (known, more), count in draw(
             st.dictionaries(st.tuples(st.integers(0, NEVER - 1), st.integers(0, 9)), st.integers(1, 40), max_size=2)
@@ -53,7 +53,7 @@ def loads(draw: st.DrawFn) -> Load:
     return Load(
         curve=draw(curves),
         running=draw(counts),
-        looking=looking,
+        polling=polling,
         paged=draw(counts),
         queued=draw(st.sampled_from([0, 0, 3, 400, 20_000])),
         slots=draw(st.sampled_from([1.0, 20.0, math.inf])),
@@ -82,13 +82,13 @@ def supplies(draw: st.DrawFn) -> Supply:
 
 @functools.cache
 def priced(curve: Curve, price: int, min_interval: float) -> Schedule:
-    """Solve for a step of the scale of prices, six of which make a look e times as dear."""
+    """Solve for a step of the scale of prices, six of which make a poll e times as dear."""
     return solve(curve, math.exp(price / 6.0), min_interval)
 
 
 def useful(load: Load) -> int:
-    """Find the first price at which a job needs hardly more than the one look that sees its end."""
-    found = (at for at in range(1, 72) if priced(load.curve, at, load.min_interval).expected_looks(0) <= 1.06)
+    """Find the first price at which a job needs hardly more than the one poll that sees its end."""
+    found = (at for at in range(1, 72) if priced(load.curve, at, load.min_interval).expected_polls(0) <= 1.06)
     return next(found, 72)
 
 
@@ -98,34 +98,34 @@ def at_price(load: Load, price: int) -> Schedule:
 
 
 def least(load: Load) -> float:
-    """Count the looks that running jobs must take."""
+    """Count the polls that running jobs must take."""
     if load.strict:
         return Frequent(load).needed()
-    return sum(count * at_price(load, useful(load)).expected_looks(step) for step, count in load.singles())
+    return sum(count * at_price(load, useful(load)).expected_polls(step) for step, count in load.singles())
 
 
 def least_life(load: Load) -> float:
-    """Count the requests of one more job: its launch, its looks, its result."""
+    """Count the requests of one more job: its launch, its polls, its result."""
     if load.strict:
         return Frequent(load).life
-    return 1.0 + at_price(load, useful(load)).expected_looks(0) + load.result
+    return 1.0 + at_price(load, useful(load)).expected_polls(0) + load.result
 
 
 def needs(load: Load, price: int, free: float, span: float = math.inf) -> float:
-    """Count the requests at a price: looks at what runs within a span, and whole lives of what is yet to run."""
+    """Count the requests at a price: polls at what runs within a span, and whole lives of what is yet to run."""
     schedule = at_price(load, price)
     needed = sum(
-        count * (schedule.expected_looks(step) if span == math.inf else schedule.looks_within(step, span))
+        count * (schedule.expected_polls(step) if span == math.inf else schedule.polls_within(step, span))
         for step, count in load.singles()
     )
     launches = min(float(load.queued), load.slots * HOUR / max(1.0, load.curve.remaining(0) + schedule.lateness))
     if load.slots == math.inf:
         launches = min(launches, max(0.0, free - least(load)) / least_life(load))
-    return needed + launches * (1.0 + schedule.expected_looks(0) + load.result)
+    return needed + launches * (1.0 + schedule.expected_polls(0) + load.result)
 
 
 def left(all_loads: list[Load], supply: Supply) -> float:
-    """Count what is left for looks and launches: results are paid for, and chance is kept back."""
+    """Count what is left for polls and launches: results are paid for, and chance is kept back."""
     free = supply.free - sum(load.count * load.result for load in all_loads)
     jobs = sum(load.count + max(0.0, min(load.queued, free)) for load in all_loads)
     return free - math.sqrt(jobs)
@@ -138,7 +138,7 @@ def nearly_over(all_loads: list[Load]) -> float:
 
 
 def fits_as_advised(all_loads: list[Load], free: float, supply: Supply) -> bool:
-    """Tell whether all looks and launches fit into what is left, or into what comes back in time."""
+    """Tell whether all polls and launches fit into what is left, or into what comes back in time."""
     launches = [load.launches(load.curve.remaining(0) + load.max_interval / 2.0) for load in all_loads]
     paces = [Frequent(load) for load in all_loads]
     lives = sum(count * pace.life for count, pace in zip(launches, paces, strict=True))
@@ -167,10 +167,10 @@ def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     return all_loads, Supply(free - part * returning(nearly_over(all_loads)), first, returning)
 
 
-def looks(pace: Stretched, price: str) -> float:
-    """Count the looks that the jobs of a load are expected to take at one of its two prices."""
+def polls(pace: Stretched, price: str) -> float:
+    """Count the polls that the jobs of a load are expected to take at one of its two prices."""
     schedule = getattr(pace, price)
-    return float(sum(count * schedule.expected_looks(step) for step, count in pace.load.singles()))
+    return float(sum(count * schedule.expected_polls(step) for step, count in pace.load.singles()))
 
 
 def gaps(made: Plan) -> list[float]:
@@ -181,7 +181,7 @@ def gaps(made: Plan) -> list[float]:
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
 def test_no_two_looks_are_too_close(all_loads: list[Load], supply: Supply) -> None:
-    """Whatever there is to look at and to look with, no wait is shorter than the least interval."""
+    """Whatever there is to poll at and to poll with, no wait is shorter than the least interval."""
     made = plan(all_loads, supply)
     assert len(made.paces) == len(made.lives) == len(all_loads)
     for load, pace in zip(all_loads, made.paces, strict=True):
@@ -204,7 +204,7 @@ def test_what_is_not_stretched_is_looked_at_as_advised(all_loads: list[Load], su
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3))
 def test_without_a_limit_nothing_is_stretched(all_loads: list[Load]) -> None:
-    """Where the service sets no limit, everything is looked at as advised and anything may be launched."""
+    """Where the service sets no limit, everything is polled as advised and anything may be launched."""
     made = plan(all_loads, Supply(math.inf))
     assert not any(pace.stretched for pace in made.paces)
     assert made.spare == math.inf
@@ -212,7 +212,7 @@ def test_without_a_limit_nothing_is_stretched(all_loads: list[Load]) -> None:
 
 @thorough
 @given(loads(), st.sampled_from([-50.0, 0.0, 40.0, 300.0, 900.0]))
-def test_expected_looks_fit(load: Load, free: float) -> None:
+def test_expected_polls_fit(load: Load, free: float) -> None:
     """The dearer of two neighbouring prices fits into what is left, unless the dearest of all does not."""
     load = attrs.evolve(load, strict=False, queued=0)
     (pace,) = plan([load], Supply(free)).paces
@@ -220,9 +220,9 @@ def test_expected_looks_fit(load: Load, free: float) -> None:
         assert pace.needed() <= free
         return
     last_resort = solve(load.curve, 100_000.0, load.min_interval)
-    must = sum(count * last_resort.expected_looks(step) for step, count in load.singles())
-    taken = looks(pace, "dearer")
-    assert taken <= looks(pace, "cheaper") + 1e-6
+    must = sum(count * last_resort.expected_polls(step) for step, count in load.singles())
+    taken = polls(pace, "dearer")
+    assert taken <= polls(pace, "cheaper") + 1e-6
     assert taken <= max(free, must) + 1e-6
     assert 0.0 <= pace.share <= 1.0
 
@@ -230,7 +230,7 @@ def test_expected_looks_fit(load: Load, free: float) -> None:
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
 def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: Supply) -> None:
-    """From what is left go the looks that running jobs must take, and one more job must take its least life."""
+    """From what is left go the polls that running jobs must take, and one more job must take its least life."""
     made = plan(all_loads, supply)
     assert made.spare == pytest.approx(left(all_loads, supply) - sum(map(least, all_loads)))
     assert made.lives == pytest.approx([least_life(load) for load in all_loads])
@@ -239,7 +239,7 @@ def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: S
 @thorough
 @given(shortages())
 def test_jobs_are_looked_at_as_advised_when_that_fits(shortage: tuple[list[Load], Supply]) -> None:
-    """No look is put off while all of them fit, and some are as soon as they do not."""
+    """No poll is put off while all of them fit, and some are as soon as they do not."""
     all_loads, supply = shortage
     fits = fits_as_advised(all_loads, left(all_loads, supply), supply)
     for load, pace in zip(all_loads, plan(all_loads, supply).paces, strict=True):
@@ -280,7 +280,7 @@ def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) 
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=2), supplies(), st.sampled_from([1.0, 30.0, 500.0]))
 def test_more_requests_never_mean_more_lateness(all_loads: list[Load], supply: Supply, more: float) -> None:
-    """With more requests left, looks do not get rarer on the whole, no more is stretched, and no less is spare."""
+    """With more requests left, polls do not get rarer on the whole, no more is stretched, and no less is spare."""
     poor = plan(all_loads, supply)
     rich = plan(all_loads, attrs.evolve(supply, free=supply.free + more))
     assert rich.spare >= poor.spare
@@ -303,10 +303,10 @@ def test_the_same_question_has_the_same_answer(all_loads: list[Load], supply: Su
 @thorough
 @given(loads(), supplies())
 def test_a_life_is_a_launch_a_look_and_a_result(load: Load, supply: Supply) -> None:
-    """One more job takes no less than its launch, a look at its end, and its result."""
+    """One more job takes no less than its launch, a poll at its end, and its result."""
     made = plan([load], supply)
     assert made.lives[0] >= 2.0 + load.result - 1e-9
-    # From a certain price on a look or two in a hundred jobs make no difference.
+    # From a certain price on a poll or two in a hundred jobs make no difference.
     assert made.paces[0].life >= made.lives[0] - 0.1 or load.strict
 
 
@@ -323,7 +323,7 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
 @pytest.mark.parametrize("price", [5, 12, 20])
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
 def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> None:
-    """Where looks at one price are too many and at the next too few, so many jobs follow each that all are used."""
+    """Where polls at one price are too many and at the next too few, so many jobs follow each that all are used."""
     load = Load(curve=believed(60.0, 30), running={0: 100})
     more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
     (pace,) = plan([load], Supply(part * more + (1.0 - part) * fewer + math.sqrt(100.0))).paces
@@ -342,7 +342,7 @@ def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, end: flo
 
 @pytest.mark.parametrize(("more", "stretched"), [(-1.0, True), (1.0, False)])
 def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: bool) -> None:
-    """Ten slots launch as many jobs as end in an hour, each with a launch, its looks and its result."""
+    """Ten slots launch as many jobs as end in an hour, each with a launch, its polls and its result."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
     load = Load(curve=known, running={}, queued=20_000, slots=10.0, result=1.0)
     needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
@@ -363,7 +363,7 @@ def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> 
     assert useful(waiting) < 72
 
 
-def test_what_is_not_launched_needs_no_looks() -> None:
+def test_what_is_not_launched_needs_no_polls() -> None:
     """Of more jobs than all requests are enough for, as many are counted as could be launched at all."""
     load = Load(curve=believed(60.0, 30), running={0: 20}, queued=5000, result=0.0)
     (pace,) = plan([load], Supply(500.0)).paces
@@ -389,7 +389,7 @@ def test_a_few_jobs_are_looked_at_as_advised_and_many_are_not(jobs: int, free: f
 
 @pytest.mark.parametrize("known", [0, 12, 30])
 def test_what_comes_back_soon_is_used(known: int) -> None:
-    """Requests that come back before most looks make them more frequent than those that never come back."""
+    """Requests that come back before most polls make them more frequent than those that never come back."""
     load = Load(curve=believed(600.0, 30), running={known: 200})
 
     def returning(span: float) -> float:
@@ -401,7 +401,7 @@ def test_what_comes_back_soon_is_used(known: int) -> None:
 
 
 def test_an_old_job_is_counted_for_as_long_as_it_will_be_looked_at() -> None:
-    """Jobs that have run for hours and go on are not taken for jobs that need one more look."""
+    """Jobs that have run for hours and go on are not taken for jobs that need one more poll."""
     day = Curve.of([0.02 * age / AGES[-1] for age in AGES])
     old = Load(curve=day, running={step_before(20_000.0): 10})
     # Looked at every ten seconds for an hour they would take 3,600 requests.
@@ -416,7 +416,7 @@ HALF = Curve.of([0.0, *([0.5] * (NEVER - 1))])
 
 
 def test_what_as_advised_takes_is_a_look_an_interval_and_one_at_the_end() -> None:
-    """Jobs that go on for the whole span take a look every ten seconds and one more, those on pages too."""
+    """Jobs that go on for the whole span take a poll every ten seconds and one more, those on pages too."""
     load = Load(curve=NEVER_OVER, running={0: 2, 30: 1}, paged={7: 4})
     assert Frequent(load).needed(100.0) == pytest.approx(7 * 11.0)
     assert Frequent(load).needed() == Frequent(load).needed(5000.0) == pytest.approx(7 * 361.0)
@@ -427,10 +427,10 @@ def test_what_as_advised_takes_is_a_look_an_interval_and_one_at_the_end() -> Non
 
 
 def test_a_look_under_way_may_find_that_no_other_is_needed() -> None:
-    """Half of the jobs that run no more at the step of the look count as none."""
-    load = Load(curve=HALF, running={3: 5}, looking={(0, 4): 6, (2, 9): 1})
+    """Half of the jobs that run no more at the step of the poll count as none."""
+    load = Load(curve=HALF, running={3: 5}, polling={(0, 4): 6, (2, 9): 1})
     assert list(load.singles()) == [(3, 5), (4, 3.0), (9, 1.0)]
-    gone = Load(curve=Curve.of([0.0, *([1.0] * (NEVER - 1))]), running={}, looking={(5, 9): 1})
+    gone = Load(curve=Curve.of([0.0, *([1.0] * (NEVER - 1))]), running={}, polling={(5, 9): 1})
     assert list(gone.singles()) == [(9, 0.0)]
 
 
@@ -444,7 +444,7 @@ def test_slots_bound_the_launches_of_an_hour(queued: int, slots: float, turnarou
 
 
 def test_an_interval_goes_by_how_likely_an_end_is() -> None:
-    """Where ends are likely a look comes sooner, by the square root; groups wait up to half as long, or not at all."""
+    """Where ends are likely a poll comes sooner, by the square root; groups wait up to half as long, or not at all."""
     even = Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES])
     assert Frequent(Load(curve=even, running={})).gap(1, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
     assert Frequent(Load(curve=even, running={})).gap(15, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
@@ -471,7 +471,7 @@ def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
 
 
 def test_a_plan_keeps_chance_and_results_back() -> None:
-    """Nine jobs whose end is known take a look and a result each, and three more may be needed by chance."""
+    """Nine jobs whose end is known take a poll and a result each, and three more may be needed by chance."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
     made = plan([Load(curve=known, running={0: 9}, result=1.0)], Supply(100.0))
     assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - 3.0)
