@@ -176,16 +176,18 @@ class Accounts:
 
     async def leave(self, account: SharedAccount, client: object) -> None:
         """Note that a client does not use an account any more; its last client closes a shared state."""
-        account.clients.discard(client)
-        state = account.shared_state
-        sharing = [other for other in self._accounts.values() if other.shared_state is state]
-        if not state.shared or state.closed or any(other.clients for other in sharing):
-            return
-        state.closed = True
-        del self._states[state.url]
-        for limiter in [other.limiter for other in sharing]:
-            await limiter.windows.aclose()
-        await state.state.aclose()
+        try:
+            await account.write_durations()
+        finally:
+            account.clients.discard(client)
+            state = account.shared_state
+            sharing = [other for other in self._accounts.values() if other.shared_state is state]
+            if state.shared and not state.closed and not any(other.clients for other in sharing):
+                state.closed = True
+                del self._states[state.url]
+                for limiter in [other.limiter for other in sharing]:
+                    await limiter.windows.aclose()
+                await state.state.aclose()
 
     def _forget_unused(self) -> None:
         now = asyncio.get_running_loop().time()

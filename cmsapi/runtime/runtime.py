@@ -189,7 +189,8 @@ class Runtime:
             return
         async with contextlib.AsyncExitStack() as steps:
             # From the last to the first, each whatever becomes of the ones before it.
-            steps.push_async_callback(self._leave)
+            if self._loop is not None:
+                steps.push_async_callback(self._accounts.leave, self.shared, self)
             steps.push_async_callback(self._close_transport)
             steps.push_async_callback(self._close_jobs)
             await self.active_calls.end()
@@ -205,13 +206,6 @@ class Runtime:
         close = getattr(self.transport, "aclose", None)
         if close is not None:
             await close()
-
-    async def _leave(self) -> None:
-        if self._loop is not None:
-            try:
-                await self.shared.write_durations()
-            finally:
-                await self._accounts.leave(self.shared, self)
 
     def __repr__(self) -> str:
         return f"{self.account.base_url}, {self._life.value}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -42,19 +41,12 @@ class Settings:
             ConfigError: A setting has the wrong type.
         """
         chosen = {name: value for name, value in given.items() if value is not None}
+        defaults = cls()
         for name, value in chosen.items():
-            wanted = _TYPES[name]
+            wanted = type(getattr(defaults, name))
             if not isinstance(value, wanted):
                 example = "OPERATIONS.override(…)" if wanted is OperationTable else f"cmsapi.{wanted.__name__}(…)"
                 raise ConfigError(f"`{name}` must be {example}, got {type(value).__name__}.")
-        return cls(**chosen) if original is None else attrs.evolve(original, depth=original.depth + 1, **chosen)
-
-
-_TYPES: Mapping[str, type] = {
-    "limits": RateLimits,
-    "retry": RetryPolicy,
-    "polling": PollPolicy,
-    "timeouts": Timeouts,
-    "launch": LaunchPolicy,
-    "operations": OperationTable,
-}
+        if original is not None:
+            chosen["depth"] = original.depth + 1
+        return attrs.evolve(original or defaults, **chosen)
