@@ -54,11 +54,12 @@ async def lines_of(kind: str, jobs: int) -> int:
 
 @pytest.mark.parametrize("kind", ["analysis", "article"])
 async def test_what_one_more_job_costs_does_not_grow(kind: str) -> None:
-    """One more job takes as many steps among six hundred as among two hundred, in the SDK and in the sandbox."""
+    """One more job takes as many steps among a thousand as among six hundred, in the SDK and in the sandbox."""
     # What is loaded and solved once for all jobs.
     await lines_of(kind, 20)
-    few, some, many = [await lines_of(kind, jobs) for jobs in (100, 200, 600)]
-    early, late = (some - few) / 100, (many - some) / 400
+    # Among fewer jobs the number of solved plans depends on chance.
+    few, some, many = [await lines_of(kind, jobs) for jobs in (400, 600, 1000)]
+    early, late = (some - few) / 200, (many - some) / 400
     assert late < 1.05 * early
     # With a new forecast for each poll it was three times as much.
     assert late < 6000
