@@ -20,10 +20,10 @@ def text(parameter: str, value: object, at_least: int = 1, at_most: int | None =
     """Check a string and its length in characters."""
     if not isinstance(value, str):
         hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
-        raise ArgumentError(f"{parameter} must be a string, not {type(value).__name__}.{hint}", parameter=parameter)
+        raise _wrong(parameter, "be a string", type(value).__name__, hint)
     if len(value) < at_least or (at_most is not None and len(value) > at_most):
         bounds = f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
-        raise ArgumentError(f"{parameter} has {bounds} characters, not {len(value)}.", parameter=parameter)
+        raise _wrong(parameter, f"have {bounds} characters", len(value))
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -37,32 +37,33 @@ def optional_text(parameter: str, value: object) -> str | None:
 
 
 def within(parameter: str, value: object, least: int, most: int | None = None) -> int:
-    """Check a whole number; without a bound of its own it has 64 bits at the most."""
+    """Check a whole number; without an upper bound, it must fit into 64 bits."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ArgumentError(f"{parameter} must be a whole number, not {type(value).__name__}.", parameter=parameter)
-    if not least <= value <= (_LARGEST if most is None else most):
-        bounds = f"{least} or more" if most is None and value < least else f"{least} to {most or _LARGEST}"
-        raise ArgumentError(f"{parameter} is {bounds}, not {excerpt(value)}.", parameter=parameter)
+        raise _wrong(parameter, "be a whole number", type(value).__name__)
+    if value < least and most is None:
+        raise _wrong(parameter, f"be at least {least}", excerpt(value))
+    if not least <= value <= (most or _LARGEST):
+        raise _wrong(parameter, f"be between {least} and {most or _LARGEST}", excerpt(value))
     return value
 
 
 def seconds(parameter: str, value: object) -> float:
     """Check a finite number of seconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
-        raise ArgumentError(f"{parameter} is a finite number of seconds, not {excerpt(value)}.", parameter=parameter)
+        raise _wrong(parameter, "be a finite number of seconds", excerpt(value))
     return float(value)
 
 
 def function(parameter: str, value: object) -> None:
     """Check something that will be called."""
     if not callable(value):
-        raise ArgumentError(f"{parameter} is a function, not {excerpt(value)}.", parameter=parameter)
+        raise _wrong(parameter, "be a function", excerpt(value))
 
 
 def several(parameter: str, value: Iterable[T]) -> Iterable[T]:
-    """Check that something holds several things, and is not one text, whose characters they would be."""
+    """Check for a list or another iterable; a single string is refused, because its characters are not meant."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise ArgumentError(f"{parameter} is a list or the like, not {excerpt(value)}.", parameter=parameter)
+        raise _wrong(parameter, "be a list or another iterable", excerpt(value))
     return value
 
 
@@ -77,12 +78,13 @@ def moment(parameter: str, value: object) -> datetime | None:
     if isinstance(time, date) and not isinstance(time, datetime):
         return datetime(time.year, time.month, time.day, tzinfo=UTC)
     if not isinstance(time, datetime) or time.utcoffset() is None:
-        raise ArgumentError(
-            f"{parameter} is an aware datetime, a date, or an ISO 8601 string with an offset such as "
-            f"'2026-01-31T12:00:00Z', not {excerpt(value)}.",
-            parameter=parameter,
-        )
+        must = "be an aware datetime, a date, or an ISO 8601 string with an offset such as '2026-01-31T12:00:00Z'"
+        raise _wrong(parameter, must, excerpt(value))
     return time
+
+
+def _wrong(parameter: str, must: str, got: object, hint: str = "") -> ArgumentError:
+    return ArgumentError(f"{parameter} must {must}, got {got}.{hint}", parameter=parameter)
 
 
 def _read(text: str) -> date | None:

@@ -21,7 +21,7 @@ ASSUMED: Mapping[str, Provenance] = {"provenance": Provenance.ASSUMED}
 
 
 class Extra(Mapping[str, Any]):
-    """Hold the keys of a document that nobody listed, read-only.
+    """Hold the unlisted keys of a document, read-only.
 
     `types.MappingProxyType` would do, if it could be pickled and copied.
 

@@ -1,7 +1,7 @@
 """Every operation of the interface in one immutable table.
 
-A row says what the wire looks like, how well that is known, and what repeating the request could do. Rows that nobody
-shows are assumptions with a name, and an assumption can be replaced in one place::
+A row gives the route of an operation, the source that shows it, and the effect of a repeated request. Rows that no
+source shows are named assumptions, and an assumption can be replaced in one place::
 
     Client(operations=OPERATIONS.override(confirm_generation="POST /v1/generations/{contentId}/confirm"))
 """
@@ -65,7 +65,7 @@ class Operation:
 
     @property
     def hint(self) -> str | None:
-        """Tell, for a route that nobody shows, how to replace it."""
+        """Return how to replace the route, if it is assumed."""
         if self.provenance is not Provenance.ASSUMED:
             return None
         return (
@@ -112,13 +112,17 @@ class OperationTable(Mapping[str, Operation]):
             if name not in rows:
                 raise ConfigError(f"There is no operation {name!r}; the table has: {', '.join(rows)}.")
             match = _ROUTE.fullmatch(route) if isinstance(route, str) else None
-            # A whole URL or //host would send the key to another house.
+            # A whole URL or //host would send the key to another host.
             if match is None:
-                raise ConfigError(f"The route for {name} reads 'METHOD /v1/path/{{parameter}}', not {route!r}.")
+                raise ConfigError(
+                    f"The route for {name} must have the form 'METHOD /v1/path/{{parameter}}', got {route!r}."
+                )
             method, path = match.groups()
             expected, found = (set(_PARAMETER.findall(template)) for template in (rows[name].path, path))
             if expected != found:
-                raise ConfigError(f"The route for {name} has the parameters {sorted(expected)}, not {sorted(found)}.")
+                raise ConfigError(
+                    f"The route for {name} must have the parameters {sorted(expected)}, got {sorted(found)}."
+                )
             rows[name] = attrs.evolve(rows[name], method=method, path=path)
         return OperationTable(rows)
 
@@ -168,7 +172,7 @@ def _table() -> OperationTable:
         row("add_keyword", "POST /v1/pages/{pageId}/keywords", creates, assumed),
         row("get_keyword", "GET /v1/keywords/{keywordId}", section="4.5"),
         row("analyze_keyword", "POST /v1/keywords/{keywordId}/analyze", costs, section="4.5"),
-        # Nobody says that scoring is free, so it is not repeated by itself either.
+        # No source says that scoring is free, so it is not repeated automatically either.
         row("score_keyword", "POST /v1/keywords/{keywordId}/report", creates, assumed),
         row("list_prompts", "GET /v1/keywords/{keywordId}/prompts", safe, assumed),
         row("add_prompt", "POST /v1/keywords/{keywordId}/prompts", creates, published, success=201),

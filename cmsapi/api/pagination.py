@@ -64,10 +64,10 @@ class Paginator(Generic[T]):
     """Read a list page by page.
 
     `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
-    `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the one before is worked on.
+    `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the current one is worked on.
 
-    A page has up to 100 items unless a list is asked for with another `limit`. That is the most that the service gives;
-    its own default is 25 (specification 8). Fewer pages are fewer requests of the hour.
+    A page has up to 100 items unless a list is asked for with another `limit`. That is the largest page of the service,
+    whose own default is 25 (specification 8). Fewer pages cost fewer requests of the hour.
 
     Args:
         fetch: Reads the page with a given number.
@@ -115,9 +115,9 @@ class Paginator(Generic[T]):
         """Read page after page; one request each.
 
         Args:
-            prefetch: 1 asks for the next page while this one is worked on, so that two are held at the most. What goes
-                wrong with it is raised when it is its turn. Who stops early may have spent a request on a page that
-                nobody sees; `async with contextlib.aclosing(…)` ends that request before going on.
+            prefetch: 1 asks for the next page while this one is worked on; at most two are held. An error of that
+                request is raised when its page is due. A loop that stops early may have spent a request on a page that
+                it does not use; `async with contextlib.aclosing(…)` cancels that request.
 
         Raises:
             ArgumentError: `prefetch` is neither 0 nor 1.
@@ -167,9 +167,9 @@ class Paginator(Generic[T]):
 
 
 async def _ended(request: asyncio.Future[Any]) -> None:
-    """End a request that nobody needs any more."""
+    """Cancel a request that is no longer needed."""
     request.cancel()
     await asyncio.wait([request])
     if not request.cancelled():
-        # Looked at, or the loop would complain of an error that nobody has seen.
+        # Otherwise the loop reports an exception that was never retrieved.
         request.exception()

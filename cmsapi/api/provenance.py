@@ -14,4 +14,4 @@ class Provenance(enum.Enum):
 
     SPEC = "stated by the specification"
     PUBLISHED = "seen in a public reference of the same interface"
-    ASSUMED = "shown by nobody; the most natural REST shape"
+    ASSUMED = "shown nowhere; the most natural REST shape"

@@ -520,11 +520,11 @@ def test_arguments_are_checked_by_type_and_size() -> None:
         (arguments.timestamp, ("due", "2026-01-01\ud80000:00Z"), "aware"),
         (arguments.timestamp, ("due", datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), "outside the years"),
         (arguments.text, ("due", ""), "at least 1"),
-        (arguments.text, ("due", "xxx", 1, 2), "1 to 2 characters, not 3"),
+        (arguments.text, ("due", "xxx", 1, 2), "1 to 2 characters, got 3"),
         (arguments.text, ("due", "\ud800"), "surrogate"),
         (arguments.text, ("due", 7), "must be a string"),
-        (arguments.within, ("due", 0, 1), "1 or more"),
-        (arguments.within, ("due", 3, 1, 2), "1 to 2"),
+        (arguments.within, ("due", 0, 1), "at least 1"),
+        (arguments.within, ("due", 3, 1, 2), "between 1 and 2, got 3"),
         (arguments.within, ("due", True, 0), "whole number"),
     ]
     for check, given_, match in wrong:

@@ -64,7 +64,7 @@ class GenerationSettings(Model):
         knowledge_files_enabled: Whether to use files among them.
         knowledge_web_search_enabled: Whether to search the web.
         knowledge_website_enabled: Whether to use the tracked website.
-        extra: Settings that nobody listed, by wire name; they are sent as they are.
+        extra: Unlisted settings by wire name; they are sent as they are.
     """
 
     brand_voice_id: str | None = None

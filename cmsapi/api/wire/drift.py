@@ -1,7 +1,7 @@
 """Where the service differs from what the specification shows, counted while answers are read.
 
-A null that the specification does not announce, an unknown key or a new word must not break a reader. It must not pass
-unseen either: it is counted here, and `client.statistics.drift` tells that the interface has moved.
+A null that the specification does not announce, an unknown key or a new word must not break a reader. Each is counted
+here, and `client.statistics.drift` shows that the interface has changed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class DriftKind(enum.StrEnum):
 
     NULL = "null where none is shown"
     ABSENT = "absent where the specification shows it"
-    UNKNOWN_KEY = "key that nobody lists"
-    UNKNOWN_WORD = "word that nobody lists"
+    UNKNOWN_KEY = "key that is not listed"
+    UNKNOWN_WORD = "word that is not listed"
     MISFIT = "value of another type than was guessed"
-    STATUS = "success code that nobody documents"
+    STATUS = "success code that is not documented"
     NAIVE_TIME = "time without offset, read as UTC"
 
 

@@ -71,7 +71,7 @@ def test_override_makes_a_new_table() -> None:
 )
 def test_routes_that_would_lead_elsewhere_are_refused(route: str) -> None:
     """A route is a method and a plain path under /v1: nothing that takes the key to another house."""
-    with pytest.raises(errors.ConfigError, match="The route for get_content reads"):
+    with pytest.raises(errors.ConfigError, match="The route for get_content must have the form"):
         OPERATIONS.override(get_content=route)
 
 
@@ -85,7 +85,7 @@ def test_routes_that_would_lead_elsewhere_are_refused(route: str) -> None:
 )
 def test_routes_keep_their_parameters(route: str, found: str) -> None:
     """A route has the parameters that the operation gives, no more and no less."""
-    with pytest.raises(errors.ConfigError, match=rf"has the parameters \['contentId'\], not {found}"):
+    with pytest.raises(errors.ConfigError, match=rf"must have the parameters \['contentId'\], got {found}"):
         OPERATIONS.override(get_content=route)
 
 
