@@ -92,8 +92,8 @@ def _of_trial(title: str, mode: str, outcomes: Sequence[Calls | Awaiters]) -> Ba
         return Bar(
             title, mode, f"none takes longer than a lone one by more than {_LONGEST_WAIT} s", f"{worst:.2f} s", met
         )
-    looked = [outcome for outcome in outcomes if isinstance(outcome, Awaiters)]
-    looks, of_one = (fmean(getattr(outcome, name) for outcome in looked) for name in ("looks", "looks_of_one"))
-    hasty = sum(outcome.hasty for outcome in looked)
-    figure = f"{hasty} too soon; {looks:.1f} looks, {of_one:.1f} for one awaiter"
-    return Bar(title, mode, "looks of one stream, none too soon after another", figure, hasty == 0)
+    polled = [outcome for outcome in outcomes if isinstance(outcome, Awaiters)]
+    polls, of_one = (fmean(getattr(outcome, name) for outcome in polled) for name in ("polls", "polls_of_one"))
+    hasty = sum(outcome.hasty for outcome in polled)
+    figure = f"{hasty} too soon; {polls:.1f} polls, {of_one:.1f} for one awaiter"
+    return Bar(title, mode, "polls of one stream, none too soon after another", figure, hasty == 0)

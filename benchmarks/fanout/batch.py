@@ -1,7 +1,7 @@
-"""Run a batch by a strategy: launch, look when the strategy says so, read the result.
+"""Run a batch by a strategy: launch, poll when the strategy says so, read the result.
 
 Requests go through the pipeline of the SDK and its limiter, which no strategy can get past. Launches go first, results
-before looks. Nothing of the SDK's jobs is used.
+before polls. Nothing of the SDK's jobs is used.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Caller:
         return [moment + HOUR for moment in self._settled[bisect.bisect_right(self._settled, now - HOUR) :]]
 
     async def launch(self, item: str) -> tuple[str, float]:
-        """Launch a job; return what to look at, and when the request left."""
+        """Launch a job; return what to poll, and when the request left."""
         if self._kind is Kind.SEARCH:
             path, body = {"workspaceId": self._workspace}, {"keyword": item}
             exchange = await self._send("start_content_idea_search", path, Priority.LAUNCH, body)
@@ -68,7 +68,7 @@ class Caller:
         exchange = await self._send("analyze_keyword", {"keywordId": item}, Priority.LAUNCH)
         return item, exchange.sent_at
 
-    async def look(self, target: str) -> tuple[bool, float]:
+    async def poll(self, target: str) -> tuple[bool, float]:
         """Look at a job; return whether it is over, and when the request left."""
         if self._kind is Kind.SEARCH:
             exchange = await self._send("get_content_idea_search", {"contentIdeaSearchId": target}, Priority.POLL)
@@ -77,7 +77,7 @@ class Caller:
         return exchange.document["analysisStatus"] == "success", exchange.sent_at
 
     async def read(self, target: str) -> None:
-        """Read the result of a job that is over, where it is more than the look has shown."""
+        """Read the result of a job that is over, where it is more than the poll has shown."""
         if self._kind is Kind.SEARCH:
             await self._send("list_content_ideas", {"contentIdeaSearchId": target}, Priority.RESULT)
 
@@ -96,24 +96,24 @@ class Watched:
     Args:
         number: Its place in the batch.
         launched_at: Loop time at which its launch left.
-        age: Seconds from there to the last look that found it running.
-        looks: Looks so far.
+        age: Seconds from there to the last poll that found it running.
+        polls: Polls so far.
     """
 
     number: int
     launched_at: float
     age: float = 0.0
-    looks: int = 0
+    polls: int = 0
 
 
 class Strategy(Protocol):
-    """Say when to launch the next job, and when to look at one."""
+    """Say when to launch the next job, and when to poll one."""
 
     async def admit(self) -> None:
         """Wait until another job should be launched."""
 
     async def until_look(self, job: Watched) -> None:
-        """Wait until a job should be looked at."""
+        """Wait until a job should be polled."""
 
 
 class Batch:
@@ -158,8 +158,8 @@ class Batch:
         over = False
         while not over:
             await strategy.until_look(job)
-            over, polled_at = await self.caller.look(target)
-            job.looks += 1
+            over, polled_at = await self.caller.poll(target)
+            job.polls += 1
             job.age = polled_at - launched_at
         self.running.remove(job)
         self.ready += 1

@@ -1,6 +1,6 @@
-"""The informed optimum: it knows the distribution, not the durations, and looks at one job a request.
+"""The informed optimum: it knows the distribution, not the durations, and polls one job a request.
 
-All jobs pay the same price for a look, which is found again while jobs end and tokens are spent. Where there are two
+All jobs pay the same price for a poll, which is found again while jobs end and tokens are spent. Where there are two
 neighbouring prices, lots say who pays which.
 """
 
@@ -14,7 +14,7 @@ from collections import defaultdict
 import attrs
 
 from benchmarks.fanout.batch import Batch, Watched
-from benchmarks.fanout.looks import DEAREST, Plans, plans_for
+from benchmarks.fanout.poll_times import DEAREST, Plans, plans_for
 from benchmarks.fanout.price import Group, Price, Tokens, find_price
 
 # Between two searches for the price: so many seconds, or this part of the time since the batch began.
@@ -35,7 +35,7 @@ class _Place:
 
 
 class Optimum:
-    """Launch and look as the informed optimum does.
+    """Launch and poll as the informed optimum does.
 
     Args:
         batch: What runs.
@@ -63,7 +63,7 @@ class Optimum:
         self._admitted += 1
 
     async def until_look(self, job: Watched) -> None:
-        """Wait until a job should be looked at."""
+        """Wait until a job should be polled."""
         plans, place = self._plans[job.number], self._places.get(job)
         lot = self._rng.random() if place is None else place.lot
         turn = self._loop.create_future()
@@ -106,7 +106,7 @@ class Optimum:
         return len(self._plans) - self._batch.to_launch
 
     def _tokens(self, now: float) -> Tokens:
-        """Count the tokens for looks and launches: what is left, less the results of what is launched."""
+        """Count the tokens for polls and launches: what is left, less the results of what is launched."""
         batch = self._batch
         results = batch.service.work.results * len(batch.running) + batch.ready
         return Tokens(now, batch.caller.remaining - results, batch.caller.returns(now))
@@ -125,10 +125,10 @@ class Optimum:
     def _room(self, tokens: Tokens) -> int:
         """Return how many more jobs the hour holds with all of their requests, at the dearest price."""
         power = tokens.dearest
-        left = tokens.left - sum(group.looks(power) for group in self._groups())
+        left = tokens.left - sum(group.polls(power) for group in self._groups())
         room, each = 0, 1 + self._batch.service.work.results
         for plans in self._plans[self._launched :]:
-            left -= each + plans.at(power).looks[0]
+            left -= each + plans.at(power).polls[0]
             if left < 0:
                 break
             room += 1

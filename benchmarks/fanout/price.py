@@ -1,4 +1,4 @@
-"""What a look is worth: the lowest price at which the looks still to come fit into what is left of the hour."""
+"""What a poll is worth: the lowest price at which the polls still to come fit into what is left of the hour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from benchmarks.fanout.looks import CHEAPEST, DEAREST, STEP, Plan, Plans
+from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, STEP, Plan, Plans
 
 # So many of the longest waits for a token are minded.
 _WAITS = 4
@@ -32,18 +32,18 @@ class Group:
     count: float
     launched_at: float
 
-    def looks(self, power: int) -> float:
-        """Return the looks still to come at a price."""
-        return self.count * self.plans.at(power).looks[self.index]
+    def polls(self, power: int) -> float:
+        """Return the polls still to come at a price."""
+        return self.count * self.plans.at(power).polls[self.index]
 
     def looks_before(self, power: int, moment: float) -> float:
-        """Return the looks that come before a moment."""
+        """Return the polls that come before a moment."""
         plan = self.plans.at(power)
         later = self._first_from(plan, moment - self.launched_at)
-        return self.count * (plan.looks[self.index] - self.plans.share(self.index, later) * plan.looks[later])
+        return self.count * (plan.polls[self.index] - self.plans.share(self.index, later) * plan.polls[later])
 
     def _first_from(self, plan: Plan, age: float) -> int:
-        """Return the index of the last look before an age."""
+        """Return the index of the last poll before an age."""
         index, ages = self.index, self.plans.ages
         while index < len(ages) - 1 and ages[plan.following[index]] < age:
             index = plan.following[index]
@@ -52,7 +52,7 @@ class Group:
 
 @attrs.frozen
 class Tokens:
-    """Say what may be spent on looks.
+    """Say what may be spent on polls.
 
     Args:
         now: The loop's time.
@@ -86,7 +86,7 @@ class Tokens:
 
 @attrs.frozen
 class Price:
-    """Say what a look costs.
+    """Say what a poll costs.
 
     Args:
         power: The price is `STEP ** power` seconds of lateness.
@@ -98,7 +98,7 @@ class Price:
 
 
 def find_price(groups: Sequence[Group], tokens: Tokens) -> Price:
-    """Return the lowest price at which all looks fit, mixed with the next lower one so that they just fit."""
+    """Return the lowest price at which all polls fit, mixed with the next lower one so that they just fit."""
     moments = tokens.moments
     # When all is over before tokens come back, nothing is to be gained by waiting for them.
     if all(group.launched_at + group.plans.ages[-1] < moments[0] for group in groups):

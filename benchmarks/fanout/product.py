@@ -18,7 +18,7 @@ def client_of(service: Service, *, reserve: int | None = None) -> Client:
 
     Args:
         service: The service.
-        reserve: Requests of the hour to keep for other calls than looks; None leaves the SDK its default.
+        reserve: Requests of the hour to keep for other calls than polls; None leaves the SDK its default.
     """
     sandbox = service.sandbox
     limits = RateLimits(reserve=reserve)

@@ -1,4 +1,4 @@
-"""Strategies that look at a job without regard to what is left of the limits."""
+"""Strategies that poll a job without regard to what is left of the limits."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 from benchmarks.fanout.batch import Batch, Watched
 
-# The oracle looks this many seconds after the end, so that no rounding lets it look before.
+# The oracle polls this many seconds after the end, so that no rounding lets it poll before.
 _AFTER = 0.001
 
 
 class Schedule:
-    """Launch everything at once, and look after a number of seconds.
+    """Launch everything at once, and poll after a number of seconds.
 
     Args:
-        wait: Returns the seconds until the next look at a job.
+        wait: Returns the seconds until the next poll of a job.
     """
 
     def __init__(self, wait: Callable[[Watched], float]) -> None:
@@ -26,7 +26,7 @@ class Schedule:
         """Launch at once."""
 
     async def until_look(self, job: Watched) -> None:
-        """Wait until a job should be looked at."""
+        """Wait until a job should be polled."""
         await asyncio.sleep(self._wait(job))
 
 
@@ -38,7 +38,7 @@ def naive(batch: Batch, seed: int) -> Schedule:
 
 def exponential(batch: Batch, seed: int) -> Schedule:
     """Look after 1, 2, 4, 8, 16 and then every 20 s."""
-    return Schedule(lambda job: min(20.0, 2.0**job.looks))
+    return Schedule(lambda job: min(20.0, 2.0**job.polls))
 
 
 def steady(batch: Batch, seed: int) -> Schedule:
@@ -47,7 +47,7 @@ def steady(batch: Batch, seed: int) -> Schedule:
 
 
 class Oracle:
-    """Know how long each job takes, look at it once, at its end, and launch no more than can be read.
+    """Know how long each job takes, poll it once, at its end, and launch no more than can be read.
 
     Args:
         batch: What runs.
@@ -60,7 +60,7 @@ class Oracle:
         self._admitted = 0
 
     async def admit(self) -> None:
-        """Wait until the hour holds a launch, a look and a result more."""
+        """Wait until the hour holds a launch, a poll and a result more."""
         batch = self._batch
         while True:
             launched = len(batch.service.items) - batch.to_launch

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from benchmarks.fanout.looks import SHORTEST_GAP
+from benchmarks.fanout.poll_times import SHORTEST_GAP
 from benchmarks.fanout.product import client_of, fan_out, rested
 from benchmarks.fanout.work import ONE_WAY, Kind, Service, Work
 from cmsapi import Client
@@ -40,17 +40,17 @@ class Calls:
 
 @attrs.frozen
 class Awaiters:
-    """Hold how often one job was looked at.
+    """Hold how often one job was polled.
 
     Args:
-        looks: Looks at the job that many awaited.
-        looks_of_one: Looks at the same job when one task awaited it.
-        hasty: Looks that came sooner after the one before than a single stream of looks may.
+        polls: Polls of the job that many awaited.
+        polls_of_one: Polls of the same job when one task awaited it.
+        hasty: Polls that came sooner after the one before than a single stream of polls may.
         refused: Requests that were answered with 429.
     """
 
-    looks: int
-    looks_of_one: int
+    polls: int
+    polls_of_one: int
     hasty: int
     refused: int
 

@@ -33,7 +33,7 @@ class Work:
         kind: What is launched.
         jobs: How long each item takes.
         in_flight: Jobs that may be launched and not over; None leaves that to whoever does it.
-        lever: Whether the service offers a way of learning of ends that is cheaper than a look at each job.
+        lever: Whether the service offers a way of learning of ends that is cheaper than a poll of each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
     """
 
@@ -46,7 +46,7 @@ class Work:
 
     @property
     def results(self) -> int:
-        """Requests that reading a job's result takes beyond the look that finds it finished."""
+        """Requests that reading a job's result takes beyond the poll that finds it finished."""
         return 1 if self.kind is Kind.SEARCH else 0
 
     def durations(self, seed: int) -> list[float]:

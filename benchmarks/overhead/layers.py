@@ -76,5 +76,5 @@ LAYERS: dict[str, Open] = {
     "and the loop of attempts: times, limit headers, the service's clock, JSON": _layer(_sent),
     "and the operation's row, path, request": _layer(_built),
     "and the model": _layer(_read),
-    "and jobs that look for free: the whole call": _layer(lambda client: lambda: client.contents.get(ID)),
+    "and jobs that poll for free: the whole call": _layer(lambda client: lambda: client.contents.get(ID)),
 }

@@ -20,7 +20,7 @@ _SECONDS = 6
 _FIGURES = {
     "bytes": "bytes a job",
     "creation": "creation, µs",
-    "look": "CPU a look, µs",
+    "poll": "CPU a poll, µs",
     "cancellation": "cancellation, µs",
     "lag": "lag p99, ms",
 }
@@ -44,7 +44,7 @@ def measure(rounds: int) -> dict[str, Any]:
         by_figure[figure] = {name: attrs.asdict(row) for name, row in rows(costs, TASK).items()}
     means = {
         figure: {name: sum(each[name][figure] for each in measured) / rounds for name in CONTESTANTS}
-        for figure in ("looks", "busy")
+        for figure in ("polls", "busy")
     }
     return {"environment": ENVIRONMENT, "jobs": JOBS, **means, "rows": by_figure}
 
@@ -54,11 +54,11 @@ def markdown(figures: dict[str, Any]) -> str:
     by_figure = {figure: {name: Row(**row) for name, row in of.items()} for figure, of in figures["rows"].items()}
     lines = []
     for name in CONTESTANTS:
-        looks = figures["looks"][name]
-        cells = [name, f"{looks:,.0f}", f"{figures['busy'][name]:.1%}"]
+        polls = figures["polls"][name]
+        cells = [name, f"{polls:,.0f}", f"{figures['busy'][name]:.1%}"]
         for figure, of in by_figure.items():
             row, scale = of[name], _SCALES.get(figure, 1e6)
-            if figure == "look" and looks < _FEW:
+            if figure == "poll" and polls < _FEW:
                 # The probe of the lag takes as much.
                 cells.append("")
             else:
@@ -67,7 +67,7 @@ def markdown(figures: dict[str, Any]) -> str:
         lines.append([*cells, f"{spread.low:.2f} to {spread.high:.2f}"])
     head = [
         "",
-        "looks a second",
+        "polls a second",
         "CPU of a second",
         *_FIGURES.values(),
         "creation, ratio to a task, half of the rounds",
@@ -78,7 +78,7 @@ def markdown(figures: dict[str, Any]) -> str:
 
     bars = [
         Bar.at_most("a waiting job, its awaiter included,", cost("bytes", OURS), 2500, " bytes"),
-        Bar.at_most("the schedule's CPU a look", cost("look", PACER), 10, " µs"),
+        Bar.at_most("the schedule's CPU a poll", cost("poll", PACER), 10, " µs"),
         Bar.at_most("event loop lag p99, within the limits,", cost("lag", OURS), 5, " ms"),
         Bar.at_most("event loop lag p99, without limits,", cost("lag", PACER), 5, " ms"),
         Bar.at_most("creation, its awaiter included,", cost("creation", OURS), 15, " µs"),

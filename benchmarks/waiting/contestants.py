@@ -1,6 +1,6 @@
 """Ways to wait for many jobs at once: a task each, and this package.
 
-Looking at a job costs the service a request and the client what `overhead` shows. Here a look of the others is a number
+Polling a job costs the service a request and the client what `overhead` shows. Here a poll of the others is a number
 that grows by one, and so is it where only the schedule is measured.
 """
 
@@ -40,10 +40,10 @@ async def _cancel(tasks: Collection[asyncio.Task[Any]]) -> None:
 
 
 class Bare:
-    """Have a task await each of as many futures, and look at nothing: what the awaiters alone take."""
+    """Have a task await each of as many futures, and poll nothing: what the awaiters alone take."""
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.polls = 0
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self, jobs: int) -> None:
@@ -60,10 +60,10 @@ class Bare:
 
 
 class Tasks:
-    """Have a task look at each job every 5 to 10 s."""
+    """Have a task poll each job every 5 to 10 s."""
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.polls = 0
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self, jobs: int) -> None:
@@ -81,7 +81,7 @@ class Tasks:
     async def _look(self, job_id: str) -> None:
         while True:
             await asyncio.sleep(random.uniform(SHORTEST, LONGEST))
-            self.looks += 1
+            self.polls += 1
 
 
 class Scopes(Tasks):
@@ -107,24 +107,24 @@ class Scopes(Tasks):
     async def _look(self, job_id: str) -> None:
         while True:
             await anyio.sleep(random.uniform(SHORTEST, LONGEST))
-            self.looks += 1
+            self.polls += 1
 
 
 class Running:
     """Answer at once that the job is running."""
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.polls = 0
 
     async def send(self, request: cmsapi.Request) -> cmsapi.Response:
-        """Answer one look."""
-        self.looks += 1
+        """Answer one poll."""
+        self.polls += 1
         keyword_id = request.url.rpartition("/")[2]
         return cmsapi.Response(200, cmsapi.Headers(), b'{"id":"%s","analysisStatus":"PENDING"}' % keyword_id.encode())
 
 
 class Jobs:
-    """Wait for jobs of a client, a task awaiting each; looks go as fast as the service lets them."""
+    """Wait for jobs of a client, a task awaiting each; polls go as fast as the service lets them."""
 
     def __init__(self) -> None:
         self._service = Running()
@@ -132,9 +132,9 @@ class Jobs:
         self._waiters: list[asyncio.Task[Any]] = []
 
     @property
-    def looks(self) -> int:
-        """How many jobs were looked at."""
-        return self._service.looks
+    def polls(self) -> int:
+        """How many jobs were polled."""
+        return self._service.polls
 
     async def begin(self, jobs: int) -> None:
         """Begin to wait for so many jobs."""
@@ -151,7 +151,7 @@ class Schedule:
     """Have the scheduler of this package alone poll jobs every 5 to 10 s, as a service without limits lets it."""
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.polls = 0
         self._scheduler = Scheduler(RateLimiter(SlidingWindows(None, None)), random.Random())
         self._jobs: list[TrackedJob] = []
 
@@ -172,7 +172,7 @@ class Schedule:
 
     def _poll(self, job: TrackedJob) -> None:
         """Find a job running as soon as it is polled."""
-        self.looks += 1
+        self.polls += 1
         asyncio.get_running_loop().call_soon(self._scheduler.saw_running, job)
 
     def _never(self, *_: object) -> None:

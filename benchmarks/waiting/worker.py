@@ -41,17 +41,17 @@ async def _lateness(seconds: float) -> list[float]:
 
 
 async def _cpu(name: str, jobs: int, seconds: float) -> dict[str, float]:
-    """Return the seconds of CPU of begin, end and each look, and how late other timers are meanwhile."""
+    """Return the seconds of CPU of begin, end and each poll, and how late other timers are meanwhile."""
     contestant = CONTESTANTS[name]()
     gc.collect()
     began = time.process_time()
     await contestant.begin(jobs)
     created = time.process_time() - began
-    # Who begins to look only after a while looks at all of them by then.
+    # Who begins to poll only after a while polls all of them by then.
     await asyncio.sleep(seconds / 2)
-    looks, began = contestant.looks, time.process_time()
+    polls, began = contestant.polls, time.process_time()
     late = sorted(await _lateness(seconds))
-    looking, looks = time.process_time() - began, contestant.looks - looks
+    polling, polls = time.process_time() - began, contestant.polls - polls
     # A full collection is due at some time or other, and is not the last one's fault.
     gc.collect()
     began = time.process_time()
@@ -59,9 +59,9 @@ async def _cpu(name: str, jobs: int, seconds: float) -> dict[str, float]:
     ended = time.process_time() - began
     return {
         "creation": created / jobs,
-        "look": looking / looks if looks else 0.0,
-        "looks": looks / seconds,
-        "busy": looking / seconds,
+        "poll": polling / polls if polls else 0.0,
+        "polls": polls / seconds,
+        "busy": polling / seconds,
         "lag": late[int(len(late) * 0.99)],
         "cancellation": ended / jobs,
     }

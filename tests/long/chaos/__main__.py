@@ -87,7 +87,7 @@ def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
             ["", *reports],
             [(name, *(f"{count(each):,}" for each in reports.values())) for name, count in _COUNTS.items()],
         ),
-        f"{len(called)} of {len(OPERATIONS)} operations were called by name; the waits called those that look at jobs.",
+        f"{len(called)} of {len(OPERATIONS)} operations were called by name; the waits called those that poll jobs.",
         _counted("fault", [report.struck for report in together]),
         _counted("how a call or a wait ended", [report.ends for report in together]),
     ]
@@ -97,7 +97,7 @@ def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
 _COUNTS: Mapping[str, Callable[[Sequence[Report]], int]] = {
     "runs, each with a storm, a service and callers of its own": len,
     "runs in which an invariant was violated": lambda reports: sum(bool(report.violated) for report in reports),
-    "permits, waiters, looks, calls, tasks and sockets left behind": lambda reports: sum(
+    "permits, waiters, polls, calls, tasks and sockets left behind": lambda reports: sum(
         len(report.left) for report in reports
     ),
     "places where the key was shown": lambda reports: sum(len(report.shown) for report in reports),

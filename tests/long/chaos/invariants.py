@@ -4,7 +4,7 @@
 2. What was called done is done, once; what was called refused did not happen; only what is reported as unknown may be
    either. Nothing happened more often than that.
 3. A job that succeeded has succeeded at the service, a failed one has failed there, and every other end has a reason.
-4. Nothing is left: no call, permit, waiter, look or task, and no error that nobody heard.
+4. Nothing is left: no call, permit, waiter, poll or task, and no unhandled error.
 """
 
 from __future__ import annotations

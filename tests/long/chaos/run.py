@@ -39,7 +39,7 @@ CALLERS = 10
 CLOSED_EARLY = 0.15
 # Of the runs whose state is outside, in so many something spoils what is kept of the limits, up to three times.
 SPOILT = 0.4
-# The in-flight cap and the service's second are over by then; in real time nothing is limited and looks are quick.
+# The in-flight cap and the service's second are over by then; in real time nothing is limited and polls are quick.
 REST, SHORT_REST = 3.0, 0.5
 
 
@@ -50,7 +50,7 @@ class Report:
     Args:
         seed: Its seed.
         broken: Promises that were not kept; empty as a rule, like the next two.
-        left: What was left behind: permits, waiters, looks, calls, tasks, sockets.
+        left: What was left behind: permits, waiters, polls, calls, tasks, sockets.
         shown: Where the key was shown.
         struck: Faults by kind.
         calls: Calls by operation.
@@ -277,7 +277,7 @@ async def _held(client: cmsapi.Client, rest: float) -> list[str]:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")
     # No public name shows these two.
     if not client._jobs.open().poller.scheduler.idle:
-        found.append("the schedule of looks holds jobs")
+        found.append("the schedule of polls holds jobs")
     if runtime.active_calls:
         found.append("the client holds calls")
     return found

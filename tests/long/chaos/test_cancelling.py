@@ -72,7 +72,7 @@ async def launch(client: cmsapi.Client, box: Sandbox) -> None:
 
 
 async def poll(client: cmsapi.Client, box: Sandbox) -> None:
-    """Launch and wait, with a look on demand."""
+    """Launch and wait, with a poll on demand."""
     job = await client.keywords.analyze(box.keyword_ids[0])
     await job.refresh()
     await job

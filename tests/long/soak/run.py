@@ -21,7 +21,7 @@ from cmsapi import errors
 _REST = 5.0
 # The time begins when this part of the jobs is waited for: while others end, some are about to be launched again.
 _LAUNCHED = 0.95
-# Memory is judged after this part of the time: caches are full then, and every job has been looked at.
+# Memory is judged after this part of the time: caches are full then, and every job has been polled.
 _WARM = 1 / 3
 
 
@@ -129,7 +129,7 @@ async def soak(
         await asyncio.wait(held)
         failed = [each for each in held if not each.cancelled()]
         await asyncio.sleep(_REST)
-    # Looks that had begun when they were still wanted wait for their turn until the client is closed.
+    # Polls that had begun when they were still wanted wait for their turn until the client is closed.
     await asyncio.sleep(0.1)
     async with beside:
         limit = beside.rate_limit

@@ -1,6 +1,6 @@
 """The worker of an example, in a hurry: `python -m tests.long.workers.quick dbos NAME` or `… saq`.
 
-It runs what the example has, with a client that looks often and does not wait long for what may still arrive: here
+It runs what the example has, with a client that polls often and does not wait long for what may still arrive: here
 everything is on one machine.
 """
 

@@ -1,4 +1,4 @@
-"""Two workers on the same items: each item is launched once and looked at by one of them, whatever befalls them."""
+"""Two workers on the same items: each item is launched once and polled by one of them, whatever befalls them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ async def said(worker: Process) -> dict[str, dict[str, Any]]:
     return {each["item"]: each for each in items}
 
 
-def looks(sandbox: Sandbox, key: str, since: int = 0) -> list[Entry]:
-    """Return the looks at analyses that were made with a key, from some entry of the ledger on."""
+def polls(sandbox: Sandbox, key: str, since: int = 0) -> list[Entry]:
+    """Return the polls of analyses that were made with a key, from some entry of the ledger on."""
     found = [entry for entry in sandbox.ledger[since:] if entry.operation in ("get_keyword", "list_keywords")]
     return [entry for entry in found if entry.key == key]
 
@@ -86,34 +86,34 @@ async def test_answers_that_are_lost_after_the_effect(kind: str, sqlite: str) ->
 
 
 async def test_a_frozen_worker_is_taken_over_and_wakes(redis: str) -> None:
-    """While it stands still another one looks at its jobs; when it wakes it follows, and nothing is paid twice."""
+    """While it stands still another one polls its jobs; when it wakes it follows, and nothing is paid twice."""
     life = 2.0
     async with box(ENDLESS) as sandbox, Fleet(sandbox) as fleet:
         frozen = await start(fleet, sandbox, redis, sandbox.api_key, life=life)
-        await until(lambda: len(looks(sandbox, "admin")) >= 12)
+        await until(lambda: len(polls(sandbox, "admin")) >= 12)
         frozen.send_signal(signal.SIGSTOP)
         await asyncio.sleep(life)
         other = await start(fleet, sandbox, redis, sandbox.member_key, life=life)
-        await until(lambda: len(looks(sandbox, "member")) >= 12)
+        await until(lambda: len(polls(sandbox, "member")) >= 12)
         woken = len(sandbox.ledger)
         frozen.send_signal(signal.SIGCONT)
-        await until(lambda: len(looks(sandbox, "member", woken)) >= 60)
-        assert looks(sandbox, "admin", woken) == []
+        await until(lambda: len(polls(sandbox, "member", woken)) >= 60)
+        assert polls(sandbox, "admin", woken) == []
         await all_done(sandbox, frozen, other)
 
 
 async def test_a_killed_worker_is_missed_by_those_that_wait(sqlite: str) -> None:
-    """Who follows jobs that another one looks at finds out soon that it was killed, and looks at them itself."""
+    """Who follows jobs that another one polls finds out soon that it was killed, and polls them itself."""
     async with box(ENDLESS) as sandbox, Fleet(sandbox) as fleet:
         first = await start(fleet, sandbox, sqlite, sandbox.api_key)
-        await until(lambda: len(looks(sandbox, "admin")) >= 12)
+        await until(lambda: len(polls(sandbox, "admin")) >= 12)
         waiting = await start(fleet, sandbox, sqlite, sandbox.member_key)
         await until(lambda: any(entry.key == "member" for entry in sandbox.ledger))
         await asyncio.sleep(0.3)
-        assert looks(sandbox, "member") == []
+        assert polls(sandbox, "member") == []
         await killed(first)
         async with asyncio.timeout(20):
-            await until(lambda: len(looks(sandbox, "member")) >= 12)
+            await until(lambda: len(polls(sandbox, "member")) >= 12)
         await all_done(sandbox, waiting)
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from benchmarks.fanout.durations import Distribution, age_at, finished
-from benchmarks.fanout.looks import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.measuring import Figures, run
+from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.price import Group, Tokens, find_price
 from benchmarks.fanout.report import markdown, plain
 from benchmarks.fanout.rows import ROWS
@@ -24,10 +24,10 @@ MINUTE = Lognormal(60, 0.6)
 DISTRIBUTIONS = [MINUTE, Weibull(232.5, 0.7), Mixture(((0.5, Lognormal(20, 0.25)), (0.5, Lognormal(300, 0.25))))]
 
 
-def first_looks(distribution: Distribution, looks: float, count: int) -> tuple[float, list[float]]:
-    """Return the mean lateness and the first ages of the plan that takes so many looks a job."""
+def first_polls(distribution: Distribution, polls: float, count: int) -> tuple[float, list[float]]:
+    """Return the mean lateness and the first ages of the plan that takes so many polls a job."""
     plans = Plans(distribution)
-    plan = min((plans.at(power) for power in range(CHEAPEST, DEAREST)), key=lambda plan: abs(plan.looks[0] - looks))
+    plan = min((plans.at(power) for power in range(CHEAPEST, DEAREST)), key=lambda plan: abs(plan.polls[0] - polls))
     ages, index = [], 0
     for _ in range(count):
         index = plan.following[index]
@@ -36,7 +36,7 @@ def first_looks(distribution: Distribution, looks: float, count: int) -> tuple[f
 
 
 @pytest.mark.parametrize(
-    ("distribution", "looks", "lateness", "ages"),
+    ("distribution", "polls", "lateness", "ages"),
     [
         (MINUTE, 1.30, 42, [94, 158, 226]),
         (MINUTE, 1.20, 53, [108, 188, 276]),
@@ -44,10 +44,10 @@ def first_looks(distribution: Distribution, looks: float, count: int) -> tuple[f
     ],
 )
 def test_the_plans_are_those_of_the_theory(
-    distribution: Distribution, looks: float, lateness: float, ages: list[float]
+    distribution: Distribution, polls: float, lateness: float, ages: list[float]
 ) -> None:
-    """For a budget of looks, lateness and first looks are those computed once by other means."""
-    found_lateness, found_ages = first_looks(distribution, looks, len(ages))
+    """For a budget of polls, lateness and first polls are those computed once by other means."""
+    found_lateness, found_ages = first_polls(distribution, polls, len(ages))
     assert found_lateness == pytest.approx(lateness, abs=2)
     assert found_ages == pytest.approx(ages, rel=0.05)
 
@@ -55,22 +55,22 @@ def test_the_plans_are_those_of_the_theory(
 @settings(max_examples=20)
 @given(st.sampled_from(DISTRIBUTIONS), st.integers(CHEAPEST, DEAREST - 1))
 def test_dearer_looks_are_fewer_and_later(distribution: Distribution, power: int) -> None:
-    """A higher price never means more looks or less lateness, and no look follows another at once."""
+    """A higher price never means more polls or less lateness, and no poll follows another at once."""
     plans = Plans(distribution)
     cheap, dear = plans.at(power), plans.at(power + 1)
-    assert dear.looks[0] <= cheap.looks[0] + 1e-6
+    assert dear.polls[0] <= cheap.polls[0] + 1e-6
     assert dear.lateness >= cheap.lateness - 1e-6
     assert all(plans.next_age(cheap, age, index) - age >= SHORTEST_GAP - 1e-9 for index, age in enumerate(plans.ages))
 
 
 @given(st.sampled_from(DISTRIBUTIONS), st.floats(1.05, 12.0), st.integers(1, 400))
 def test_the_price_uses_the_budget_up(distribution: Distribution, looks_each: float, count: int) -> None:
-    """The expected looks are those that the tokens allow, and tokens that come back later are not spent before."""
+    """The expected polls are those that the tokens allow, and tokens that come back later are not spent before."""
     group = Group(plans_for(distribution), index=0, count=count, launched_at=0.0)
     budget = looks_each * count
     price = find_price([group], Tokens(now=0.0, left=budget, returns=[]))
-    expected = (1 - price.below) * group.looks(price.power) + price.below * group.looks(price.power - 1)
-    assert expected == pytest.approx(min(budget, group.looks(CHEAPEST)), abs=0.01)
+    expected = (1 - price.below) * group.polls(price.power) + price.below * group.polls(price.power - 1)
+    assert expected == pytest.approx(min(budget, group.polls(CHEAPEST)), abs=0.01)
     returns = [100.0] * count
     price = find_price([group], Tokens(now=0.0, left=budget / 2, returns=returns))
     if price.power < Tokens(0.0, 0.0, returns).dearest:
@@ -90,7 +90,7 @@ def test_what_is_drawn_is_what_is_planned_with(distribution: Distribution) -> No
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, list[Outcome]]:
-    """Do 240 searches, too many for looks without a plan, by some strategies."""
+    """Do 240 searches, too many for polls without a plan, by some strategies."""
     work = Work(name="searches", kind=Kind.SEARCH, jobs=(MINUTE,) * 240)
     return {strategy: [run(work, strategy, 1)] for strategy in ("oracle", "optimum", "naive", "cold")}
 
@@ -118,7 +118,7 @@ def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None
     assert [bar["name"] for bar in document["bars"]] == [
         "all in hand, ratio to the optimum, ≤ 1.15",
         "mean turnaround, ratio to the optimum, ≤ 1.3",
-        "looks of one stream, none too soon after another",
+        "polls of one stream, none too soon after another",
         "no 429",
     ]
     assert document["batches"]["searches"]["optimum"][0]["turnaround"] > 0

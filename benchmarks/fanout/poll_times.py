@@ -1,13 +1,13 @@
-"""The best times to look at a job whose distribution of durations is known, when each look costs a request.
+"""The best times to poll a job whose distribution of durations is known, when each poll costs a request.
 
-Lateness and looks are traded at a price: seconds of lateness that a look is worth. For one price the best plan is a
+Lateness and polls are traded at a price: seconds of lateness that a poll is worth. For one price the best plan is a
 dynamic programme over the age of a job. With F(a) the probability that it is over at age a, S = 1 - F and H the
-integral of F, the expected cost from a look that found it running at age a is W(a) / S(a), where
+integral of F, the expected cost from a poll that found it running at age a is W(a) / S(a), where
 
     W(a) = price S(a) - H(a) + F(a) a + min over t >= a + 5 of [H(t) - F(a) t + W(t)].
 
 The term H(t) - H(a) - F(a) (t - a) is the expected lateness of a job that ends between a and t and is seen at t. The
-plan for a price says after each look when the next one is due; no other plan with as few looks is less late.
+plan for a price says after each poll when the next one is due; no other plan with as few polls is less late.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _BEYOND = 1.1
 
 @attrs.frozen
 class Plan:
-    """Hold the best times to look for one price.
+    """Hold the best times to poll for one price.
 
     Args:
-        following: For each age, the index of the age of the next look.
-        looks: For each age, the looks still to come when a job was just seen running.
+        following: For each age, the index of the age of the next poll.
+        polls: For each age, the polls still to come when a job was just seen running.
         lateness: Mean seconds late, over all jobs.
     """
 
     following: tuple[int, ...]
-    looks: tuple[float, ...]
+    polls: tuple[float, ...]
     lateness: float
 
 
 class Plans:
-    """Plan the looks at jobs of one distribution, for any price.
+    """Plan the polls of jobs of one distribution, for any price.
 
     Args:
         distribution: How long the jobs take.
@@ -64,7 +64,7 @@ class Plans:
         self._plans: dict[int, Plan] = {}
 
     def at(self, power: int) -> Plan:
-        """Return the plan for a price of `STEP ** power` seconds a look."""
+        """Return the plan for a price of `STEP ** power` seconds a poll."""
         if power not in self._plans:
             self._plans[power] = self._solve(STEP**power)
         return self._plans[power]
@@ -79,7 +79,7 @@ class Plans:
         return (1 - self._over[later]) / alive if alive > 0 else 1.0
 
     def next_age(self, plan: Plan, age: float, index: int) -> float:
-        """Return at which age to look next at a job that was seen running at an age with that index."""
+        """Return at which age to poll next a job that was seen running at an age with that index."""
         if index == AGES - 1:
             return max(age + SHORTEST_GAP, age * _BEYOND)
         return max(age + SHORTEST_GAP, self.ages[plan.following[index]])
@@ -87,10 +87,10 @@ class Plans:
     def _solve(self, price: float) -> Plan:
         ages, over, integral = self.ages, self._over, self._integral
         last = AGES - 1
-        cost, looks, following = [0.0] * AGES, [0.0] * AGES, [last] * AGES
-        # Beyond the last age so few are left that one more look is reckoned for each.
-        cost[last], looks[last] = price * (1 - over[last]), 1.0
-        # What a look at an age costs from there on, apart from what depends on the age before it.
+        cost, polls, following = [0.0] * AGES, [0.0] * AGES, [last] * AGES
+        # Beyond the last age so few are left that one more poll is reckoned for each.
+        cost[last], polls[last] = price * (1 - over[last]), 1.0
+        # What a poll at an age costs from there on, apart from what depends on the age before it.
         onward = [*integral[:last], integral[last] + cost[last]]
         for index in range(last - 1, -1, -1):
             age, gone = ages[index], over[index]
@@ -102,8 +102,8 @@ class Plans:
             cost[index] = price * alive - integral[index] + gone * age + best
             onward[index] = integral[index] + cost[index]
             following[index] = then
-            looks[index] = 1.0 + self.share(index, then) * looks[then]
-        return Plan(tuple(following), tuple(looks), cost[0] - price * looks[0])
+            polls[index] = 1.0 + self.share(index, then) * polls[then]
+        return Plan(tuple(following), tuple(polls), cost[0] - price * polls[0])
 
 
 @functools.cache
