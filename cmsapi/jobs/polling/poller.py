@@ -158,21 +158,7 @@ class Poller:
 
     def status(self, job: TrackedJob) -> JobStatus:
         """Return what is known of a job now; before the first subscription no poll is planned."""
-        at, next_poll, end, why = self.datetime_at, None, None, "it is finished"
-        if not job.closed:
-            scheduler = self.scheduler
-            next_poll, end, why = scheduler.next_poll(job), scheduler.expected_end(job), scheduler.why(job)
-        return JobStatus(
-            state=job.word,
-            phase=job.phase,
-            since=at(job.since),
-            observed_at=at(job.observed_at) if job.observed_at is not None else None,
-            polls=job.polls,
-            next_poll_at=at(next_poll) if next_poll is not None else None,
-            why_next=why,
-            elapsed=job.elapsed,
-            eta=at(end) if end is not None else None,
-        )
+        return events.status(job, self.scheduler, self.datetime_at)
 
     def subscribe(self, job: TrackedJob) -> None:
         """Poll a job from now on."""

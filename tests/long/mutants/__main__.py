@@ -72,7 +72,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     ),
     "jobs/journal/journal": (*_LAUNCHES, "jobs/journal/test_journal"),
     "jobs/journal/leases": (*_LAUNCHES, "jobs/journal/test_journal"),
-    "jobs/journal/record": _LAUNCHES,
+    "jobs/tracked": _LAUNCHES,
     "jobs/journal/write_queue": (*_LAUNCHES, "jobs/journal/test_write_queue"),
 }
 # Mutants live beside the code in the mutated file, which makes its objects larger; and the machine that draws its own
