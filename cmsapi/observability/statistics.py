@@ -42,7 +42,7 @@ class Statistics:
 class Counters:
     """Count events, as the first hook of every client.
 
-    `count_request` counts attempts, because their events are made only if a user gave the client hooks.
+    The pipeline counts `requests` and `answered`, because their events are made only if a user gave the client hooks.
     """
 
     requests: int = 0
@@ -62,11 +62,6 @@ class Counters:
             case JobObserved():
                 self.polls += 1
                 self.poll_failures += event.error is not None
-
-    def count_request(self, *, answered: bool) -> None:
-        """Count an attempt."""
-        self.requests += 1
-        self.answered += answered
 
     def snapshot(self, drift: tuple[Deviation, ...]) -> Statistics:
         """Return the current counts."""

@@ -63,6 +63,7 @@ class CallOptions:
     not_executed: Callable[[], Awaitable[None]] | None = None
 
 
+@attrs.define(eq=False)
 class Call:
     """Carry what is known of a call from attempt to attempt.
 
@@ -72,46 +73,28 @@ class Call:
         options: What it asks of the pipeline.
         limiter: The limiter that admits its attempts.
         ends_at: Loop time of its deadline, or None.
+        attempts: Requests that were made.
+        in_doubt: Whether one of them may have taken effect, although no clear answer says so.
+        sent_at: Loop time at which the last of them was sent.
+        status: Status of the answer to the last of them, or None.
+        ends: What each of them before the last said, and how long the call waited then.
     """
 
-    __slots__ = (
-        "attempts",
-        "ends",
-        "ends_at",
-        "in_doubt",
-        "limiter",
-        "operation",
-        "options",
-        "replay",
-        "request",
-        "sent_at",
-        "status",
-    )
+    operation: Operation
+    request: Request
+    options: CallOptions
+    limiter: RateLimiter
+    ends_at: float | None
+    attempts: int = 0
+    in_doubt: bool = False
+    sent_at: float = 0.0
+    status: int | None = None
+    ends: list[tuple[str, float]] = attrs.field(factory=list)
 
-    def __init__(
-        self,
-        operation: Operation,
-        request: Request,
-        options: CallOptions,
-        limiter: RateLimiter,
-        ends_at: float | None,
-    ) -> None:
-        self.operation = operation
-        self.request = request
-        self.options = options
-        self.limiter = limiter
-        self.ends_at = ends_at
-        self.replay = Replay.IDEMPOTENT if options.repeat else operation.replay
-        #: Requests that were made.
-        self.attempts: int = 0
-        #: Whether one of them may have taken effect, although no clear answer says so.
-        self.in_doubt: bool = False
-        #: Loop time at which the last of them was sent.
-        self.sent_at: float = 0.0
-        #: Status of the answer to the last of them, or None.
-        self.status: int | None = None
-        #: What each of them before the last said, and how long the call waited then.
-        self.ends: list[tuple[str, float]] = []
+    @property
+    def replay(self) -> Replay:
+        """What repeating it may do."""
+        return Replay.IDEMPOTENT if self.options.repeat else self.operation.replay
 
     def exchange(self, status: int, document: Any) -> Exchange:
         """Make the result of the call."""

@@ -189,7 +189,8 @@ class Pipeline:
     def _tell_end(self, call: Call, waited: float, *, status: int | None = None, error: str | None = None) -> None:
         """Count an attempt that is over, and tell the hooks."""
         call.status = status
-        self.counters.count_request(answered=status is not None)
+        self.counters.requests += 1
+        self.counters.answered += status is not None
         if self.hooks.listening:
             self.hooks(
                 RequestFinished(
