@@ -16,7 +16,7 @@ from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.sandbox import Behaviour, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox
 from cmsapi.transport.message import Request, Response
 
-LOOKS = {
+POLL_OPERATIONS = {
     "keyword_analysis": "get_keyword",
     "prompt_analysis": "get_prompt",
     "idea_search": "get_content_idea_search",
@@ -52,10 +52,12 @@ def client_of(sandbox: Sandbox, **options: Any) -> cmsapi.Client:
     return cmsapi.Client(options.pop("api_key", sandbox.api_key), base_url=sandbox.base_url, **options)
 
 
-def looks(sandbox: Sandbox, kind: str, target: str | None = None) -> list[Entry]:
-    """Return the looks that the sandbox has seen at jobs of a kind."""
+def polls(sandbox: Sandbox, kind: str, target: str | None = None) -> list[Entry]:
+    """Return the polls that the sandbox has seen at jobs of a kind."""
     return [
-        entry for entry in sandbox.ledger if entry.operation == LOOKS[kind] and (target is None or target in entry.path)
+        entry
+        for entry in sandbox.ledger
+        if entry.operation == POLL_OPERATIONS[kind] and (target is None or target in entry.path)
     ]
 
 

@@ -12,7 +12,7 @@ import pytest
 import cmsapi
 from cmsapi.jobs import JobKind
 from cmsapi.sandbox import Sandbox
-from tests.support.jobs import box, client_of, looks
+from tests.support.jobs import box, client_of, polls
 
 pytestmark = pytest.mark.looptime
 
@@ -61,7 +61,7 @@ async def test_a_token_finds_the_job_in_another_client(kind: str) -> None:
         assert (attached.kind, attached.id, attached.target, attached.token) == (kind, job.id, job.target, token)
         await attached
         assert attached.status.phase in ("succeeded", "review")
-        assert looks(sandbox, kind)[0].at == 0.0
+        assert polls(sandbox, kind)[0].at == 0.0
 
 
 async def test_a_token_remembers_when_the_job_was_launched() -> None:
@@ -121,7 +121,7 @@ async def test_watch_follows_what_others_launched() -> None:
 async def test_what_cannot_be_watched_is_refused(
     client: cmsapi.Client, sandbox: Sandbox, kind: Any, id_: Any, parameter: str
 ) -> None:
-    """A wrong kind, or what cannot be an identifier, is refused at once instead of being looked at for ever."""
+    """A wrong kind, or what cannot be an identifier, is refused at once instead of being polled for ever."""
     with pytest.raises(cmsapi.ArgumentError) as caught:
         client.jobs.watch(kind, id_)
     assert caught.value.parameter == parameter
@@ -167,7 +167,7 @@ async def test_wrong_tokens_are_refused(client: cmsapi.Client, sandbox: Sandbox)
 
 
 async def test_a_time_without_an_offset_in_a_token_can_be_compared() -> None:
-    """A token made by hand with a bare time does not break the looks."""
+    """A token made by hand with a bare time does not break the polls."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client:
         await client.keywords.analyze(sandbox.keyword_ids[0])

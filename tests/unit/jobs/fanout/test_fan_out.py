@@ -124,7 +124,7 @@ async def test_the_first_error_is_raised_on_demand() -> None:
 
 
 async def test_leaving_early_stops_launching_and_keeps_what_is_launched() -> None:
-    """After leaving the context nothing more is launched or looked at, and `launched` has the jobs that go on."""
+    """After leaving the context nothing more is launched or polled, and `launched` has the jobs that go on."""
     sandbox = box(30.0, keywords=20)
     async with client_of(sandbox) as client:
         async with client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=6) as fanout:
@@ -297,7 +297,7 @@ async def test_an_item_whose_own_work_was_cancelled_is_an_outcome() -> None:
 
 
 async def test_the_burst_is_kept_by_a_wide_fan_out() -> None:
-    """A hundred jobs at once, launched and looked at, never meet a 429."""
+    """A hundred jobs at once, launched and polled, never meet a 429."""
     sandbox = box(20.0, keywords=100, latency=(0.02, 0.2))
     async with client_of(sandbox, polling=PollPolicy(min_interval=8.0, max_interval=10.0)) as client:
         fanout = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=100)
@@ -404,8 +404,8 @@ async def test_closing_as_completed_ends_who_asks_at_that_moment() -> None:
         assert [outcome.job async for outcome in completed] == jobs[:1]
 
 
-async def test_leaving_as_completed_stops_the_looks() -> None:
-    """After leaving the context nobody looks at the jobs that are left, and they go on."""
+async def test_leaving_as_completed_stops_the_polls() -> None:
+    """After leaving the context the jobs that are left are not polled, and they go on."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client:
         jobs = await launched(client, sandbox, 3)

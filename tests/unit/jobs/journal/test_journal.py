@@ -468,7 +468,7 @@ async def test_what_is_seen_of_a_launch_is_not_said_of_a_later_one(fleet: Fleet,
 
 @pytest.mark.parametrize("seen", ["end", "review", "nothing"])
 async def test_what_others_hold_is_theirs_to_write(fleet: Fleet, seen: str) -> None:
-    """An end, a review or long silence is left to who looks at the job now."""
+    """An end, a review or long silence is left to the process that polls the job now."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
     await one.release(record)
@@ -526,8 +526,8 @@ async def test_what_is_asked_of_an_entry_waits_for_what_is_being_written(fleet: 
 # Taking
 
 
-async def test_a_job_is_looked_at_by_one(fleet: Fleet) -> None:
-    """Its entry is taken by who asks first; when it is over there is nothing to hold, and everybody may look."""
+async def test_a_job_is_polled_by_one(fleet: Fleet) -> None:
+    """Its entry is taken by who asks first; when it is over there is nothing to hold, and every process may poll it."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     mine = await one.begin("k", ENTRY)
     theirs = Record(ENTRY, Lease(SCOPE, "k"))
@@ -548,7 +548,7 @@ async def test_a_job_is_looked_at_by_one(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("shared", [True, False])
-async def test_a_look_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) -> None:
+async def test_a_poll_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) -> None:
     """As long as nobody was found dead, it only sees whether the entry is still there."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open(shared=shared)
     await one.release(await one.begin("k", ENTRY))
@@ -580,7 +580,7 @@ async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
 
 
 async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> None:
-    """A job that stood in no journal when it was first looked at may stand in one when it ends."""
+    """A job that stood in no journal when it was first polled may stand in one when it ends."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = Record(attrs.evolve(ENTRY, asked_at=0.0))
     assert await one.acquire(record)
@@ -637,7 +637,7 @@ async def test_a_claim_looks_for_the_dead(fleet: Fleet, died: bool) -> None:
     assert disk.asked == {"claim": 1 + died, "heartbeat": 1}
 
 
-async def test_what_is_free_is_claimed_without_a_look_around(fleet: Fleet) -> None:
+async def test_what_is_free_is_claimed_without_a_search(fleet: Fleet) -> None:
     """Whoever is dead is of no interest then."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     await one.release(await one.begin("k", ENTRY))
@@ -706,7 +706,7 @@ async def test_signs_of_life_go_on_after_a_failure(fleet: Fleet, caplog: pytest.
 
 
 async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> None:
-    """Half a minute after its last sign of life a process has to hold an entry anew before it looks at the job."""
+    """Half a minute after its last sign of life a process has to hold an entry anew before it polls the job."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await asyncio.sleep(50)
     record = await one.begin("k", ENTRY)

@@ -11,7 +11,7 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Observed, PollFailed
 from cmsapi.sandbox import Behaviour
-from tests.support.jobs import Spoiling, box, changed, client_of, looks
+from tests.support.jobs import Spoiling, box, changed, client_of, polls
 
 pytestmark = pytest.mark.looptime
 
@@ -82,8 +82,8 @@ async def test_doubt_has_an_end_by_default() -> None:
         assert 1800.0 <= job.status.elapsed <= 1811.0
 
 
-async def test_doubt_takes_three_looks() -> None:
-    """A job first looked at long after its launch is not given up before the third look."""
+async def test_doubt_takes_three_polls() -> None:
+    """A job first polled long after its launch is not given up before the third poll."""
     sandbox = box(1.0)
     keyword_id = sandbox.analyzed_keyword_ids[0]
     sandbox.set_outcome(keyword_id, "failed")
@@ -96,8 +96,8 @@ async def test_doubt_takes_three_looks() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["success", "failed"])
-async def test_without_a_timestamp_a_late_look_counts(outcome: str) -> None:
-    """When the service shows no time of analysis, a look 5 s or more after the launch counts (rule 4)."""
+async def test_without_a_timestamp_a_late_poll_counts(outcome: str) -> None:
+    """When the service shows no time of analysis, a poll 5 s or more after the launch counts (rule 4)."""
     sandbox = box(2.0)
     keyword_id = sandbox.analyzed_keyword_ids[0]
     sandbox.set_outcome(keyword_id, "success" if outcome == "success" else "failed")
@@ -237,7 +237,7 @@ async def test_a_short_absence_is_survived(gone_for: float) -> None:
         assert (await waiter).analysis_status == "success"
 
 
-async def test_an_absence_is_measured_anew_after_a_look_that_found_it() -> None:
+async def test_an_absence_is_measured_anew_after_a_poll_that_found_it() -> None:
     """Absences with a sighting between them do not add up."""
     sandbox = box(1000.0)
     keyword_id = sandbox.keyword_ids[0]
@@ -255,7 +255,7 @@ async def test_an_absence_is_measured_anew_after_a_look_that_found_it() -> None:
 
 
 async def test_a_vanished_job_ends() -> None:
-    """404 for a minute and three looks ends the job with an error that names its token."""
+    """404 for a minute and three polls ends the job with an error that names its token."""
     sandbox = box(30.0)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
@@ -267,13 +267,13 @@ async def test_a_vanished_job_ends() -> None:
         with pytest.raises(cmsapi.JobVanishedError) as caught:
             await job
         assert caught.value.status.phase == "vanished"
-        times = [entry.at for entry in looks(sandbox, KIND)]
+        times = [entry.at for entry in polls(sandbox, KIND)]
         assert 60.0 <= times[-1] - times[0] <= 71.0
         sandbox.remember(keyword_id)
         assert (await client.jobs.attach(job.token)).analysis_status == "success"
 
 
-async def test_a_vanished_job_takes_three_looks() -> None:
+async def test_a_vanished_job_takes_three_polls() -> None:
     """Two 404s far apart are not enough."""
     sandbox = box(30.0)
     keyword_id = sandbox.keyword_ids[0]

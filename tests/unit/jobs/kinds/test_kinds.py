@@ -1,4 +1,4 @@
-"""Each kind of job from launch to end, and how often it is looked at on the way."""
+"""Each kind of job from launch to end, and how often it is polled on the way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import cmsapi
 from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
 from cmsapi.jobs import ContentIdeas, GenerationReview, Job
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
-from tests.support.jobs import box, client_of, looks
+from tests.support.jobs import box, client_of, polls
 
 pytestmark = pytest.mark.looptime
 
@@ -74,7 +74,7 @@ async def test_success_gives_the_result(kind: Kind) -> None:
     sandbox = box(30.0)
     async with client_of(sandbox) as client:
         job = await kind.launch(client, sandbox)
-        before = len(looks(sandbox, kind.name))
+        before = len(polls(sandbox, kind.name))
         assert (job.kind, job.done, job.status.phase) == (kind.name, False, "running")
         result = await job
         assert isinstance(result, kind.result)
@@ -83,7 +83,7 @@ async def test_success_gives_the_result(kind: Kind) -> None:
         assert (job.done, status.phase, status.state) == (True, kind.phase, kind.state)
         assert 30.0 <= status.elapsed <= 41.0
         assert (status.next_poll_at, status.why_next) == (None, "it is finished")
-        assert status.polls == len(looks(sandbox, kind.name)) - before
+        assert status.polls == len(polls(sandbox, kind.name)) - before
 
 
 @each_kind
@@ -100,14 +100,14 @@ async def test_failure_is_an_error_with_a_way_on(kind: Kind) -> None:
 
 
 @each_kind
-async def test_looks_come_every_five_to_ten_seconds(kind: Kind) -> None:
-    """The gaps between the looks at a job lie between 5 and 10 seconds and differ."""
+async def test_polls_come_every_five_to_ten_seconds(kind: Kind) -> None:
+    """The gaps between the polls of a job lie between 5 and 10 seconds and differ."""
     sandbox = box(200.0)
     async with client_of(sandbox) as client:
         job = await kind.launch(client, sandbox)
-        launched, before = sandbox.ledger[-1].at, len(looks(sandbox, kind.name))
+        launched, before = sandbox.ledger[-1].at, len(polls(sandbox, kind.name))
         await job
-    times = [entry.at for entry in looks(sandbox, kind.name)[before:]]
+    times = [entry.at for entry in polls(sandbox, kind.name)[before:]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert len(times) > 20
     assert all(5.0 <= gap <= 10.001 for gap in gaps)
@@ -118,22 +118,22 @@ async def test_looks_come_every_five_to_ten_seconds(kind: Kind) -> None:
 
 @each_kind
 async def test_many_awaiters_share_one_stream(kind: Kind) -> None:
-    """Ten awaiters of a job cost the looks of one and get the same result."""
+    """Ten awaiters of a job cost the polls of one and get the same result."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await kind.launch(client, sandbox)
         results = await asyncio.gather(*[job.wait() for _ in range(10)])
         assert all(result is results[0] for result in results)
-    assert 6 <= len(looks(sandbox, kind.name)) <= 13
+    assert 6 <= len(polls(sandbox, kind.name)) <= 13
 
 
-async def test_jobs_launched_together_are_not_looked_at_together() -> None:
-    """The moment of a look is drawn anew for each job."""
+async def test_jobs_launched_together_are_not_polled_together() -> None:
+    """The moment of a poll is drawn anew for each job."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         jobs = [await client.keywords.analyze(id_) for id_ in sandbox.keyword_ids[:10]]
         await client.jobs.gather(*jobs)
-    firsts = [round(looks(sandbox, "keyword_analysis", id_)[0].at, 2) for id_ in sandbox.keyword_ids[:10]]
+    firsts = [round(polls(sandbox, "keyword_analysis", id_)[0].at, 2) for id_ in sandbox.keyword_ids[:10]]
     assert len(set(firsts)) > 2
     assert max(firsts.count(first) for first in firsts) < 8
 
@@ -180,9 +180,9 @@ async def test_only_a_generation_has_a_review() -> None:
 
 
 async def test_ideas_that_cannot_be_read_yet_are_read_later() -> None:
-    """A failure between the success of a search and its ideas only makes the next look due."""
+    """A failure between the success of a search and its ideas only makes the next poll due."""
     sandbox = box(10.0, rules=[Fault(match="GET *content-ideas", status=409, times=2)])
     async with client_of(sandbox) as client:
         found = await (await client.content_ideas.search(sandbox.workspace_id, "tents"))
         assert len(found) > 0
-    assert len(looks(sandbox, "idea_search")) >= 3
+    assert len(polls(sandbox, "idea_search")) >= 3

@@ -11,7 +11,7 @@ import pytest
 import cmsapi
 from cmsapi.jobs import GenerationReview, Job
 from cmsapi.sandbox import Behaviour, Fault, Limits, Sandbox
-from tests.support.jobs import Spoiling, box, client_of, looks, unreadable
+from tests.support.jobs import Spoiling, box, client_of, polls, unreadable
 
 pytestmark = pytest.mark.looptime
 
@@ -150,7 +150,7 @@ async def test_a_hook_decides(hook: Any, wish: str, phase: str, state: str, vers
 
 
 async def test_a_hook_works_although_nobody_waits() -> None:
-    """An order to decide keeps the job looked at until it is carried out."""
+    """An order to decide keeps the job polled until it is carried out."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
         job = await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm"))
@@ -250,7 +250,7 @@ async def test_a_hook_that_is_no_function_is_refused_before_it_is_paid(client: c
     assert len(sandbox.ledger) == 0
 
 
-async def test_looks_during_a_decision_change_nothing() -> None:
+async def test_polls_during_a_decision_change_nothing() -> None:
     """A refresh while a hook thinks or its decision is under way neither starts it again nor ends the job."""
     sandbox = box(10.0, latency=(1.0, 1.0))
     calls: list[GenerationReview] = []
@@ -270,8 +270,8 @@ async def test_looks_during_a_decision_change_nothing() -> None:
         assert decisions(sandbox) == [("confirm_generation", True)]
 
 
-async def test_a_look_that_fails_after_the_decision_changes_nothing() -> None:
-    """A job that ended while a look was under way stays as it ended, whatever becomes of the look."""
+async def test_a_poll_that_fails_after_the_decision_changes_nothing() -> None:
+    """A job that ended while a poll was under way stays as it ended, whatever becomes of the poll."""
     sandbox = box(10.0, latency=(5.0, 5.0))
     refreshes: list[asyncio.Task[Any]] = []
 
@@ -292,13 +292,13 @@ async def test_a_look_that_fails_after_the_decision_changes_nothing() -> None:
         assert (job.status.polls, job.status.phase) == (status.polls, "review")
 
 
-async def test_a_decision_of_a_minute_needs_no_looks() -> None:
-    """While a hook thinks, nobody looks."""
+async def test_a_decision_of_a_minute_needs_no_polls() -> None:
+    """While a hook decides, the job is not polled."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
         job = await client.contents.generate(sandbox.content_ids[0], on_review=says_later("leave"))
         await job
-    times = [entry.at for entry in looks(sandbox, "generation")]
+    times = [entry.at for entry in polls(sandbox, "generation")]
     assert times[-1] <= 21.0
 
 
@@ -342,8 +342,8 @@ async def test_somebody_else_decides_while_a_hook_thinks(wish: str, elsewhere: s
 
 
 @pytest.mark.parametrize("elsewhere", ["confirm_elsewhere", "cancel_elsewhere"])
-async def test_somebody_else_decides_between_two_looks(elsewhere: str) -> None:
-    """A decision of a colleague that is found by a look ends the job with `elsewhere`."""
+async def test_somebody_else_decides_between_two_polls(elsewhere: str) -> None:
+    """A decision of a colleague that is found by a poll ends the job with `elsewhere`."""
     sandbox = box(1000.0)
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox) as client:

@@ -87,7 +87,7 @@ async def test_launches_that_do_not_join_stand_in_nobodys_way() -> None:
     async with client_of(sandbox, launch=LaunchPolicy(dedupe="allow")) as client:
         for _ in range(2):
             await client.prompts.analyze(sandbox.prompt_ids[0])
-            # It ends, and nobody looks.
+            # It ends, and is not polled.
             await asyncio.sleep(6)
         assert len(await open_entries(sandbox)) == 2
     assert len(sandbox.ledger.launches()) == 2
@@ -115,7 +115,7 @@ async def test_whoever_waits_for_a_launch_shares_its_fate() -> None:
 
 
 async def test_a_launch_of_another_client_is_followed_until_it_is_known() -> None:
-    """A second client looks at the journal every second, sends nothing, and joins the job."""
+    """A second client reads the journal every second, sends nothing, and joins the job."""
     sandbox = box(60.0, latency=(2.0, 2.0))
     async with client_of(sandbox) as one, client_of(sandbox) as other:
         await one.me()

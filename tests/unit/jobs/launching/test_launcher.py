@@ -49,7 +49,7 @@ async def test_launches_join_the_one_that_is_being_sent(kind: str) -> None:
 @each_joined_launch
 @pytest.mark.parametrize("waited", [True, False])
 async def test_launches_join_the_one_that_runs(kind: str, waited: bool) -> None:
-    """A launch during the job returns it; one look is spent when nobody looks at it."""
+    """A launch during the job returns it; one poll is spent when it has no waiters."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         launch = LAUNCHES[kind][1]
@@ -215,7 +215,7 @@ async def test_a_policy_may_allow_paying_twice() -> None:
     assert posts(sandbox) == 2
 
 
-async def test_a_look_that_fails_keeps_a_launch_from_being_sent() -> None:
+async def test_a_poll_that_fails_keeps_a_launch_from_being_sent() -> None:
     """When it cannot be seen whether the earlier job runs, nothing is paid."""
     sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=5)])
     async with client_of(sandbox) as client:
@@ -226,7 +226,7 @@ async def test_a_look_that_fails_keeps_a_launch_from_being_sent() -> None:
     assert posts(sandbox) == 1
 
 
-async def test_a_look_that_decides_on_a_launch_is_repeated() -> None:
+async def test_a_poll_that_decides_on_a_launch_is_repeated() -> None:
     """One bad answer to the question whether the earlier job runs does not fail the launch."""
     sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503)])
     async with client_of(sandbox) as client:
@@ -236,7 +236,7 @@ async def test_a_look_that_decides_on_a_launch_is_repeated() -> None:
 
 
 async def test_jobs_of_yesterday_are_forgotten() -> None:
-    """A job that nobody looked at for a day is not kept in memory for ever."""
+    """A job that was not polled for a day is not kept in memory for ever."""
     sandbox = box(30.0)
     first, second = sandbox.keyword_ids[:2]
     async with client_of(sandbox) as client:

@@ -180,7 +180,7 @@ async def test_what_is_gone_tells_nothing() -> None:
 
 @pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis"])
 async def test_an_analysis_that_runs_is_taken_up(kind: str) -> None:
-    """One look at the document is enough."""
+    """One read of the document is enough."""
     sandbox = box(300.0)
     target, path = analysable(kind, sandbox)
     async with client_of(sandbox) as client:
@@ -200,7 +200,7 @@ async def test_an_analysis_of_tomorrow_proves_nothing(kind: str) -> None:
         entry = settled(kind, target, sandbox)
         await client.request("POST", f"/v1/{path}/{target}/analyze")
         await asyncio.sleep(10)
-        # The service dates an analysis when somebody looks.
+        # The service dates an analysis when it is read.
         await client.request("GET", f"/v1/{path}/{target}")
         sandbox.step_clock(-3600)
         await client.me()

@@ -16,7 +16,7 @@ from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
-from tests.support.jobs import box, client_of, looks
+from tests.support.jobs import box, client_of, polls
 from tests.support.launches import leave, open_entries, sent
 
 pytestmark = pytest.mark.looptime
@@ -198,7 +198,7 @@ async def test_a_policy_may_repeat_what_is_unknown(wish: str) -> None:
 
 
 async def test_clients_of_one_state_join_each_other() -> None:
-    """A launch of what another client runs is not paid again, and only one of them looks at the job."""
+    """A launch of what another client runs is not paid again, and only one of them polls the job."""
     sandbox = box(60.0)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client, client_of(sandbox) as other:
@@ -207,13 +207,13 @@ async def test_clients_of_one_state_join_each_other() -> None:
         joined = await other.keywords.analyze(keyword_id)
         assert (await joined).id == (await waiting).id
         assert joined is not job
-        single = [entry.at for entry in looks(sandbox, "keyword_analysis")]
+        single = [entry.at for entry in polls(sandbox, "keyword_analysis")]
     gaps = [later - earlier for earlier, later in pairwise(single)]
     assert all(gap >= 5 for gap in gaps[:-1])
     assert len(sandbox.ledger.launches()) == 1
 
 
-async def test_a_job_that_its_launcher_does_not_wait_for_is_looked_at_by_who_does() -> None:
+async def test_a_job_that_its_launcher_does_not_wait_for_is_polled_by_who_does() -> None:
     """A client that launched and does not wait leaves the looks to another one within seconds."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client, client_of(sandbox) as other:
@@ -271,7 +271,7 @@ async def test_the_settings_are_compared_across_clients() -> None:
 
 
 async def test_a_failed_analysis_is_not_launched_again() -> None:
-    """An analysis that was charged and failed before anybody could look is found by its usage."""
+    """An analysis that was charged and failed before it could be polled is found by its usage."""
     sandbox = Sandbox(failures=1.0, durations=1.0, behaviour=Behaviour(failed_analysis_timestamp="unchanged"))
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:

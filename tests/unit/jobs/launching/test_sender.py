@@ -17,7 +17,7 @@ from cmsapi.jobs import Job
 from cmsapi.jobs.launching.unknown import STAYS_OPEN
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry
-from tests.support.jobs import Spoiling, box, changed, client_of, looks
+from tests.support.jobs import Spoiling, box, changed, client_of, polls
 from tests.support.launches import NeverConnected, open_entries, posts, spent
 
 pytestmark = pytest.mark.looptime
@@ -135,7 +135,7 @@ async def test_a_lost_launch_is_looked_up_once_it_can_no_longer_arrive(settle: f
         began = asyncio.get_running_loop().time()
         await client.keywords.analyze(sandbox.keyword_ids[0])
         # It is on its way for two seconds.
-        assert looks(sandbox, "keyword_analysis")[0].at - began == pytest.approx(after + 2.0, abs=0.5)
+        assert polls(sandbox, "keyword_analysis")[0].at - began == pytest.approx(after + 2.0, abs=0.5)
 
 
 @pytest.mark.parametrize("kind", ["keyword_analysis", "prompt_analysis"])
@@ -311,7 +311,7 @@ async def test_a_launch_that_its_client_leaves_is_told() -> None:
 # The job
 
 
-async def test_launches_pass_looks() -> None:
+async def test_launches_pass_polls() -> None:
     """A launch that waits for quota goes before polls, and after what a person waits for."""
     sandbox = box(60.0)
     async with client_of(sandbox, limits=cmsapi.RateLimits(per_second=1)) as client:
@@ -324,17 +324,17 @@ async def test_launches_pass_looks() -> None:
 
 
 @pytest.mark.parametrize("kind", ["keyword_analysis", "generation"])
-async def test_a_job_that_was_launched_just_now_is_not_looked_at_at_once(kind: str) -> None:
-    """Its first look would be wasted; it comes when such a job may be over."""
+async def test_a_job_that_was_launched_just_now_is_not_polled_at_once(kind: str) -> None:
+    """Its first poll would be wasted; it comes when such a job may be over."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         analysis = kind == "keyword_analysis"
         launch: Any = client.keywords.analyze if analysis else client.contents.generate
         job = await launch((sandbox.keyword_ids if analysis else sandbox.content_ids)[0])
-        seen = len(looks(sandbox, kind))
+        seen = len(polls(sandbox, kind))
         waiting = asyncio.create_task(job.wait())
         await asyncio.sleep(2)
-        assert len(looks(sandbox, kind)) == seen
+        assert len(polls(sandbox, kind)) == seen
         await waiting
 
 
@@ -373,8 +373,8 @@ async def test_a_caller_who_outlives_the_launch_is_told() -> None:
         assert (await only_entry(sandbox)).status == "sending"
 
 
-async def test_the_answer_to_a_search_spares_its_first_look() -> None:
-    """Where reading ideas early is the look, the search itself need not be read; other jobs have no ideas."""
+async def test_the_answer_to_a_search_spares_its_first_poll() -> None:
+    """Where reading ideas early is the poll, the search itself need not be read; other jobs have no ideas."""
     sandbox = Sandbox(durations=60.0, behaviour=Behaviour(ideas_before_success="conflict"))
     async with client_of(sandbox) as client:
         jobs: list[Job[Any]] = [await client.contents.generate(content_id) for content_id in sandbox.content_ids]

@@ -41,7 +41,7 @@ async def test_waiters_get_a_token_that_works() -> None:
         assert (await other.jobs.attach(token)).analysis_status == "success"
 
 
-async def test_a_look_under_way_is_ended() -> None:
+async def test_a_poll_under_way_is_ended() -> None:
     """A refresh that is under way when the client is closed ends with `ClientClosedError`, not with a cancellation."""
     sandbox = box(60.0, latency=(5.0, 5.0))
     async with client_of(sandbox) as client:
@@ -54,7 +54,7 @@ async def test_a_look_under_way_is_ended() -> None:
 
 
 async def test_cancelling_a_refresh_is_a_cancellation() -> None:
-    """A cancelled refresh does not take the look with it."""
+    """A cancelled refresh does not take the poll with it."""
     sandbox = box(60.0, latency=(5.0, 5.0))
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])

@@ -57,8 +57,8 @@ async def test_signs_of_life_go_on_while_jobs_are_let_go_of() -> None:
         await asyncio.sleep(3 * HEARTBEAT)
 
 
-async def test_a_hook_may_ask_for_a_look() -> None:
-    """What a hook starts runs in the context of the look that has called it."""
+async def test_a_hook_may_ask_for_a_poll() -> None:
+    """What a hook starts runs in the context of the poll that has called it."""
     sandbox = box(10.0)
     asked: list[asyncio.Task[Any]] = []
 

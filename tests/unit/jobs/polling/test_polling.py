@@ -1,4 +1,4 @@
-"""When jobs are looked at, as the service sees it: at the advised pace, or as often as the limits allow."""
+"""When jobs are polled, as the service sees it: at the advised pace, or as often as the limits allow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cmsapi.jobs import Job
 from cmsapi.observability.events import JobObserved, Throttled
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Lognormal, Sandbox
 from cmsapi.transport.message import Request, Response
-from tests.support.jobs import Spoiling, box, client_of, looks
+from tests.support.jobs import Spoiling, box, client_of, polls
 
 pytestmark = pytest.mark.looptime
 
@@ -26,9 +26,9 @@ MINUTE = Lognormal(60.0, 0.6)
 
 
 def gaps(sandbox: Sandbox, kind: str) -> list[float]:
-    """Return the seconds between neighbouring looks at the same job, of all jobs."""
+    """Return the seconds between neighbouring polls of the same job, of all jobs."""
     at: dict[str, list[float]] = defaultdict(list)
-    for entry in looks(sandbox, kind):
+    for entry in polls(sandbox, kind):
         at[entry.path].append(entry.at)
     return [later - earlier for times in at.values() for earlier, later in pairwise(times)]
 
@@ -77,18 +77,18 @@ def without(*keys: str) -> Callable[[Request, Response], Response]:
 
 @pytest.mark.parametrize("jobs", [1, 8])
 async def test_a_few_jobs_are_noticed_within_ten_seconds(jobs: int) -> None:
-    """While the limits allow it, looks are 5 to 10 seconds apart, and an end is seen within 10."""
+    """While the limits allow it, polls are 5 to 10 seconds apart, and an end is seen within 10."""
     sandbox = Sandbox(durations=MINUTE)
     async with client_of(sandbox) as client:
         await analyse(client, sandbox.keyword_ids[:jobs])
-        late = [looks(sandbox, "keyword_analysis", job.target_id)[-1].at - job.ends_at for job in sandbox.jobs]
+        late = [polls(sandbox, "keyword_analysis", job.target_id)[-1].at - job.ends_at for job in sandbox.jobs]
     assert all(0.0 <= each <= 10.1 for each in late)
     assert all(5.0 - 1e-6 <= gap <= 10.1 for gap in gaps(sandbox, "keyword_analysis"))
 
 
 @pytest.mark.parametrize("awaiters", [2, 10])
 async def test_any_number_of_awaiters_share_one_stream(awaiters: int) -> None:
-    """Ten awaiters of one job, from the start or on the way, cost the looks of one."""
+    """Ten awaiters of one job, from the start or on the way, cost the polls of one."""
     counts = []
     for number in (1, awaiters):
         sandbox = box(60.0)
@@ -100,13 +100,13 @@ async def test_any_number_of_awaiters_share_one_stream(awaiters: int) -> None:
                 return await job
 
             assert len(set(map(id, await asyncio.gather(*[later(3.0 * each) for each in range(number)])))) == 1
-        counts.append(len(looks(sandbox, "keyword_analysis")))
+        counts.append(len(polls(sandbox, "keyword_analysis")))
         assert min(gaps(sandbox, "keyword_analysis")) >= 5.0 - 1e-6
     assert counts[1] <= counts[0] + 2
 
 
-async def test_patience_in_small_pieces_costs_no_more_looks() -> None:
-    """Whoever waits second by second is not looked for more often, not even while looks fail."""
+async def test_patience_in_small_pieces_costs_no_more_polls() -> None:
+    """A job that is awaited second by second is not polled more often, not even while polls fail."""
     sandbox = box(90.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=4)])
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -136,7 +136,7 @@ async def test_a_job_waited_for_again_does_not_queue_behind_new_ones() -> None:
 
 @pytest.mark.slow
 async def test_days_without_an_answer_do_not_lose_a_job() -> None:
-    """However often in a row looks fail, they go on, and the end is seen."""
+    """However often in a row polls fail, they go on, and the end is seen."""
     sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=1040)])
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -147,7 +147,7 @@ async def test_days_without_an_answer_do_not_lose_a_job() -> None:
 
 
 async def test_many_jobs_are_stretched_and_said_to_be() -> None:
-    """Looks at more jobs than fit become rarer, never closer than 5 s, without a refusal; a shortage is told once."""
+    """Polls of more jobs than fit become rarer, never closer than 5 s, without a refusal; a shortage is told once."""
     sandbox = Sandbox(keywords=200, durations=MINUTE, behaviour=Behaviour(keyword_items="bare"))
     heard: list[Any] = []
     async with client_of(sandbox, hooks=[heard.append]) as client:
@@ -189,7 +189,7 @@ async def test_a_status_says_when_an_end_is_expected() -> None:
 
 
 async def test_a_strict_budget_launches_less_instead() -> None:
-    """With `budget="strict"` no look is planned more than 10 s ahead; launches wait, also the very first ones."""
+    """With `budget="strict"` no poll is planned more than 10 s ahead; launches wait, also the very first ones."""
     bare = Behaviour(keyword_items="bare")
     sandbox = Sandbox(keywords=60, durations=MINUTE, limits=Limits(per_second=20, per_hour=300), behaviour=bare)
     heard: list[Any] = []
@@ -207,7 +207,7 @@ async def test_a_strict_budget_launches_less_instead() -> None:
 
 
 async def test_a_strict_budget_is_careful_with_jobs_that_nobody_knows() -> None:
-    """Of jobs much longer than expected, so few are launched that hardly any look has to wait for the next hour."""
+    """Of jobs much longer than expected, so few are launched that hardly any poll has to wait for the next hour."""
     bare = Behaviour(keyword_items="bare")
     sandbox = Sandbox(keywords=30, durations=Lognormal(300.0, 0.5), limits=Limits(per_hour=500), behaviour=bare)
     limits = RateLimits(per_hour=500)
@@ -239,8 +239,8 @@ async def test_what_fits_is_launched_and_read() -> None:
 
 
 @pytest.mark.parametrize("items", ["full", "bare"])
-async def test_no_more_looks_wait_than_a_second_admits(items: Any) -> None:
-    """When the hour is used up, looks are put off; they do not pile up in front of the limit."""
+async def test_no_more_polls_wait_than_a_second_admits(items: Any) -> None:
+    """When the hour is used up, polls are put off; they do not pile up in front of the limit."""
     sandbox = Sandbox(
         keywords=120,
         durations=MINUTE,
@@ -266,22 +266,22 @@ async def test_no_more_looks_wait_than_a_second_admits(items: Any) -> None:
 
 
 async def test_what_a_user_reads_ends_a_job() -> None:
-    """A keyword that the user reads after its end ends the wait at once, without a look."""
+    """A keyword that the user reads after its end ends the wait at once, without a poll."""
     sandbox = box(22.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         waiting = asyncio.create_task(job.wait())
         await asyncio.sleep(22.5)
-        before = len(looks(sandbox, "keyword_analysis"))
+        before = len(polls(sandbox, "keyword_analysis"))
         await client.keywords.get(sandbox.keyword_ids[0])
         await asyncio.sleep(0)
         assert job.done
         assert (await waiting).analysis_status == "success"
-        assert len(looks(sandbox, "keyword_analysis")) == before + 1
+        assert len(polls(sandbox, "keyword_analysis")) == before + 1
 
 
-async def test_what_a_user_reads_postpones_a_look() -> None:
-    """A user who reads a running keyword every 4 s keeps the SDK from looking besides."""
+async def test_what_a_user_reads_postpones_a_poll() -> None:
+    """A user who reads a running keyword every 4 s keeps the SDK from polling besides."""
     sandbox = box(60.0)
     observed: list[JobObserved] = []
     async with client_of(
@@ -297,7 +297,7 @@ async def test_what_a_user_reads_postpones_a_look() -> None:
             await asyncio.sleep(4.0)
         await waiting
     # One scout may have been under way.
-    assert len(looks(sandbox, "keyword_analysis")) <= reads + 1
+    assert len(polls(sandbox, "keyword_analysis")) <= reads + 1
     assert len(observed) >= reads - 1
 
 
@@ -318,7 +318,7 @@ async def test_a_list_that_a_user_reads_ends_jobs() -> None:
 
 
 @pytest.mark.parametrize(("items", "requests"), [("full", 2.5), ("bare", 4.0)])
-async def test_lists_are_looked_at_where_they_show_states(items: Any, requests: float) -> None:
+async def test_lists_are_polled_where_they_show_states(items: Any, requests: float) -> None:
     """Where lists show states, many jobs take few requests each; where not, they are not read in vain."""
     sandbox = Sandbox(keywords=250, durations=MINUTE, behaviour=Behaviour(keyword_items=items))
     async with client_of(sandbox) as client:
@@ -332,7 +332,7 @@ async def test_lists_are_looked_at_where_they_show_states(items: Any, requests: 
 
 @pytest.mark.parametrize(("status", "times"), [(404, None), (500, 3)])
 async def test_lists_that_fail_lose_no_jobs(status: int, times: int | None) -> None:
-    """When a page cannot be read any more, its jobs are looked at by themselves, and their ends are seen."""
+    """When a page cannot be read any more, its jobs are polled by themselves, and their ends are seen."""
     sandbox = Sandbox(keywords=60, durations=MINUTE)
     async with client_of(sandbox) as client:
         await read_lists(client, sandbox)
@@ -367,13 +367,13 @@ class Failing:
 
 
 async def test_pages_that_nobody_can_name_are_not_searched_for() -> None:
-    """Where keywords do not say on which page they are, they are not looked at again and again to find out."""
+    """Where keywords do not say on which page they are, they are not polled again and again to find out."""
     sandbox = Sandbox(keywords=200, durations=Lognormal(300.0, 0.3))
     async with client_of(sandbox, transport=Spoiling(sandbox, without("pageId"))) as client:
         async for _ in client.keywords.list(sandbox.page_ids[0]):
             pass
         await analyse(client, sandbox.keyword_ids, in_flight=200)
-    early = [entry for entry in looks(sandbox, "keyword_analysis") if entry.at < 100.0]
+    early = [entry for entry in polls(sandbox, "keyword_analysis") if entry.at < 100.0]
     assert len(early) < 260
     assert sandbox.ledger.count(status=429) == 0
 
@@ -383,7 +383,7 @@ async def test_pages_that_nobody_can_name_are_not_searched_for() -> None:
 
 @pytest.mark.parametrize("behaviour", ["conflict", "empty"])
 async def test_searches_are_read_early_where_that_is_refused(behaviour: Any) -> None:
-    """Where the service refuses the ideas of a search that runs, reading them is the look; failures are found too."""
+    """Where the service refuses the ideas of a search that runs, reading them is the poll; failures are found too."""
     sandbox = Sandbox(
         durations=MINUTE,
         behaviour=Behaviour(ideas_before_success=behaviour),
@@ -401,7 +401,7 @@ async def test_searches_are_read_early_where_that_is_refused(behaviour: Any) -> 
 
 
 async def test_few_searches_are_not_read_early() -> None:
-    """With requests to spare a search is looked at as ever, and its ideas are read once."""
+    """With requests to spare a search is polled as ever, and its ideas are read once."""
     sandbox = Sandbox(durations=MINUTE)
     async with client_of(sandbox) as client:
         assert await search(client, sandbox, 5) == [None] * 5

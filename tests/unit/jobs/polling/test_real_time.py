@@ -9,7 +9,7 @@ from cmsapi.sandbox import Fixed, Limits, Sandbox
 
 async def test_all_kinds_over_loopback() -> None:
     """Launch, fan out, review and close over aiohttp and loopback, within a second or so."""
-    # Looks every tenth of a second, for as long as jobs usually take, are more than the usual hour has.
+    # Polls every tenth of a second, for as long as jobs usually take, are more than the usual hour has.
     async with Sandbox(durations=Fixed(0.2), keywords=10, limits=Limits(per_hour=100_000)) as sandbox:
         polling = PollPolicy(min_interval=0.05, max_interval=0.1)
         limits = RateLimits(per_hour=100_000)

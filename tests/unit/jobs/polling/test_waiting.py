@@ -1,4 +1,4 @@
-"""Waiting for a job: patience, events, listeners, leaving, and looks that nobody has asked for."""
+"""Waiting for a job: patience, events, listeners, leaving, and polls without waiters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs import Finished, JobEvent, Observed, PollFailed
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.transport.message import Request, Response
-from tests.support.jobs import Spoiling, box, changed, client_of, looks, unreadable
+from tests.support.jobs import Spoiling, box, changed, client_of, polls, unreadable
 
 pytestmark = pytest.mark.looptime
 
@@ -40,7 +40,7 @@ async def test_patience_ends_and_the_job_goes_on() -> None:
 
 
 async def test_a_timeout_of_the_caller_is_not_the_jobs() -> None:
-    """An enclosing timeout stays a plain `TimeoutError` and stops the looks."""
+    """An enclosing timeout stays a plain `TimeoutError` and stops the polls."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -71,7 +71,7 @@ async def test_what_happens_in_the_moment_of_the_timeout(first: str) -> None:
         assert (await job).analysis_status == "success"
 
 
-async def test_nobody_waits_nobody_looks() -> None:
+async def test_a_job_without_waiters_is_not_polled() -> None:
     """A launched job that nobody waits for costs no request; the next waiter is served at once."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
@@ -85,11 +85,11 @@ async def test_nobody_waits_nobody_looks() -> None:
         began = loop.time()
         await job
         assert loop.time() == began
-        assert len(looks(sandbox, KIND)) == 1
+        assert len(polls(sandbox, KIND)) == 1
 
 
 async def test_cancelling_one_awaiter_leaves_the_others() -> None:
-    """A cancelled awaiter takes neither the stream nor the other awaiters with it; the last one stops the looks."""
+    """A cancelled awaiter takes neither the stream nor the other awaiters with it; the last one stops the polls."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -111,13 +111,13 @@ async def test_cancelling_one_awaiter_leaves_the_others() -> None:
         assert (await other).analysis_status == "success"
 
 
-async def test_an_awaiter_cancelled_during_a_look_leaves_it_whole() -> None:
-    """A look that is under way when its only awaiter is cancelled is finished and counted."""
+async def test_an_awaiter_cancelled_during_a_poll_leaves_it_whole() -> None:
+    """A poll that is under way when its only awaiter is cancelled is finished and counted."""
     sandbox = box(60.0, latency=(10.0, 10.0))
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         waiter = asyncio.create_task(job.wait())
-        # The first look leaves 5 to 10 seconds after the answer to the launch, and takes 20.
+        # The first poll leaves 5 to 10 seconds after the answer to the launch, and takes 20.
         await asyncio.sleep(12)
         waiter.cancel()
         await asyncio.sleep(30)
@@ -126,18 +126,18 @@ async def test_an_awaiter_cancelled_during_a_look_leaves_it_whole() -> None:
 
 
 async def test_an_end_between_launch_and_first_await_is_not_lost() -> None:
-    """A job that ended before anybody waited gives its result at the first look."""
+    """A job that ended before it had a waiter gives its result at the first poll."""
     sandbox = box(1000.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         sandbox.finish(sandbox.keyword_ids[0])
         assert (await job).analysis_status == "success"
-        assert len(looks(sandbox, KIND)) == 1
+        assert len(polls(sandbox, KIND)) == 1
 
 
 @pytest.mark.parametrize("turns", range(12))
-async def test_a_job_awaited_right_after_another_is_looked_at(turns: int) -> None:
-    """However few turns of the loop lie between the end of one job and the wait for the next, it is looked at."""
+async def test_a_job_awaited_right_after_another_is_polled(turns: int) -> None:
+    """However few turns of the loop lie between the end of one job and the wait for the next, it is polled."""
     sandbox = box(20.0)
     async with client_of(sandbox) as client:
         first = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -148,8 +148,8 @@ async def test_a_job_awaited_right_after_another_is_looked_at(turns: int) -> Non
         await second.wait(timeout=60)
 
 
-async def test_refresh_looks_now() -> None:
-    """`refresh` costs one request, shows the status, and several at once share one look."""
+async def test_refresh_polls_now() -> None:
+    """`refresh` costs one request, shows the status, and several at once share one poll."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -159,28 +159,28 @@ async def test_refresh_looks_now() -> None:
         await asyncio.sleep(30)
         statuses = await asyncio.gather(*[job.refresh() for _ in range(5)])
         assert {status.state for status in statuses} == {"pending"}
-        assert len(looks(sandbox, KIND)) == 2
+        assert len(polls(sandbox, KIND)) == 2
         sandbox.finish(sandbox.keyword_ids[0])
         assert (await job.refresh()).phase == "succeeded"
         assert (await job.refresh()).polls == 3
-        assert len(looks(sandbox, KIND)) == 3
+        assert len(polls(sandbox, KIND)) == 3
 
 
 async def test_a_failed_refresh_raises_and_says_nothing_about_the_job() -> None:
-    """Each of several refreshers gets the error of the look they share, after its repeats; the job goes on."""
+    """Each of several refreshers gets the error of the poll they share, after its repeats; the job goes on."""
     sandbox = box(60.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=5)])
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         errors = await asyncio.gather(*[job.refresh() for _ in range(2)], return_exceptions=True)
         assert all(isinstance(error, cmsapi.ServiceUnavailableError) for error in errors)
         assert errors[0] is not errors[1]
-        assert len(looks(sandbox, KIND)) == 5
+        assert len(polls(sandbox, KIND)) == 5
         assert (job.done, job.status.phase) == (False, "running")
         await job
 
 
-async def test_a_refresh_moves_the_next_look() -> None:
-    """After a refresh the next look comes 5 to 10 seconds later, not when it would have come."""
+async def test_a_refresh_moves_the_next_poll() -> None:
+    """After a refresh the next poll comes 5 to 10 seconds later, not when it would have come."""
     sandbox = box(100.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -188,13 +188,13 @@ async def test_a_refresh_moves_the_next_look() -> None:
         await asyncio.sleep(4.9)
         await job.refresh()
         await waiter
-    first, second = looks(sandbox, KIND)[:2]
+    first, second = polls(sandbox, KIND)[:2]
     assert first.at == pytest.approx(4.9)
     assert 5.0 <= second.at - first.at <= 10.001
 
 
 async def test_events_follow_a_job_to_its_end() -> None:
-    """`events()` keeps the job looked at, tells changes, and ends with `Finished`."""
+    """`events()` keeps the job polled, tells changes, and ends with `Finished`."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -208,8 +208,8 @@ async def test_events_follow_a_job_to_its_end() -> None:
         assert [type(event) for event in again] == [Finished]
 
 
-async def test_leaving_events_stops_the_looks() -> None:
-    """Whoever leaves the events of a job no longer keeps it looked at."""
+async def test_leaving_events_stops_the_polls() -> None:
+    """A follower that leaves the events of a job no longer keeps it polled."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -223,7 +223,7 @@ async def test_leaving_events_stops_the_looks() -> None:
 
 
 async def test_listeners_hear_what_they_asked_for(caplog: pytest.LogCaptureFixture) -> None:
-    """`on` keeps the job looked at, calls by class of event, and outlives a listener that fails."""
+    """`on` keeps the job polled, calls by class of event, and outlives a listener that fails."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -262,8 +262,8 @@ async def test_a_coroutine_function_is_no_listener(client: cmsapi.Client, sandbo
     assert len(sandbox.ledger) == 0
 
 
-async def test_detach_wakes_all_and_ends_the_looks() -> None:
-    """`detach` ends waiters and events, stops the looks, and leaves the job to be waited for again."""
+async def test_detach_wakes_all_and_ends_the_polls() -> None:
+    """`detach` ends waiters and events, stops the polls, and leaves the job to be waited for again."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -315,12 +315,12 @@ async def test_failures_while_looking_never_fail_the_job() -> None:
         ]
         assert (await job).analysis_status == "success"
         assert client.statistics.poll_failures == 8
-    times = [entry.at for entry in looks(sandbox, KIND)]
+    times = [entry.at for entry in polls(sandbox, KIND)]
     assert all(later - earlier >= 5.0 for earlier, later in pairwise(times))
 
 
 async def test_a_broken_body_never_fails_the_job() -> None:
-    """An answer that is no JSON is a failed look, and the next one counts."""
+    """An answer that is no JSON is a failed poll, and the next one counts."""
     sandbox = box(30.0)
     spoiling = Spoiling(sandbox, unreadable("GET", sandbox.keyword_ids[0], times=3))
     async with client_of(sandbox, transport=spoiling) as client:
@@ -333,7 +333,7 @@ async def test_a_broken_body_never_fails_the_job() -> None:
 
 @pytest.mark.parametrize("refusal", ["revoked", "forbidden"])
 async def test_a_refused_key_ends_the_waiters_and_not_the_job(refusal: str) -> None:
-    """401 and 403 reach who waits, and nobody looks any more; once the key works, waiting works."""
+    """401 and 403 reach who waits, and the polls stop; once the key works, waiting works."""
     rules = [Fault(match="GET /v1/keywords/*", status=403)] if refusal == "forbidden" else []
     sandbox = box(60.0, rules=rules)
     expected = cmsapi.ForbiddenError if rules else cmsapi.UnauthorizedError
@@ -382,7 +382,7 @@ async def test_a_transport_that_breaks_its_promise_does_not_hang_waiters(
 
 
 async def test_connections_that_were_closed_end_the_waiters() -> None:
-    """When the connections given to the client are closed, who waits is told, and nothing is looked at any more."""
+    """When the connections given to the client are closed, who waits is told, and nothing is polled any more."""
     broken = [True]
     sandbox = box(60.0)
 

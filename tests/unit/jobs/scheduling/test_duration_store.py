@@ -101,7 +101,7 @@ async def test_a_client_finds_what_another_one_learned(tmp_path: Path) -> None:
         waiting = asyncio.gather(*jobs)
         await asyncio.sleep(0.3)
         for job in jobs:
-            # A document that shows its end hastens the look at a job.
+            # A document that shows its end hastens the poll of a job.
             await client.content_ideas.get(job.target)
         await waiting
         assert (await client.jobs.plan("idea_search", 1)).learned_from == 3

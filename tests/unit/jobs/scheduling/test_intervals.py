@@ -97,7 +97,7 @@ def test_a_schedule_costs_what_it_says(curve: Curve, price: float, min_gap: floa
 
 @thorough
 @given(curves(), st.tuples(prices, prices), gaps)
-def test_a_dearer_look_is_not_taken_more_often(curve: Curve, two: tuple[float, float], min_gap: float) -> None:
+def test_a_dearer_poll_is_not_taken_more_often(curve: Curve, two: tuple[float, float], min_gap: float) -> None:
     """When the price of a poll rises, there are no more of them, and no less lateness."""
     cheap, dear = (solve(curve, price, min_gap) for price in sorted(two))
     for step in range(0, LAST, 7):
@@ -107,7 +107,7 @@ def test_a_dearer_look_is_not_taken_more_often(curve: Curve, two: tuple[float, f
 
 @thorough
 @given(curves(), prices, gaps)
-def test_looks_are_apart(curve: Curve, price: float, min_gap: float) -> None:
+def test_polls_are_apart(curve: Curve, price: float, min_gap: float) -> None:
     """Between two polls lies the least gap, up to the end of the scale and beyond it."""
     schedule = solve(curve, price, min_gap)
     for step in range(NEVER):
@@ -134,7 +134,7 @@ def test_a_longer_span_holds_more_polls(curve: Curve, price: float, step: int, f
 
 @thorough
 @given(curves(), prices, gaps, st.integers(0, LAST), st.sampled_from(AGES))
-def test_looks_are_those_of_a_walk(curve: Curve, price: float, min_gap: float, step: int, span: float) -> None:
+def test_polls_are_those_of_a_walk(curve: Curve, price: float, min_gap: float, step: int, span: float) -> None:
     """From any age, and within any span, as many polls are foretold as jobs that run there meet on their way."""
     schedule, running = solve(curve, price, min_gap), curve.running(step)
     assume(running > 1e-3)
@@ -144,7 +144,7 @@ def test_looks_are_those_of_a_walk(curve: Curve, price: float, min_gap: float, s
     assert schedule.expected_polls(step) == pytest.approx(sum(map(curve.running, steps)) / running)
 
 
-def test_a_look_at_the_end_of_a_span_counts() -> None:
+def test_a_poll_at_the_end_of_a_span_counts() -> None:
     """A span that ends with a poll holds it, and a shorter one does not; the last of the scale is no exception."""
     schedule = solve(believed(), 20.0, 5.0)
     first, *_, last = [AGES[step] for step in walk(schedule)[1:]]
@@ -155,7 +155,7 @@ def test_a_look_at_the_end_of_a_span_counts() -> None:
     assert schedule.polls_within(0, last) > schedule.polls_within(0, 0.999 * last)
 
 
-def test_where_all_are_over_one_look_is_left() -> None:
+def test_where_all_are_over_one_poll_is_left() -> None:
     """A job that runs although all others of its age are over needs a poll, and it comes at once."""
     schedule = solve(Curve.of([0.0, *([1.0] * (NEVER - 1))]), 20.0, 5.0)
     for step in (1, 40, LAST):
@@ -178,14 +178,14 @@ def test_beyond_the_scale_gaps_go_by_the_age() -> None:
 
 
 @pytest.mark.parametrize("price", [1.0, 20.0, 400.0])
-def test_what_outlives_nearly_all_is_still_looked_at(price: float) -> None:
+def test_what_outlives_nearly_all_is_still_polled(price: float) -> None:
     """A job that is older than nearly all others is polled before its age doubles, also beyond the scale."""
     schedule = solve(believed(), price, 5.0)
     for step in range(step_after(5000.0), NEVER):
         assert 5.0 <= schedule.gap(step) <= AGES[step]
 
 
-def test_a_constant_hazard_is_looked_at_evenly() -> None:
+def test_a_constant_hazard_is_polled_evenly() -> None:
     """Where jobs end at any age alike, the best gap is about the square root of twice the price over the hazard."""
     mean, price = 200.0, 4.0
     curve = Curve.of([1.0 - math.exp(-age / mean) for age in AGES])

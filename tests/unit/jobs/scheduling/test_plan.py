@@ -180,7 +180,7 @@ def gaps(made: Plan) -> list[float]:
 
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
-def test_no_two_looks_are_too_close(all_loads: list[Load], supply: Supply) -> None:
+def test_no_two_polls_are_too_close(all_loads: list[Load], supply: Supply) -> None:
     """Whatever there is to poll at and to poll with, no wait is shorter than the least interval."""
     made = plan(all_loads, supply)
     assert len(made.paces) == len(made.lives) == len(all_loads)
@@ -192,7 +192,7 @@ def test_no_two_looks_are_too_close(all_loads: list[Load], supply: Supply) -> No
 
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
-def test_what_is_not_stretched_is_looked_at_as_advised(all_loads: list[Load], supply: Supply) -> None:
+def test_what_is_not_stretched_is_polled_as_advised(all_loads: list[Load], supply: Supply) -> None:
     """Without a shortage, and under a strict budget always, no wait is longer than the longest interval."""
     for pace in plan(all_loads, supply).paces:
         assert not (pace.load.strict and pace.stretched)
@@ -238,7 +238,7 @@ def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: S
 
 @thorough
 @given(shortages())
-def test_jobs_are_looked_at_as_advised_when_that_fits(shortage: tuple[list[Load], Supply]) -> None:
+def test_jobs_are_polled_as_advised_when_that_fits(shortage: tuple[list[Load], Supply]) -> None:
     """No poll is put off while all of them fit, and some are as soon as they do not."""
     all_loads, supply = shortage
     fits = fits_as_advised(all_loads, left(all_loads, supply), supply)
@@ -302,7 +302,7 @@ def test_the_same_question_has_the_same_answer(all_loads: list[Load], supply: Su
 
 @thorough
 @given(loads(), supplies())
-def test_a_life_is_a_launch_a_look_and_a_result(load: Load, supply: Supply) -> None:
+def test_a_life_is_a_launch_a_poll_and_a_result(load: Load, supply: Supply) -> None:
     """One more job takes no less than its launch, a poll at its end, and its result."""
     made = plan([load], supply)
     assert made.lives[0] >= 2.0 + load.result - 1e-9
@@ -371,7 +371,7 @@ def test_what_is_not_launched_needs_no_polls() -> None:
     assert pace.dearer.price == pytest.approx(math.exp(useful(load) / 6.0))
 
 
-def test_nothing_to_look_at_is_a_plan_too() -> None:
+def test_nothing_to_poll_at_is_a_plan_too() -> None:
     """No jobs take nothing, and fit into nothing."""
     assert not plan([Load(curve=believed(60.0, 30), running={})], Supply(0.0)).paces[0].stretched
     assert plan([], Supply(300.0)).spare == 300.0
@@ -381,7 +381,7 @@ def test_nothing_to_look_at_is_a_plan_too() -> None:
 @pytest.mark.parametrize(
     ("jobs", "free", "stretched"), [(1, 400.0, False), (20, 400.0, False), (300, 400.0, True), (1, 2.0, True)]
 )
-def test_a_few_jobs_are_looked_at_as_advised_and_many_are_not(jobs: int, free: float, stretched: bool) -> None:
+def test_a_few_jobs_are_polled_as_advised_and_many_are_not(jobs: int, free: float, stretched: bool) -> None:
     """It is what is left for the jobs there are that decides on the pace."""
     (pace,) = plan([Load(curve=believed(60.0, 30), running={0: jobs})], Supply(free)).paces
     assert pace.stretched is stretched
@@ -400,11 +400,11 @@ def test_what_comes_back_soon_is_used(known: int) -> None:
     assert helped.lateness < alone.lateness
 
 
-def test_an_old_job_is_counted_for_as_long_as_it_will_be_looked_at() -> None:
+def test_an_old_job_is_counted_for_as_long_as_it_will_be_polled() -> None:
     """Jobs that have run for hours and go on are not taken for jobs that need one more poll."""
     day = Curve.of([0.02 * age / AGES[-1] for age in AGES])
     old = Load(curve=day, running={step_before(20_000.0): 10})
-    # Looked at every ten seconds for an hour they would take 3,600 requests.
+    # Polled every ten seconds for an hour they would take 3,600 requests.
     assert plan([old], Supply(900.0)).paces[0].stretched
     # 600 requests are needed before the others come back, and only 500 are left.
     assert plan([old], Supply(500.0, 600.0, lambda span: 5000.0 * (span > 600.0))).paces[0].stretched
@@ -415,7 +415,7 @@ NEVER_OVER = Curve.of([0.0] * NEVER)
 HALF = Curve.of([0.0, *([0.5] * (NEVER - 1))])
 
 
-def test_what_as_advised_takes_is_a_look_an_interval_and_one_at_the_end() -> None:
+def test_what_as_advised_takes_is_a_poll_an_interval_and_one_at_the_end() -> None:
     """Jobs that go on for the whole span take a poll every ten seconds and one more, those on pages too."""
     load = Load(curve=NEVER_OVER, running={0: 2, 30: 1}, paged={7: 4})
     assert Frequent(load).needed(100.0) == pytest.approx(7 * 11.0)
@@ -426,7 +426,7 @@ def test_what_as_advised_takes_is_a_look_an_interval_and_one_at_the_end() -> Non
     assert Frequent(attrs.evolve(load, learned=3.0)).needed(100.0) == pytest.approx(7 * 11.0)
 
 
-def test_a_look_under_way_may_find_that_no_other_is_needed() -> None:
+def test_a_poll_under_way_may_find_that_no_other_is_needed() -> None:
     """Half of the jobs that run no more at the step of the poll count as none."""
     load = Load(curve=HALF, running={3: 5}, polling={(0, 4): 6, (2, 9): 1})
     assert list(load.singles()) == [(3, 5), (4, 3.0), (9, 1.0)]
