@@ -25,7 +25,7 @@ from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 if TYPE_CHECKING:
-    from cmsapi.ratelimit.process import LoopWindows
+    from cmsapi.ratelimit.loop_windows import LoopWindows
     from cmsapi.ratelimit.shared_windows import SharedWindows
 
 # A wait for quota that is longer than this is worth telling somebody.
