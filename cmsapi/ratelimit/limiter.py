@@ -26,7 +26,7 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 if TYPE_CHECKING:
     from cmsapi.ratelimit.loop_windows import LoopWindows
-    from cmsapi.ratelimit.shared_windows import SharedWindows
+    from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
 # A wait for quota that is longer than this is worth telling somebody.
 LONG_WAIT = 5.0

@@ -90,7 +90,7 @@ class SharedAccount:
                 self._scheduler.duration_store.state = shared_state.state
 
     def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
-        from cmsapi.ratelimit.shared_windows import SharedWindows
+        from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
         per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
         alone = max(1, int((per_second or _BURST) * limits.share))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from cmsapi.ratelimit.allocator import allocate
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.sharing.allocator import allocate
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state.store import LimitStore
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import cmsapi
 from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.ratelimit.shared_windows import SharedWindows
+from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState

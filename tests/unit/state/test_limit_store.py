@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import redis.asyncio as redis
 
-from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState

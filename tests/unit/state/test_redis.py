@@ -13,7 +13,7 @@ import pytest
 import redis.asyncio as redis
 
 from cmsapi.errors import ConfigError, StateError
-from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState

@@ -13,7 +13,7 @@ import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.sqlite import SqliteState

@@ -15,9 +15,9 @@ import pytest
 from blockbuster import BlockBuster
 
 import cmsapi
-from cmsapi.ratelimit.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.ratelimit.shared_windows import SharedWindows
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState

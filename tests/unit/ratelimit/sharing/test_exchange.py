@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
 from cmsapi.state.store import State
 from tests.support.exchanges import exchange
 from tests.support.places import Place

@@ -1,7 +1,7 @@
 """What a process and the shared limits of its account tell each other.
 
 In an *exchange* a process reports which of its requests have settled since the last one, and is given permits: see
-`cmsapi.ratelimit.allocator`.
+`cmsapi.ratelimit.sharing.allocator`.
 """
 
 from __future__ import annotations

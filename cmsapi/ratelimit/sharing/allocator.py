@@ -29,10 +29,10 @@ from __future__ import annotations
 import math
 import sys
 
-from cmsapi.ratelimit.allocation import Allocation, Holder
-from cmsapi.ratelimit.exchange import PARTS, AccountLimits, HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.foreign_usage import CERTAIN
 from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.sharing.allocation import Allocation, Holder
+from cmsapi.ratelimit.sharing.exchange import PARTS, AccountLimits, HeaderReport, PermitGrant, PermitRequest
 
 # A process that waits comes back after so many seconds at the latest: permits may have been given back, and a process
 # that died in the queue is soon known. Shorter than the life of a holder.

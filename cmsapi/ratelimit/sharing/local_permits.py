@@ -11,8 +11,8 @@ import secrets
 
 import attrs
 
-from cmsapi.ratelimit.exchange import HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.permits import OUT, Permit, Quota
+from cmsapi.ratelimit.sharing.exchange import HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, QUIET, UnansweredRequests
 

@@ -26,11 +26,11 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.allocator import LONGEST_REST, REST, allocate
-from cmsapi.ratelimit.exchange import HOLDER_TTL, AccountLimits, PermitGrant, PermitRequest
-from cmsapi.ratelimit.local_permits import LocalPermits
 from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.request_log import SECOND
+from cmsapi.ratelimit.sharing.allocator import LONGEST_REST, REST, allocate
+from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.sharing.local_permits import LocalPermits
 from cmsapi.ratelimit.sliding_windows import RESERVE, SPARE, SlidingWindows
 from cmsapi.state.store import LimitStore
 

@@ -11,11 +11,11 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.ratelimit.allocation import Allocation
-from cmsapi.ratelimit.allocator import GRACE, LONGEST_REST, REST, SLOTS, STEP, PermitAllocator, allocate
-from cmsapi.ratelimit.exchange import AccountLimits, HeaderReport, PermitGrant, PermitRequest
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.sharing.allocation import Allocation
+from cmsapi.ratelimit.sharing.allocator import GRACE, LONGEST_REST, REST, SLOTS, STEP, PermitAllocator, allocate
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, HeaderReport, PermitGrant, PermitRequest
 
 LIMITS = AccountLimits(per_second=20, per_hour=1000)
 

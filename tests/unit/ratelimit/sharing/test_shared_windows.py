@@ -13,12 +13,12 @@ import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.allocator import REST
-from cmsapi.ratelimit.exchange import AccountLimits, PermitRequest
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
-from cmsapi.ratelimit.shared_windows import PATIENCE, REPORT_WITHIN, TRY_AGAIN, SharedWindows
+from cmsapi.ratelimit.sharing.allocator import REST
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.sharing.shared_windows import PATIENCE, REPORT_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import Memory, MemoryState

@@ -1,0 +1,1 @@
+"""Permits of one account for several processes, by way of a shared state."""
