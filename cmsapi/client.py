@@ -25,7 +25,8 @@ from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, SessionTransport, Transport
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.transport.protocol import RequestBuilder, check_path
+from cmsapi.transport.protocol import RequestBuilder
+from cmsapi.transport.urls import check_path
 
 if TYPE_CHECKING:
     import aiohttp

@@ -1,4 +1,4 @@
-"""One call: what it asks for, what is known of its attempts, and what its caller gets in the end."""
+"""One call: what it asks for, what is known of its attempts, and what its caller gets."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Call:
         final: CMSError = error
         if why is not None:
             final = OutcomeUnknownError(
-                f"{name} may have happened {why}. Look whether it did before you repeat it.",
+                f"{name} may have happened {why}. Check whether it did before you repeat it.",
                 operation=name,
                 attempts=self.attempts,
             )

@@ -1,4 +1,4 @@
-"""What resources and jobs stand on: an operation by name in, a model out."""
+"""Call operations for resources and jobs: an operation by name in, a model out."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.transport.call import CallOptions, Exchange
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.transport.protocol import RequestBuilder, expand
+from cmsapi.transport.protocol import RequestBuilder
+from cmsapi.transport.urls import expand
 
 M = TypeVar("M", bound=Model)
 
-# What lists ask for unless they are told otherwise (specification 8; the service's own default is 25).
+# The size of pages by default (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
 NO_PARAMETERS: Mapping[str, str] = {}
 _INTERACTIVE = CallOptions()
 
 
 class ResponseObserver(Protocol):
-    """Take note of documents that were read for somebody."""
+    """Take note of the documents that calls have read."""
 
     def read(self, document: Model, sent_at: float) -> None:
         """Take note of one document, which was asked for at a loop time."""
@@ -50,7 +51,7 @@ class OperationCaller:
         pipeline: Sends them.
         converter: Reads the answers.
         open: Returns the limiter of the account; raises when the client must not be used (any more, or from here).
-        observer: Is shown every document that is read, or None.
+        observer: Takes note of every document that is read, or None.
     """
 
     operations: OperationTable
@@ -150,7 +151,7 @@ class OperationCaller:
         exchange = await self.exchange(operation, path, query=asked, options=options)
         items, place = self._read_page(operation, exchange, model)
         if self.observer is not None:
-            # Places on pages of another size are not where this package would look for them.
+            # On pages of another size the items have other places.
             self.observer.listed(items, path, number if limit == LARGEST_PAGE else None, exchange.sent_at)
         return Page(
             items=tuple(items),

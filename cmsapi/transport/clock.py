@@ -1,8 +1,8 @@
-"""The service's clock, as far as its answers tell it.
+"""The service's clock, learned from its answers.
 
 Comparisons with the service's timestamps ("was this analysed after we asked?") must not use the clock of this machine,
 which may be wrong by hours. `Date` is cut to a second and takes its time to arrive, and not every machine of a service
-has the same time. So what is learned is an interval.
+has the same time. So the clock is an interval.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CUT = 1.0
 
 
 class ServerClock:
-    """Learn and tell the service's time."""
+    """Learn the service's time."""
 
     __slots__ = ("_high", "_low", "_seen")
 

@@ -1,4 +1,4 @@
-"""Say why there is no connection, in words that tell what to look at."""
+"""Say why there is no connection, and what to check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def no_connection(place: str, error: BaseException) -> str:
     """Say that there is no connection, and why.
 
     Args:
-        place: Host and port that were wanted.
+        place: Host and port of the service.
         error: What the network library raised.
     """
     inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
@@ -44,7 +44,7 @@ def no_connection(place: str, error: BaseException) -> str:
     return f"No connection to {place}: {why}. Nothing was sent, changed or charged. {advice}"
 
 
-# Words of OpenSSL for bytes that are no TLS; they differ from version to version.
+# Names that OpenSSL gives to bytes that are no TLS; they differ from version to version.
 _NOT_TLS = {
     "WRONG_VERSION_NUMBER",
     "RECORD_LAYER_FAILURE",

@@ -44,10 +44,10 @@ class Transport(Protocol):
 
 @runtime_checkable
 class SendAwareTransport(Protocol):
-    """Carry requests and tell when their bytes may leave, so that connecting does not count as being under way.
+    """Carry requests and tell when their bytes may leave, so that a request that is still connecting is not in flight.
 
-    A request that ends before `departing` was called is taken for not sent. A transport that cannot be sure of the
-    moment must not have this method.
+    A request that ends before `departing` was called counts as not sent. A transport that cannot be sure of the moment
+    must not have this method.
     """
 
     async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
@@ -56,9 +56,9 @@ class SendAwareTransport(Protocol):
 
 
 class SessionTransport:
-    """Send requests with a session that somebody else made and will close.
+    """Send requests with a session that the caller made and closes.
 
-    Nothing shows when the bytes of its requests leave, so that whatever is not certain counts as sent.
+    Such a session does not tell when bytes leave, so that a request counts as sent unless it certainly was not.
 
     Args:
         session: The session. Its middlewares, timeouts and `raise_for_status` are not used.
@@ -92,12 +92,14 @@ class SessionTransport:
 
         self._largest = LARGEST_ANSWER if largest_answer is None else largest_answer
         if not isinstance(self._largest, int) or isinstance(self._largest, bool) or self._largest < 1:
-            raise ConfigError(f"largest_answer is a whole number of bytes from 1 on, not {largest_answer!r}.")
+            raise ConfigError(f"largest_answer must be a whole number of bytes from 1 on, got {largest_answer!r}.")
 
         if ssl is not None and not isinstance(ssl, ssl_module.SSLContext):
-            raise ConfigError("ssl is an ssl.SSLContext; to trust a private authority, load it into a context.")
+            raise ConfigError(
+                f"ssl must be an ssl.SSLContext, got {type(ssl).__name__}. Load a private authority into a context."
+            )
         if proxy is not None and not (isinstance(proxy, str) and proxy.startswith(("http://", "https://"))):
-            raise ConfigError("proxy is the URL of a proxy, for example 'http://proxy.example.com:3128'.")
+            raise ConfigError("proxy must be a URL, for example 'http://proxy.example.com:3128'.")
         self._aiohttp, self._url = aiohttp, URL
         self.set_timeouts(timeouts)
         self._options: dict[str, Any] = {
@@ -133,7 +135,7 @@ class SessionTransport:
         return await self._exchange(request, _Departure(lambda: None, departed=True))
 
     async def aclose(self) -> None:
-        """Send nothing any more; an own session is closed, a given one is not."""
+        """Send nothing any more, and close the session unless the caller made it."""
         await self._pool.aclose()
 
     async def _exchange(self, request: Request, departure: _Departure) -> Response:
@@ -160,7 +162,7 @@ class SessionTransport:
         raise failure
 
     async def _body(self, answer: aiohttp.ClientResponse) -> bytes:
-        """Read a body while it stays within bounds; of an error that does not the status is news enough."""
+        """Read a body while it stays within bounds; beyond them an error answer keeps its status only."""
         length = answer.content_length
         if length is not None and length <= self._largest and "Content-Encoding" not in answer.headers:
             return await answer.read()
@@ -233,7 +235,7 @@ class AiohttpTransport(SessionTransport):
 
 
 class _Pool:
-    """Hold the session: one that was given, or an own one from the first request on."""
+    """Hold the session: the caller's, or one that is made for the first request."""
 
     def __init__(self, given: aiohttp.ClientSession | None, trust_env: bool = False) -> None:
         self._session = given
@@ -275,7 +277,7 @@ def without_frames(error: BaseException) -> BaseException:
 
 
 class _Departure:
-    """Note when the bytes of a request may leave, and tell it."""
+    """Note that the bytes of a request may leave, and tell the caller."""
 
     __slots__ = ("_tell", "departed")
 

@@ -1,7 +1,7 @@
 """Request and response as plain values.
 
-They are all that a transport and the rest of the SDK know of each other, so that a transport can be a real
-connection, the sandbox in the same process or twenty lines of a user's test.
+A transport and the rest of the SDK share nothing else, so that a transport can be a real connection, the sandbox in the
+same process or twenty lines of a user's test.
 """
 
 from __future__ import annotations

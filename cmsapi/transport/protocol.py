@@ -9,23 +9,21 @@ import platform
 import re
 import string
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeAlias
-from urllib.parse import quote, unquote, urlencode
+from typing import Any
 
 from cmsapi import errors
 from cmsapi.api.operations import UNLIMITED_PATHS, Operation
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account
-from cmsapi.errors import APIError, ArgumentError, DecodeError, ServerError, ValidationError
+from cmsapi.errors import APIError, DecodeError, ServerError, ValidationError
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.transport.message import Headers, Request, Response
+from cmsapi.transport.urls import Query, query_string
 
-# No service reads a longer line of a request.
-LONGEST_ID = 8192
 # So much of a key tells which one it is.
 _TRACE = 10
 _DAY = 86_400.0
@@ -61,129 +59,14 @@ _BY_STATUS: Mapping[int, type[APIError]] = {
     503: errors.ServiceUnavailableError,
 }
 
-# What says nothing about whether the route is right.
+# Statuses that tell nothing about whether the route is right.
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
-# What a written path does not hold, unless it is percent-encoded.
-_UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\\?#\ud800-\udfff]|%(?![0-9A-Fa-f]{2})")
-# What identifiers look like as a rule: nothing to refuse and nothing to encode.
-_PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
 _WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 # Requests
-
-Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
-
-
-def expand(template: str, values: Mapping[str, str]) -> str:
-    """Fill a path template; whatever an identifier holds is percent-encoded, so that it stays one segment.
-
-    Raises:
-        ArgumentError: A value is no text, is empty, or is a dot segment, which means another path however it is
-            encoded.
-    """
-    path = template
-    for name, value in values.items():
-        path = path.replace(f"{{{name}}}", _segment(name, value))
-    return path
-
-
-def _segment(name: str, value: object) -> str:
-    if isinstance(value, str) and _PLAIN.fullmatch(value):
-        return value
-    parameter = _WORD.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
-    if not isinstance(value, str):
-        hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
-        raise ArgumentError(f"{parameter} must be a string, not {type(value).__name__}.{hint}", parameter=parameter)
-    if not value or value in (".", ".."):
-        raise ArgumentError(f"{parameter} is empty or a dot segment: {value!r}.", parameter=parameter)
-    if len(value) > LONGEST_ID:
-        raise ArgumentError(
-            f"{parameter} has {len(value)} characters; no identifier is that long.", parameter=parameter
-        )
-    try:
-        return quote(value, safe="")
-    except UnicodeEncodeError:
-        raise ArgumentError(f"{parameter} holds half a surrogate pair: {value!r}.", parameter=parameter) from None
-
-
-def check_path(path: str) -> str:
-    """Check a whole path of a free request: it must stay at the service, because the key travels with it.
-
-    What an identifier in it holds besides letters and digits is percent-encoded by the caller.
-
-    Raises:
-        ArgumentError: It is a URL, names a host, or would mean another path once it is normalised.
-    """
-    segments = path.split("/")[1:] if isinstance(path, str) and path.startswith("/") else []
-    if not segments:
-        raise ArgumentError("path begins with one slash, as in '/v1/me'; a whole URL is refused.", parameter="path")
-    if len(path) > LONGEST_ID or _UNWRITTEN.search(path):
-        raise ArgumentError(
-            "path holds white space, a backslash, a query or a percent sign that encodes nothing, or is too long. Give "
-            "a query as params, and encode an identifier with urllib.parse.quote(id, safe='').",
-            parameter="path",
-        )
-    try:
-        texts = [unquote(segment, errors="strict") for segment in segments]
-    except UnicodeDecodeError:
-        raise ArgumentError("path is not percent-encoded UTF-8.", parameter="path") from None
-    if any(text in ("", ".", "..") for text in texts):
-        raise ArgumentError("path has no empty segments and no dot segments, encoded or not.", parameter="path")
-    return "".join(f"/{quote(text, safe='')}" for text in texts)
-
-
-def query_string(values: Query) -> str:
-    """Encode query parameters; None is left out, a list becomes `name[]` once per value.
-
-    Raises:
-        ArgumentError: It is neither a mapping nor a list of pairs, or a name or a value has no form in a query.
-    """
-    pairs: list[tuple[str, str]] = []
-    for name, value in values.items() if isinstance(values, Mapping) else _pairs(values):
-        if not isinstance(name, str) or not _encodes(name):
-            raise ArgumentError(f"Names of params are texts, not {excerpt(name)}.", parameter="params")
-        if isinstance(value, list | tuple):
-            pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
-        elif value is not None:
-            pairs.append((name, _query_value(name, value)))
-    return urlencode(pairs, quote_via=quote)
-
-
-def _pairs(values: object) -> Iterable[tuple[object, object]]:
-    if not isinstance(values, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in values):
-        raise ArgumentError(
-            f"params is a mapping, or a list of (name, value) tuples, not {excerpt(values)}.", parameter="params"
-        )
-    return values
-
-
-def _query_value(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        if _encodes(value):
-            return value
-        raise ArgumentError(f"{name} holds a character that cannot be encoded.", parameter=name)
-    try:
-        if isinstance(value, int | float):
-            return str(value)
-    except ValueError:  # more digits than Python writes
-        pass
-    raise ArgumentError(
-        f"{name} is a text, a number, a truth value or a list of these, not {excerpt(value)}.",
-        parameter=name,
-    )
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class RequestBuilder:

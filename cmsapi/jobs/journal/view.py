@@ -1,7 +1,4 @@
-"""What the journal of a state holds, for people and programs to look at.
-
-Only what is open stands there: a launch that is being sent, a job that runs, an article that waits for its decision.
-"""
+"""Show the open entries of the journal: launches that are being sent, running jobs, articles without a decision."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ from cmsapi.state.journal import Entry
 
 @attrs.frozen(kw_only=True)
 class OpenLaunch:
-    """Describe a launch that is not over, whichever process made it.
+    """Describe an open launch of any process.
 
     Args:
         kind: Kind of job.
         target: What it works on; the seed keyword of an idea search.
-        state: `"intent"` before it is sent, `"sending"` as long as its answer is not seen, then `"running"`, and
+        state: `"intent"` before it is sent, `"sending"` until its answer is read, then `"running"`, and
             `"review"` when its article waits for a decision.
         asked_at: When it was asked for, on the clock of the machine that did.
         job_id: The service's identifier of the job, or None.
         batch: The batch that it belongs to, or None.
         item: The key of its item within the batch, or None.
-        token: What `client.jobs.attach` takes, or None as long as no answer has named the job.
+        token: The token for `client.jobs.attach`, or None before an answer has named the job.
     """
 
     kind: JobKind

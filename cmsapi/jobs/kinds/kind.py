@@ -23,7 +23,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.protocol import expand
+from cmsapi.transport.urls import expand
 
 
 class JobKind(OpenEnum):

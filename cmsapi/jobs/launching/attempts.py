@@ -20,7 +20,7 @@ from cmsapi.transport.clock import ServerClock
 
 # Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
 COMMITS = 60.0
-# Seconds after a launch was written down in which its bytes may leave, however soon it is looked up.
+# Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
 _LAST_BYTES = 5.0
 
 

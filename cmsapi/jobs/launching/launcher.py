@@ -1,15 +1,14 @@
 """Launch paid work, at most once.
 
 A launch costs a credit and there is no idempotency key, so it is written down before it is sent (`intent`), and never
-repeated while it may have happened (`sending`).
+repeated while it may have happened (`sender`).
 
 Launches for the same target join: while one is being sent, a second one waits for its answer; while the job runs, or
-its article waits for a decision, it is returned instead of being paid again. So is what another process has launched,
-and what one that died has left behind.
+its article waits for a decision, it is returned instead of being paid again. The running launches of other processes
+are joined, too, and the orphans of dead processes are reconciled.
 
-A launch belongs to the client and not to its caller: once it is handed to the transport, cancelling the caller does
-not lose the job that may be paid for. While it still waits for quota, it is called back when nobody waits for it any
-more.
+A launch belongs to the client and not to its caller: once its bytes may have left, cancelling the caller does not lose
+the job that may be paid for. Before that, a launch without callers is called back.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Launcher:
 
     Args:
         caller: Calls the operations.
-        poller: Looks at what was launched.
+        poller: Polls what was launched.
         policy: What to do when the same work is under way.
         pending: The launches that are being sent; shared by clients that must not pay twice for the same work.
     """
@@ -86,7 +85,7 @@ class Launcher:
     async def _join(self, request: LaunchRequest) -> TrackedJob | None:
         """Find the job that this launch would repeat.
 
-        Whatever was waited for, all is looked at once more: others may have launched meanwhile.
+        After each wait the search starts again, because others may have launched meanwhile.
         """
         registry = self.poller.registry
         while True:
@@ -97,7 +96,7 @@ class Launcher:
                 except CMSError as error:
                     if pending.sender is self or _is_given_up(error):
                         raise
-                    # The settings of another client may have ended it: those of this one find out what became of it.
+                    # It may have ended because of the settings of its client: those of this one reconcile it.
                     continue
             job = registry.get(request.key)
             if job is None:
@@ -137,7 +136,7 @@ class Launcher:
             )
 
     def _send(self, request: LaunchRequest) -> PendingLaunch:
-        """Begin to send a launch. Nothing may be waited for since it was found that there is none to join."""
+        """Begin to send a launch. No other task may run between the search for one to join and this."""
         pending = PendingLaunch(request, self)
         pending.task = self.poller.start(self._run(pending))
         if (traces := TRACES.get()) is not None:

@@ -1,7 +1,7 @@
 """Find out whether a launch happened: wait until it can no longer arrive, read what is there, and judge that.
 
-It runs only under the lease of the launch, in the process that has lost the answer or in the one that takes over from a
-dead one. It takes some requests, mostly one to three, and no credit.
+It runs only under the lease of the launch, in the process that lost the answer or in the one that recovers an orphan.
+It takes some requests, mostly one to three, and no credit.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# Seconds in which a service may take to list what it has charged, and how often that is looked at.
+# Seconds that a service may take to list what it has charged, and how often the list is read.
 _LISTING = 1.0
 _TRIES = 3
-# Pages of usages that are read at the most; what lies further back stays unknown.
+# At most so many pages of usages are read; what lies further back stays unknown.
 _MOST_PAGES = 10
 
 
@@ -44,7 +44,7 @@ class Reconciler:
 
     Args:
         caller: Calls the operations.
-        journal: What else was launched.
+        journal: Where launches are written down.
     """
 
     caller: OperationCaller
@@ -125,7 +125,7 @@ class Reconciler:
                 if not balances.fresh:
                     await self.caller.call(User, "get_me", options=options)
         except asyncio.CancelledError:
-            # When the client is closed, who waits for the turn is told that.
+            # A launch that waits for its turn while the client is closed raises that.
             self.caller.open()
             raise
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Take up what earlier processes have left: running jobs, launches without an answer, articles without a decision."""
+"""Recover what earlier processes left open: running jobs, launches without an answer, articles without a decision."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from cmsapi.state.journal import Lease
 
 @attrs.frozen
 class Resumed:
-    """Hold what was taken up.
+    """Hold what was recovered.
 
     Args:
-        jobs: Jobs that nobody else waits for, in the order of their launches; await them for their results.
-        unknown: Launches that may have happened and of which there is no trace. They are no longer in the journal.
+        jobs: The running jobs, in the order of their launches; await them for their results.
+        unknown: Launches that may have happened and have no job. They are no longer in the journal.
     """
 
     jobs: tuple[Job[Any], ...]
@@ -36,10 +36,10 @@ class Resumed:
 
 @attrs.frozen
 class Recovery:
-    """Take up what is open in the journal and held by nobody.
+    """Recover the open entries of the journal that no other process holds.
 
     Args:
-        poller: Looks at the jobs.
+        poller: Polls the jobs.
         reconciler: Finds out what became of launches.
     """
 
@@ -47,7 +47,7 @@ class Recovery:
     reconciler: Reconciler
 
     async def resume(self) -> Resumed:
-        """Take up everything that nobody alive works on."""
+        """Recover all launches that no process that is alive works on."""
         journal = self.poller.journal
         await self.poller.open_journal()
         found = await journal.known_entries()
@@ -58,7 +58,7 @@ class Recovery:
                 if (record := await journal.claim(key)) is not None:
                     working.enter_context(record.in_work())
                     records.append(record)
-            ended = await asyncio.gather(*(self._schedule(record) for record in records), return_exceptions=True)
+            ended = await asyncio.gather(*(self._recover(record) for record in records), return_exceptions=True)
         unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
         for end in ended:
             if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
@@ -69,10 +69,11 @@ class Recovery:
         jobs = tuple(job_of(end, self.poller) for end in ended if isinstance(end, TrackedJob))
         return Resumed(jobs, unknown)
 
-    async def _schedule(self, record: Record) -> TrackedJob | None:
+    async def _recover(self, record: Record) -> TrackedJob | None:
+        """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
         journal, entry = self.poller.journal, record.entry
         if entry.status == INTENT:
-            # It was not sent, and who wished for it is gone.
+            # It was not sent, and its caller is gone.
             await journal.delete(record)
             return None
         if entry.status == SENDING:

@@ -36,7 +36,7 @@ from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.state.journal import Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.protocol import expand
+from cmsapi.transport.urls import expand
 
 
 @attrs.frozen
@@ -188,7 +188,7 @@ class Sender:
                 record.entry, left_at=pending.left_at, settles_at=pending.settles_at
             )
         except (Exception, asyncio.CancelledError) as error:
-            found = f"looking it up failed: {error}"
+            found = f"its reconciliation failed: {error}"
             raise unknown_error(poller, request, record.entry, said, found=found, stays_for=policy) from cause
         if finding.verdict is Verdict.LAUNCHED:
             return await adopt(poller, record, finding, request.body)

@@ -14,10 +14,10 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.journal import Entry
 
-STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, looks it up again"
+STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, reconciles it again"
 # A launch that joins none has an entry of its own.
 STAYS_APART = (
-    "it stays in the journal: jobs.resume looks it up again; another launch of the same is paid for on its own"
+    "it stays in the journal: jobs.resume reconciles it again; another launch of the same is paid for on its own"
 )
 
 
@@ -82,7 +82,7 @@ def unknown_error(
         request: The launch.
         entry: Its entry.
         said: What came instead of an answer.
-        found: What was found out since, or None when nothing was looked up.
+        found: What was found out since, or None when nothing was.
         stays_for: The policy of a launch that stays in the journal, None when it does not.
     """
     now, wall = asyncio.get_running_loop().time(), poller.journal.wall()

@@ -14,13 +14,13 @@ from cmsapi.transport.protocol import (
     RequestBuilder,
     error_from,
     masked,
-    query_string,
     read_date,
     read_document,
     read_quota,
     read_retry_after,
     without_key,
 )
+from cmsapi.transport.urls import query_string
 from tests.support.script import KEY
 
 ME = OPERATIONS["get_me"]

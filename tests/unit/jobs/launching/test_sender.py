@@ -231,7 +231,7 @@ async def test_doubt_that_cannot_be_looked_up_stays_open() -> None:
             await client.keywords.analyze(keyword_id)
         evidence = caught.value.evidence
         assert "502" in evidence["said"]
-        assert evidence["found"].startswith("looking it up failed: ")
+        assert evidence["found"].startswith("its reconciliation failed: ")
         assert "503" in evidence["found"]
         assert evidence["open"] == STAYS_OPEN
         assert (await only_entry(sandbox)).status == "sending"

@@ -1,0 +1,142 @@
+"""Encode identifiers, paths and queries, so that no value leads to another resource or host than the caller means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import quote, unquote, urlencode
+
+from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.errors import ArgumentError
+
+# No service reads a longer line of a request.
+LONGEST_ID = 8192
+
+# Characters that a written path must not hold, unless they are percent-encoded.
+_UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\\?#\ud800-\udfff]|%(?![0-9A-Fa-f]{2})")
+# What identifiers look like as a rule: nothing to refuse and nothing to encode.
+_PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
+
+
+def expand(template: str, values: Mapping[str, str]) -> str:
+    """Fill a path template; identifiers are percent-encoded, so that each stays one segment.
+
+    Raises:
+        ArgumentError: A value is no text, is empty, or is a dot segment, which means another path however it is
+            encoded.
+    """
+    path = template
+    for name, value in values.items():
+        path = path.replace(f"{{{name}}}", _segment(name, value))
+    return path
+
+
+def _segment(name: str, value: object) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    parameter = _NAME.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
+    if not isinstance(value, str):
+        hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
+        raise ArgumentError(f"{parameter} must be a string, got {type(value).__name__}.{hint}", parameter=parameter)
+    if not value or value in (".", ".."):
+        raise ArgumentError(
+            f"{parameter} must be an identifier, got {value!r}: no identifier is empty or a dot segment.",
+            parameter=parameter,
+        )
+    if len(value) > LONGEST_ID:
+        raise ArgumentError(
+            f"{parameter} must have at most {LONGEST_ID} characters, got {len(value)}.", parameter=parameter
+        )
+    try:
+        return quote(value, safe="")
+    except UnicodeEncodeError:
+        raise ArgumentError(
+            f"{parameter} must be encodable as UTF-8, got half a surrogate pair in {value!r}.", parameter=parameter
+        ) from None
+
+
+def check_path(path: str) -> str:
+    """Check the path of a free request: it must stay at the service, because the key travels with it.
+
+    The caller percent-encodes what an identifier in it holds besides letters and digits.
+
+    Raises:
+        ArgumentError: It is a URL, names a host, or would mean another path once it is normalised.
+    """
+    segments = path.split("/")[1:] if isinstance(path, str) and path.startswith("/") else []
+    if not segments:
+        raise ArgumentError(
+            f"path must begin with one slash, as in '/v1/me', got {excerpt(path)}. A whole URL is refused, because the "
+            "key would go to its host.",
+            parameter="path",
+        )
+    if len(path) > LONGEST_ID or _UNWRITTEN.search(path):
+        raise ArgumentError(
+            f"path must have at most {LONGEST_ID} characters, and no white space, backslash, query or percent sign "
+            f"that encodes nothing, got {excerpt(path)}. Give a query as params, and encode an identifier with "
+            "urllib.parse.quote(id, safe='').",
+            parameter="path",
+        )
+    try:
+        texts = [unquote(segment, errors="strict") for segment in segments]
+    except UnicodeDecodeError:
+        raise ArgumentError(f"path must be percent-encoded UTF-8, got {excerpt(path)}.", parameter="path") from None
+    if any(text in ("", ".", "..") for text in texts):
+        raise ArgumentError(
+            f"path must not have empty segments or dot segments, encoded or not, got {excerpt(path)}.", parameter="path"
+        )
+    return "".join(f"/{quote(text, safe='')}" for text in texts)
+
+
+def query_string(values: Query) -> str:
+    """Encode query parameters; None is left out, a list becomes `name[]` once per value.
+
+    Raises:
+        ArgumentError: It is neither a mapping nor a list of pairs, or a name or a value has no form in a query.
+    """
+    pairs: list[tuple[str, str]] = []
+    for name, value in values.items() if isinstance(values, Mapping) else _pairs(values):
+        if not isinstance(name, str) or not _encodes(name):
+            raise ArgumentError(f"The names in params must be strings, got {excerpt(name)}.", parameter="params")
+        if isinstance(value, list | tuple):
+            pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
+        elif value is not None:
+            pairs.append((name, _query_value(name, value)))
+    return urlencode(pairs, quote_via=quote)
+
+
+def _pairs(values: object) -> Iterable[tuple[object, object]]:
+    if not isinstance(values, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in values):
+        raise ArgumentError(
+            f"params must be a mapping, or a list of (name, value) tuples, got {excerpt(values)}.", parameter="params"
+        )
+    return values
+
+
+def _query_value(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        if _encodes(value):
+            return value
+        raise ArgumentError(f"{name} holds a character that cannot be encoded as UTF-8.", parameter=name)
+    try:
+        if isinstance(value, int | float):
+            return str(value)
+    except ValueError:  # more digits than Python writes
+        pass
+    raise ArgumentError(
+        f"{name} must be a string, a number, a truth value or a list of these, got {excerpt(value)}.", parameter=name
+    )
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
