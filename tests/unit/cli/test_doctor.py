@@ -48,4 +48,4 @@ async def test_drift_is_counted(
             (deviation,) = [each for each in json.loads(shown)["drift"] if each["where"].endswith("shoeSize")]
             assert deviation["count"] == 1
         else:
-            assert "1 x User.shoeSize: key that nobody lists" in shown
+            assert "1 x User.shoeSize: key that is not listed" in shown

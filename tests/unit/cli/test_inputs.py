@@ -204,12 +204,12 @@ async def test_unreadable_files_are_named_with_the_reason(
 @pytest.mark.parametrize(
     ("tokens", "name"),
     [
-        (["analyze", "kwd_1", "--batch", ""], "--batch has"),
+        (["analyze", "kwd_1", "--batch", ""], "--batch must have"),
         (["contents", "create"], "WORKSPACE-ID is missing"),
         (["contents", "create", "wsp_1"], "TITLE is missing"),
-        (["contents", "create", "wsp_1", ""], "TITLE has"),
+        (["contents", "create", "wsp_1", ""], "TITLE must have"),
         (["contents", "create", "wsp_1", "T", "--html"], "--html requires"),
-        (["contents", "list", "wsp_1", "--min-score", "900"], "--min-score is"),
+        (["contents", "list", "wsp_1", "--min-score", "900"], "--min-score must be"),
         (["contents", "create", "wsp_1", "\udcff"], "TITLE is not UTF-8"),
         (["analyze"], "KEYWORD_IDS is missing"),
         (["analyze", "kwd_1", "--max-credits", "1.6"], "--max-credits: must be a whole number of at least 0, got 1.6"),
