@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, overload
 
-from cmsapi.api.arguments import function, several, within
+from cmsapi.api.arguments import several, within
 from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
@@ -67,8 +67,8 @@ class Jobs:
         Args:
             launch: Launches the job of one item, such as `client.keywords.analyze`.
             items: The items, also from an async iterable.
-            in_flight: Jobs that are launched and not over, at the most. `"auto"` launches a job when its whole life,
-                from its launch to its result, fits into what the limit leaves, and at most a thousand at a time.
+            in_flight: At most so many jobs that are launched and not finished. `"auto"` launches a job when its whole
+                life, from its launch to its result, fits into what the limit leaves, and at most a thousand at a time.
             errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
             max_credits: Launches, of one credit each, after which the next item has an `OutOfCreditsError` and no
                 more are taken. The same happens when a launch is refused and the balance turns out to be empty,
@@ -80,21 +80,12 @@ class Jobs:
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
         """
-        function("launch", launch)
-        if not isinstance(items, AsyncIterable):
-            several("items", items)
-        if in_flight != "auto":
-            within("in_flight", in_flight, 1)
-        if errors not in ("collect", "raise"):
-            raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
-        if max_credits is not None:
-            within("max_credits", max_credits, 0)
-        return Fanout(launch, items, None if in_flight == "auto" else in_flight, errors, max_credits, self._poller)
+        return Fanout(launch, items, self._poller, in_flight=in_flight, errors=errors, max_credits=max_credits)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
 
-        Use `async with` around the loop when it may be left early, so that nobody goes on looking at the others.
+        Use `async with` around the loop when it may be left early, so that the other jobs are not polled any more.
 
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
@@ -107,12 +98,12 @@ class Jobs:
 
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
-            JobError: One has no result; raised when all are over, with a note on the others.
+            JobError: One has no result; raised when all are finished, with a note on the others.
         """
         return await gather(jobs)
 
     def batch(self, name: str) -> Batch:
-        """Name a fan-out, so that whoever runs it again launches only what is missing; sends nothing by itself.
+        """Name a fan-out, so that running it again launches only what is missing; sends nothing by itself.
 
         What has ended is kept in the client's `state`, so that a rerun after a crash needs a shared one::
 
@@ -126,10 +117,10 @@ class Jobs:
         Raises:
             ArgumentError: It is not a text, empty, or longer than 500 characters.
         """
-        return Batch(name, self._poller, self.map)
+        return Batch(name, self._poller)
 
     async def journal(self) -> list[OpenLaunch]:
-        """Return the launches of this state that are not over, the oldest first, whichever process made them.
+        """Return the open launches of this state, the oldest first, whichever process made them.
 
         It takes nothing up. With a shared state it takes one request, the first time, to find out whose journal it is.
 
@@ -141,9 +132,9 @@ class Jobs:
         return await read_journal(poller.journal, poller.base_url)
 
     async def resume(self) -> Resumed:
-        """Take up every launch of this state that nobody alive works on, whichever process made it.
+        """Take up every launch of this state that no live process works on, whichever process made it.
 
-        It takes no credit, and a request or more only for launches whose answer nobody has seen; for those it waits
+        It takes no credit, and a request or more only for launches whose answer was lost; for those it waits
         until they can no longer arrive.
 
         Raises:
@@ -165,7 +156,7 @@ class Jobs:
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
 
-        Once it is awaited it is looked at here, unless another process that shares the state does so already.
+        Once it is awaited it is polled here, unless another process that shares the state polls it already.
 
         It is the same object as long as this client has one for it, and launches of the same work join it.
 
@@ -194,7 +185,7 @@ class Jobs:
     @overload
     def watch(self, kind: Literal["knowledge_document"], id: str) -> Job[KnowledgeDocument]: ...
     def watch(self, kind: str, id: str) -> Job[Any]:  # noqa: A002  the word that users know
-        """Follow a job that somebody else launched; sends nothing by itself and costs no credit.
+        """Follow a job that another program launched; sends nothing by itself and costs no credit.
 
         Args:
             kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
@@ -243,7 +234,7 @@ class Jobs:
         return JobTable(self._poller)
 
     def statistics(self, kind: str | None = None) -> JobStatistics:
-        """Show how the jobs of this account were looked at on this event loop; sends nothing.
+        """Show how the jobs of this account were polled on this event loop; sends nothing.
 
         Args:
             kind: One kind of job, as in `plan`; all of them if left out.

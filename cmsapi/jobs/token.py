@@ -1,7 +1,7 @@
 """Names of jobs that outlive the process: text without secrets, versioned and checked.
 
-A token says which job, of which kind, at which service, and when it was launched. It opens nothing: whoever attaches it
-needs a key of their own.
+A token says which job, of which kind, at which service, and when it was launched. It gives no access: attaching
+it needs a key.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Token:
 
     Args:
         kind: Kind of job.
-        target: Identifier that a look needs.
+        target: Identifier that a poll needs.
         job_id: Identifier of the job where the kind has one apart from its target, or None.
         launched_at: The service's time of the launch, or None.
-        watched: Whether somebody else launched it.
+        watched: Whether another program launched it.
         base_url: Where the job runs.
     """
 

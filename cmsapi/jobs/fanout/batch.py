@@ -1,4 +1,4 @@
-"""A fan-out with a memory: whoever runs it again launches only what is missing.
+"""A fan-out with a memory: running it again launches only what is missing.
 
 Each item of a batch has a key. How its job ended is kept in the client's state under the name of the batch and that
 key. So a rerun, in this process or in another one after a crash, knows what is done, waits for what still runs, and
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import attrs
 
@@ -36,36 +36,18 @@ R = TypeVar("R")
 _LONGEST_KEY = 500
 
 
-class FanOut(Protocol):
-    """Launch a job for each item, as `client.jobs.map` does."""
-
-    def __call__(
-        self,
-        launch: Callable[[I], Awaitable[Job[R]]],
-        items: Iterable[I],
-        *,
-        in_flight: int | Literal["auto"] = "auto",
-        errors: Literal["collect", "raise"] = "collect",
-        max_credits: int | None = None,
-    ) -> Fanout[I, R]:
-        """Begin."""
-        ...
-
-
 class Batch:
     """Hold a named batch; an async context manager, made by `client.jobs.batch`.
 
     Args:
         name: Its name in the client's state.
-        poller: Looks at the jobs.
-        fan_out: Launches many.
+        poller: Polls the jobs.
     """
 
-    def __init__(self, name: str, poller: Poller, fan_out: FanOut) -> None:
+    def __init__(self, name: str, poller: Poller) -> None:
         self.name: str = text("name", name, at_most=_LONGEST_KEY)
         self._poller = poller
         self._journal: LaunchJournal = poller.journal
-        self._fan_out = fan_out
         self._outcomes: dict[str, Entry] = {}
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
@@ -81,11 +63,11 @@ class Batch:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop launching; what is launched goes on, and the next run takes it up."""
+        """Stop launching; launched jobs continue, and the next run takes them up."""
         for fan_out in self._open:
             await fan_out.aclose()
         for run in self._runs:
-            # One that is asked at this moment ends by itself.
+            # A run that is waited for at this moment ends by itself.
             with contextlib.suppress(RuntimeError):
                 await run.aclose()
         self._open.clear()
@@ -128,7 +110,7 @@ class Batch:
         return await self._forget(self.unknown)
 
     async def forget(self) -> tuple[str, ...]:
-        """Forget how all items have ended, and return their keys; what still runs goes on.
+        """Forget how all items have ended, and return their keys; jobs that run continue.
 
         A batch that is through stays in the state, one line an item, until this is called. A later run under its name
         launches every item anew, each for another credit.
@@ -186,10 +168,11 @@ class Batch:
             self._keys = tuple(keyed)
             ended = {name: item for name, item in keyed.items() if name in self._outcomes and earlier == "read"}
             missing = {name: item for name, item in keyed.items() if name not in self._outcomes}
-            reading = self._fan_out(_by_key(self._read_again), list(ended.items()), errors=errors)
-            launching = self._fan_out(
+            reading = Fanout(_by_key(self._read_again), list(ended.items()), self._poller, errors=errors)
+            launching = Fanout(
                 _by_key(self._launching(launch)),
                 list(missing.items()),
+                self._poller,
                 in_flight=in_flight,
                 errors=errors,
                 max_credits=max_credits,

@@ -14,6 +14,8 @@ from typing import Any, Generic, Literal, Self, TypeVar, cast
 
 import attrs
 
+from cmsapi.api.arguments import function, several, within
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.launching.credits import CreditBudget
@@ -22,7 +24,7 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
-# Outcomes that nobody takes stop the launching after so many, when there is no other bound: about an hour's worth.
+# So many outcomes that are not taken stop the launching, when there is no other bound: about an hour's worth.
 _ROOM = 1000
 _LAUNCHES_AT_ONCE = 40
 
@@ -58,34 +60,48 @@ class Outcome(Generic[I, R]):
 class Fanout(Generic[I, R]):
     """Launch a job for each item and give the outcomes as they come; an async iterator and context manager.
 
-    Leaving the context early stops launching: what waits for quota is called back, what is being sent is waited for.
-    What is launched goes on: `launched` has the jobs that have not ended. Without the context, outcomes that nobody
-    takes stop the launching after twice `in_flight`, or after a thousand.
+    Leaving the context early stops launching: launches that wait for quota are called back, those that are being sent
+    are waited for. Launched jobs continue: `launched` has those that are not finished. Without the context, outcomes
+    that are not taken stop the launching after twice `in_flight`, or after a thousand.
 
     Args:
         launch: Launches the job of one item.
         items: The items; may be endless, since only as many are taken as can be in flight.
-        in_flight: Jobs that are launched and not over, at the most; None for as many as fit into the request limit,
-            and at most a thousand.
+        poller: Polls the jobs.
+        in_flight: At most so many jobs that are launched and not finished; `"auto"` for as many as fit into the request
+            limit, and at most a thousand.
         errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
         max_credits: Credits that may be spent, one a launch; None for as many as there are.
-        poller: Looks at the jobs.
+
+    Raises:
+        ArgumentError: An argument is of the wrong kind; nothing was sent.
     """
 
     def __init__(
         self,
         launch: Callable[[I], Awaitable[Job[R]]],
         items: Iterable[I] | AsyncIterable[I],
-        in_flight: int | None,
-        errors: Literal["collect", "raise"],
-        max_credits: int | None,
         poller: Poller,
+        *,
+        in_flight: int | Literal["auto"] = "auto",
+        errors: Literal["collect", "raise"] = "collect",
+        max_credits: int | None = None,
     ) -> None:
+        function("launch", launch)
+        if not isinstance(items, AsyncIterable):
+            several("items", items)
+        if in_flight != "auto":
+            within("in_flight", in_flight, 1)
+        if errors not in ("collect", "raise"):
+            raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
+        if max_credits is not None:
+            within("max_credits", max_credits, 0)
         self._launch = launch
         self._items = items
-        self._free = asyncio.Semaphore(in_flight) if in_flight is not None else None
-        # A loop that was left without closing this must not go on paying.
-        self._room = asyncio.Semaphore(2 * in_flight if in_flight is not None else _ROOM)
+        most = None if in_flight == "auto" else in_flight
+        self._free = asyncio.Semaphore(most) if most is not None else None
+        # A loop that was left without closing this must not continue to pay.
+        self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
         # Launches that wait for the limit cannot be called back one by one when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
         self._budget = CreditBudget(max_credits, poller.read_credits)
@@ -93,8 +109,8 @@ class Fanout(Generic[I, R]):
         strict = poller.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
             waiting=operator.length_hint(items, 0),
-            slots=math.inf if in_flight is None else in_flight,
-            gated=in_flight is None or strict,
+            slots=math.inf if most is None else most,
+            gated=most is None or strict,
             strict=strict,
         )
         self._errors = errors
@@ -108,7 +124,7 @@ class Fanout(Generic[I, R]):
 
     @property
     def launched(self) -> list[Job[R]]:
-        """The jobs that were launched and are not over, in the order of their launches."""
+        """The jobs that were launched and are not finished, in the order of their launches."""
         return list(self._launched)
 
     async def __aenter__(self) -> Self:
@@ -129,7 +145,7 @@ class Fanout(Generic[I, R]):
             self._feeder.add_done_callback(self._fed)
         outcome = await self._ended.get()
         if isinstance(outcome, _Over):
-            # For whoever asks again.
+            # For the next call.
             self._ended.put_nowait(outcome)
             if outcome.error is not None:
                 raise outcome.error
@@ -137,12 +153,12 @@ class Fanout(Generic[I, R]):
         self._room.release()
         if outcome.error is not None and self._errors == "raise":
             await self.aclose()
-            outcome.error.add_note(f"It was item {outcome.item!r}; {len(self._launched)} launched jobs go on.")
+            outcome.error.add_note(f"It was item {outcome.item!r}; {len(self._launched)} launched jobs continue.")
             raise outcome.error
         return outcome
 
     async def aclose(self) -> None:
-        """Stop launching; what is launched goes on, and is listed in `launched`."""
+        """Stop launching; launched jobs continue, and `launched` lists them."""
         self._left = True
         self._poller.scheduler.admission.close(self._launch_queue)
         tasks = [task for task in (self._feeder, *self._running) if task is not None]
@@ -182,7 +198,11 @@ class Fanout(Generic[I, R]):
             self._ended.put_nowait(_Over(error if isinstance(error, Exception) else None))
         elif not self._left:
             self._ended.put_nowait(
-                _Over(ClientClosedError("The client was closed during a fan-out; its `launched` lists what goes on."))
+                _Over(
+                    ClientClosedError(
+                        "The client was closed during a fan-out; `launched` lists the jobs that continue."
+                    )
+                )
             )
 
     async def _one(self, item: I) -> None:
@@ -235,7 +255,7 @@ def _launched(job: Job[R]) -> Job[R]:
     if not isinstance(job, Job):
         raise ArgumentError(
             f"launch returns the job, not its result; do not await it inside. This one returned a "
-            f"{type(job).__name__}. What it launched goes on and may be paid for.",
+            f"{type(job).__name__}. The job that it launched continues and may be paid for.",
             parameter="launch",
         )
     return job
@@ -258,7 +278,7 @@ async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None
 class AsCompleted(Generic[R]):
     """Give the outcomes of jobs as they end; an async iterator and context manager. More jobs may be added on the way.
 
-    Leaving the context early stops waiting; the jobs go on.
+    Leaving the context early stops waiting; the jobs continue.
 
     Args:
         jobs: The jobs.
@@ -294,7 +314,7 @@ class AsCompleted(Generic[R]):
             task.add_done_callback(functools.partial(self._note, job))
 
     async def aclose(self) -> None:
-        """Stop waiting; the jobs go on."""
+        """Stop waiting; the jobs continue."""
         waiting = tuple(self._waiting)
         self._waiting.clear()
         self._open -= len(waiting)
@@ -333,7 +353,7 @@ class AsCompleted(Generic[R]):
         if task not in self._waiting:
             return
         self._waiting.remove(task)
-        closed = ClientClosedError(f"The client was closed before {job!r} was over. It goes on.")
+        closed = ClientClosedError(f"The client was closed before {job!r} was finished. It continues.")
         self._ended.put_nowait(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
 
 
@@ -352,7 +372,7 @@ def _check_jobs(jobs: Iterable[object]) -> None:
 
 
 async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
-    """Wait for all jobs; the first error is raised when all are over, with a note on the others."""
+    """Wait for all jobs; the first error is raised when all are finished, with a note on the others."""
     _check_jobs(jobs)
     results = await asyncio.gather(*jobs, return_exceptions=True)
     errors = [(job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)]

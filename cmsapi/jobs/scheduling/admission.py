@@ -89,7 +89,7 @@ class Admission:
         return counts
 
     async def admit(self, launch_queue: LaunchQueue) -> None:
-        """Wait until one more job fits; `launched` is to be called when its launch is over."""
+        """Wait until one more job fits; `launched` is to be called when its launch has ended."""
         if not launch_queue.gated or (not self._waiters and self._fits(launch_queue)):
             self._take(launch_queue)
             return
@@ -110,7 +110,7 @@ class Admission:
             raise
 
     def launched(self, launch_queue: LaunchQueue, key: LoadKey | None) -> None:
-        """Note that a launch is over, with a job or without.
+        """Note that a launch has ended, with a job or without.
 
         Args:
             launch_queue: Where it came from.

@@ -116,7 +116,7 @@ async def test_the_first_error_is_raised_on_demand() -> None:
                 pass
         launched = len(sandbox.ledger.launches())
         assert f"It was item '{sandbox.keyword_ids[0]}'" in caught.value.__notes__[-1]
-        assert f"{len(fanout.launched)} launched jobs go on" in caught.value.__notes__[-1]
+        assert f"{len(fanout.launched)} launched jobs continue" in caught.value.__notes__[-1]
         await asyncio.sleep(100)
         assert len(sandbox.ledger.launches()) == launched < 20
         for job in fanout.launched:
