@@ -9,8 +9,9 @@ from cmsapi.api.arguments import several, within
 from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
+from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
-from cmsapi.jobs.fanout.fan_out import AsCompleted, Fanout, gather
+from cmsapi.jobs.fanout.fan_out import Fanout
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal

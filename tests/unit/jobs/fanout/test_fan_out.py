@@ -370,12 +370,12 @@ async def test_launches_that_nobody_awaited_are_no_jobs() -> None:
         launch: Any = client.keywords.analyze
         first, second = sandbox.keyword_ids[:2]
         completed: AsCompleted[Keyword] = client.jobs.as_completed([])
-        with pytest.raises(cmsapi.ArgumentError, match="not coroutine") as caught:
+        with pytest.raises(cmsapi.ArgumentError, match="got coroutine") as caught:
             client.jobs.as_completed([launch(first), launch(second)])
         assert caught.value.parameter == "jobs"
-        with pytest.raises(cmsapi.ArgumentError, match="not coroutine"):
+        with pytest.raises(cmsapi.ArgumentError, match="got coroutine"):
             completed.add(launch(first))
-        with pytest.raises(cmsapi.ArgumentError, match="not coroutine"):
+        with pytest.raises(cmsapi.ArgumentError, match="got coroutine"):
             await client.jobs.gather(launch(first))
         with pytest.raises(cmsapi.ArgumentError, match="not str"):
             completed.add("job")  # type: ignore[arg-type]
