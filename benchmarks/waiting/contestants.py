@@ -18,6 +18,7 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
@@ -160,8 +161,9 @@ class Schedule:
         caller: Any = None
         settings, now = PollSettings(caller, PollPolicy()), asyncio.get_running_loop().time()
         callbacks = PollCallbacks(Hooks(), self._poll, self._never, self._never)
+        kind = kind_of(JobKind.KEYWORD_ANALYSIS)
         for number in range(jobs):
-            job = TrackedJob(JobKind.KEYWORD_ANALYSIS, _IDS[number], JobHistory(now), settings, age_known=True)
+            job = TrackedJob(kind, _IDS[number], JobHistory(now), settings, age_known=True)
             self._jobs.append(job)
             self._scheduler.add(job, callbacks)
 

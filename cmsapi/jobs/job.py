@@ -19,7 +19,6 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import markup
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus
@@ -51,7 +50,7 @@ class Job(Generic[R]):
     @property
     def kind(self) -> JobKind:
         """The kind of work."""
-        return self._tracked.kind
+        return self._tracked.kind.name
 
     @property
     def target(self) -> str:
@@ -161,7 +160,7 @@ class Job(Generic[R]):
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
         """
-        if not kind_of(self.kind).has_review:
+        if not self._tracked.kind.has_review:
             raise ArgumentError(f"A {self.kind.value} has no review; only a generation has one.", parameter="job")
         return cast("GenerationReview", await self.wait())
 

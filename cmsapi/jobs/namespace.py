@@ -18,7 +18,7 @@ from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.ideas import ContentIdeas
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.kinds.registry import find_kind, registered_kinds
+from cmsapi.jobs.kinds.registry import find_kind, kind_of, registered_kinds
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.recovery import Recovery, Resumed
@@ -169,7 +169,7 @@ class Jobs:
         history = JobHistory(
             began=poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
-        job = poller.track(found.kind, found.target, history)
+        job = poller.track(kind_of(found.kind), found.target, history)
         if not found.watched:
             job = poller.registry.attach(job)
             poller.join(job)
@@ -198,7 +198,7 @@ class Jobs:
         """
         poller, known = self._poller, _kind(kind)
         known.check(id)
-        return job_of(poller.track(known.name, id, JobHistory(began=poller.time(), watched=True)), poller)
+        return job_of(poller.track(known, id, JobHistory(began=poller.time(), watched=True)), poller)
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
@@ -221,7 +221,7 @@ class Jobs:
             await poller.scheduler.duration_store.known()
         user = await poller.poll_settings.read_user()
         balance = None if known.balance is None else known.balance.of(user)
-        return poller.scheduler.poll_load.forecast(known.name, poller.policy, count, balance)
+        return poller.scheduler.poll_load.forecast(known, poller.policy, count, balance)
 
     def _open_recovery(self) -> Recovery:
         launcher = self._open_launcher()
@@ -244,7 +244,7 @@ class Jobs:
             ArgumentError: There is no such kind.
         """
         tallies = self._poller.scheduler.tallies
-        return summary(tallies.values() if kind is None else [tallies[_kind(kind).name]])
+        return summary(tallies.values() if kind is None else [tallies[_kind(kind)]])
 
 
 def _kind(word: str) -> Kind:

@@ -18,7 +18,7 @@ import attrs
 from cmsapi.api.models import User
 from cmsapi.config import PollPolicy
 from cmsapi.display import markup
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobEvent, Phase
@@ -29,9 +29,9 @@ from cmsapi.transport.caller import OperationCaller
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 #: Work that one job stands for: its kind and its target.
-JobKey: TypeAlias = tuple[JobKind, str]
+JobKey: TypeAlias = tuple[Kind, str]
 #: Jobs that are planned alike: a kind, under one policy.
-LoadKey: TypeAlias = tuple[JobKind, PollPolicy]
+LoadKey: TypeAlias = tuple[Kind, PollPolicy]
 
 # The states of an entry in the launch journal.
 INTENT = "intent"
@@ -177,7 +177,7 @@ class TrackedJob:
         cohort: The cohort of the poll queue in which it waits, or None; only the queue uses it.
     """
 
-    kind: JobKind
+    kind: Kind
     target: str
     history: JobHistory
     settings: PollSettings
@@ -222,7 +222,7 @@ class TrackedJob:
 
     def __repr__(self) -> str:
         word = f" ({markup.plain(self.word)})" if self.word else ""
-        return f"<Job {self.kind.value} {markup.plain(self.id)}: {self.phase.value}{word}, {self.polls} polls>"
+        return f"<Job {self.kind} {markup.plain(self.id)}: {self.phase.value}{word}, {self.polls} polls>"
 
     @property
     def id(self) -> str:
@@ -249,7 +249,7 @@ class TrackedJob:
     def token(self, base_url: str) -> str:
         """Spell the token that attaches it again."""
         return Token(
-            kind=self.kind,
+            kind=self.kind.name,
             target=self.target,
             job_id=self.history.job_id,
             launched_at=self.history.launched_at,

@@ -236,7 +236,7 @@ class Batch:
             return
         record = job.record
         status = "undecided" if job.phase is Phase.UNKNOWN else job.phase.value
-        said = record.entry if record is not None else Entry(kind=job.kind.value, target=job.target, asked_at=now)
+        said = record.entry if record is not None else Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
         review = outcome.value if isinstance(outcome.value, GenerationReview) else None
         entry = attrs.evolve(
             said,

@@ -240,7 +240,7 @@ class Fanout(Generic[I, R]):
             failure = error
             raise
         else:
-            key = (job.kind, self._poller.policy)
+            key = (job.tracked.kind, self._poller.policy)
             return job
         finally:
             self._launching.release()

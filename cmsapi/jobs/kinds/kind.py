@@ -77,6 +77,9 @@ class Kind(abc.ABC):
     #: Its word, in tokens, in the journal and in `job.kind`.
     name: ClassVar[JobKind]
 
+    def __str__(self) -> str:
+        return self.name.value
+
     # Polling
 
     #: The operation that a poll calls, its path parameter, which takes the job's target, and what it answers with.

@@ -71,11 +71,11 @@ class IntentLog:
         kind = request.kind
         batch, item = ITEM.get() or (None, None)
         if kind.joins and self.policy.dedupe != "allow":
-            key = f"{kind.name.value} {request.target}"
+            key = f"{kind} {request.target}"
         elif item is not None:
-            key = f"{kind.name.value} for {item!r} in {batch!r}"
+            key = f"{kind} for {item!r} in {batch!r}"
         else:
-            key = f"{kind.name.value} {secrets.token_hex(8)}"
+            key = f"{kind} {secrets.token_hex(8)}"
         return key, Entry(
             kind=kind.name.value,
             target=kind.entry_target(request.target),
@@ -156,7 +156,7 @@ class IntentLog:
         if entry.settings != wanted.settings or (self.policy.dedupe == "error" and not same_item):
             problem = " with other settings" if entry.settings != wanted.settings else ""
             raise JobError(
-                f"A {request.kind.name.value} for {request.target} is under way already{problem}, launched by another "
+                f"A {request.kind} for {request.target} is under way already{problem}, launched by another "
                 "client; nothing was sent or charged. Wait for it, or launch with LaunchPolicy(dedupe='allow')."
             )
 

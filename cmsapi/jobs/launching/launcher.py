@@ -23,7 +23,6 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
 from cmsapi.jobs.launching.intent import IntentLog
@@ -120,7 +119,7 @@ class Launcher:
                 # That poll may have been begun with another client's settings.
                 await self.poller.poll_now(job)
         elif job.undecided:
-            return await kind_of(job.kind).read_review(self._caller, job.target, job.id) is not None
+            return await job.kind.read_review(self._caller, job.target, job.id) is not None
         return not job.closed or job.undecided
 
     def _check_same(
@@ -130,7 +129,7 @@ class Launcher:
         if self._policy.dedupe == "error" or not same:
             problem = "" if same else " with other settings" if settings else " with settings not known to this client"
             raise JobError(
-                f"A {request.kind.name.value} for {request.target} is under way already{problem}; nothing was sent or "
+                f"A {request.kind} for {request.target} is under way already{problem}; nothing was sent or "
                 "charged. Wait for it, or launch with LaunchPolicy(dedupe='allow').",
                 job=None if job is None else job_of(job, self.poller),
             )
@@ -187,7 +186,7 @@ class Launcher:
         if most is not None and self._pending.paid >= most:
             raise OutOfCreditsError(
                 f"The {most} credits that LaunchPolicy(max_credits=) allows this client are spent: the "
-                f"{request.kind.name.value} of {request.target} was not sent, and nothing was charged for it. What is "
+                f"{request.kind} of {request.target} was not sent, and nothing was charged for it. What is "
                 "launched goes on."
             )
         self._pending.count(pending)

@@ -32,4 +32,4 @@ class LaunchRequest:
 
     @key.default
     def _key(self) -> JobKey:
-        return (self.kind.name, self.target)
+        return (self.kind, self.target)

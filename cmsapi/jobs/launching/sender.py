@@ -148,7 +148,7 @@ class Sender:
             settings=request.body,
             document=answered if kind.result_requests else None,
         )
-        job = self.poller.track(kind.name, kind.job_target(request.target, job_id), history)
+        job = self.poller.track(kind, kind.job_target(request.target, job_id), history)
         record.bind(job)
         self.poller.registry.add(job)
         return job

@@ -77,7 +77,7 @@ def vanished(job: TrackedJob, now: float) -> End:
     return End(
         error=JobVanishedError(
             f"The service has not known {job!r} for at least {VANISHED_AFTER:g} s: it was deleted, is not visible to "
-            f"this key any more, or has never been the id of a {job.kind.value}. If it comes back, "
+            f"this key any more, or has never been the id of a {job.kind}. If it comes back, "
             "client.jobs.attach(token) finds it.",
             job=job.handle,
         )
@@ -137,7 +137,7 @@ def _undecided(job: TrackedJob, review: GenerationReview, error: Exception) -> E
 def _failed(job: TrackedJob) -> JobError:
     """Report that the service says so."""
     return JobFailedError(
-        f"The {job.kind.value} of {job.target} failed, as the service reports. client.credit_usages shows whether its "
+        f"The {job.kind} of {job.target} failed, as the service reports. client.credit_usages shows whether its "
         "credit was given back; to try again, launch it again, which costs a credit.",
         job=job.handle,
     )
@@ -146,8 +146,8 @@ def _failed(job: TrackedJob) -> JobError:
 def _superseded(job: TrackedJob, newer_id: str | None) -> JobError:
     """Report that a newer job has taken its place."""
     return JobSupersededError(
-        f"{job.target} has a newer {job.kind.value} ({newer_id}) than {job.id}. "
-        f"client.jobs.watch({job.kind.value!r}, {job.target!r}) follows the newer one.",
+        f"{job.target} has a newer {job.kind} ({newer_id}) than {job.id}. "
+        f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
         job=job.handle,
     )
 

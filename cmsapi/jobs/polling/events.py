@@ -37,13 +37,13 @@ def status(job: TrackedJob, scheduler: Scheduler, at: Callable[[float], datetime
 
 def watched(job: TrackedJob) -> JobWatched:
     """Report that a job is polled from now on."""
-    return JobWatched(kind=job.kind.value, target=job.target, id=job.id, elapsed=job.elapsed)
+    return JobWatched(kind=job.kind.name.value, target=job.target, id=job.id, elapsed=job.elapsed)
 
 
 def observed(job: TrackedJob, error: Exception | None = None) -> JobObserved:
     """Report what a poll has shown."""
     return JobObserved(
-        kind=job.kind.value,
+        kind=job.kind.name.value,
         target=job.target,
         phase=job.phase.value,
         state=job.word,
@@ -55,7 +55,7 @@ def observed(job: TrackedJob, error: Exception | None = None) -> JobObserved:
 def released(job: TrackedJob) -> JobReleased:
     """Report that a job is finished, or that it has no waiters any more."""
     return JobReleased(
-        kind=job.kind.value,
+        kind=job.kind.name.value,
         target=job.target,
         id=job.id,
         phase=job.phase.value,

@@ -8,7 +8,6 @@ import logging
 import attrs
 
 from cmsapi.errors import ClientClosedError, CMSError
-from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.ratelimit.limiter import Priority
@@ -45,7 +44,7 @@ class ListReader:
 
     async def _read(self, listing: Listing, caller: OperationCaller) -> None:
         options = CallOptions(priority=Priority.POLL, max_attempts=1)
-        kind = kind_of(listing.kind)
+        kind = listing.kind
         path = {kind.list_parameter: listing.parent}
         try:
             page = await caller.page(

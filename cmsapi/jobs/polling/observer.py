@@ -35,7 +35,7 @@ class ResponseObserver:
         if isinstance(document, User):
             self._balances.saw(document, sent_at)
         for kind in kinds_shown_by(type(document)):
-            self._scheduler.show(kind.name, str(getattr(document, "id", None)), document, sent_at)
+            self._scheduler.show(kind, str(getattr(document, "id", None)), document, sent_at)
 
     def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
         """Take note of a page of a list.
@@ -53,6 +53,6 @@ class ResponseObserver:
             if parent is not None and number is not None:
                 targets = [str(getattr(document, "id", None)) for document in documents]
                 states = kind.shown(documents[0]) is not Shown.NOTHING
-                self._scheduler.list_reads.listed(Listing(kind.name, parent, number), targets, show_states=states)
+                self._scheduler.list_reads.listed(Listing(kind, parent, number), targets, show_states=states)
         for document in documents:
             self.read(document, sent_at)

@@ -14,7 +14,6 @@ from cmsapi.api.model import Model
 from cmsapi.errors import APIError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import Observation
-from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.polling.failures import note_success
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
@@ -44,7 +43,7 @@ class PollRequest:
         Returns:
             What the poll means, and the result if the job is finished.
         """
-        kind, history = kind_of(job.kind), job.history
+        kind, history = job.kind, job.history
         if history.document is not None and self._scheduler.reads_early(job):
             if result := await self._read_early(job, kind, history.document):
                 return Observation(Phase.SUCCEEDED, job.word), result

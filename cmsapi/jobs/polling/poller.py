@@ -19,9 +19,8 @@ from cmsapi.config import PollPolicy
 from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
-from cmsapi.jobs.kinds.kind import JobKind, Shown
+from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
-from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
 from cmsapi.jobs.polling.ending import End, decide, doubt_limit, end_of, unreadable, vanished
@@ -137,7 +136,7 @@ class Poller:
 
     # Jobs
 
-    def track(self, kind: JobKind, target: str, history: JobHistory) -> TrackedJob:
+    def track(self, kind: Kind, target: str, history: JobHistory) -> TrackedJob:
         """Make a job that is polled with the settings of this client."""
         return TrackedJob(kind, target, history, self.poll_settings)
 
@@ -287,7 +286,7 @@ class Poller:
         """Show a job a document about it that was read for another reason."""
         if job.closed or job.poll is not None or job.deciding or sent_at < job.history.began:
             return
-        kind = kind_of(job.kind)
+        kind = job.kind
         shown = kind.shown(document)
         if shown is Shown.HINT:
             self.scheduler.hasten(job, "another request shows that it may be finished")
@@ -319,15 +318,14 @@ class Poller:
         self.hooks(events.observed(job))
         job.tell(lambda: Observed(self.status(job), changed))
         self._conclude(job, observation, result)
-        kind = kind_of(job.kind)
-        parent = kind.list_of(result) if isinstance(result, kind.model) else None
+        parent = job.kind.list_of(result) if isinstance(result, job.kind.model) else None
         if parent is not None and self.scheduler.list_reads.wants(job, parent):
-            self._list_reader.start(Listing(kind.name, parent, 1), job.settings.caller)
+            self._list_reader.start(Listing(job.kind, parent, 1), job.settings.caller)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
         failures = job.failures = job.failures or Failures()
         patience = doubt_limit(job.settings.policy, unlisted_word=False)
-        consequence = count_failure(failures, error, kind_of(job.kind).operation, self.time(), patience)
+        consequence = count_failure(failures, error, job.kind.operation, self.time(), patience)
         job.polls += 1
         self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
         self.hooks(events.observed(job, error))

@@ -64,7 +64,7 @@ class JobRegistry:
     def attach(self, job: TrackedJob) -> TrackedJob:
         """Remember a job that a token names, or return the same job if it is known already."""
         history = job.history
-        Record(Entry(kind=job.kind, target=job.target, asked_at=0.0, job_id=history.job_id)).bind(job)
+        Record(Entry(kind=job.kind.name.value, target=job.target, asked_at=0.0, job_id=history.job_id)).bind(job)
         known = self._jobs.get(job.key)
         if known is None:
             self.add(job)
@@ -84,12 +84,12 @@ class JobRegistry:
         served_at = entry.served_at
         launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
         target = kind.job_target(entry.target, entry.job_id)
-        known = self._jobs.get((kind.name, target))
+        known = self._jobs.get((kind, target))
         if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
             record.bind(known)
             return known
         history = JobHistory(began=_now(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
-        job = TrackedJob(kind.name, target, history, settings)
+        job = TrackedJob(kind, target, history, settings)
         if not entry.over:
             record.bind(job)
             self.add(job)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.errors import StateError
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of, registered_kinds
+from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.kinds.registry import registered_kinds
 from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen
 from cmsapi.state.store import State
 
@@ -26,11 +26,11 @@ _LARGEST_MEMORY = 400
 _TRIES = 8
 
 
-class DurationModels(dict[JobKind, DurationModel]):
+class DurationModels(dict[Kind, DurationModel]):
     """Hold what is learned of the durations of jobs, kind by kind; an entry is made when it is asked for."""
 
-    def __missing__(self, kind: JobKind) -> DurationModel:
-        self[kind] = model = DurationModel(kind_of(kind).initial_duration)
+    def __missing__(self, kind: Kind) -> DurationModel:
+        self[kind] = model = DurationModel(kind.initial_duration)
         return model
 
 
@@ -72,10 +72,8 @@ class DurationStore:
         async with self._reading:
             if not self._known:
                 state = self.state
-                found = {
-                    kind.name: _read(await state.get_document(self._scope, _name(kind.name)))
-                    for kind in registered_kinds()
-                }
+                kinds = registered_kinds()
+                found = {kind: _read(await state.get_document(self._scope, _name(kind))) for kind in kinds}
                 self._known = True
                 for kind, seen in found.items():
                     self._durations[kind].learn(seen)
@@ -125,8 +123,8 @@ class DurationStore:
             logger.error("durations could not be kept", exc_info=error)
 
 
-def _name(kind: JobKind) -> str:
-    return f"durations {kind.value}"
+def _name(kind: Kind) -> str:
+    return f"durations {kind}"
 
 
 def _spell(seen: Seen) -> dict[str, float]:

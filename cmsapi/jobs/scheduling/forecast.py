@@ -7,8 +7,7 @@ import math
 import attrs
 
 from cmsapi.display import markup
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.kind import JobKind, Kind
 from cmsapi.jobs.scheduling.durations import step_before
 from cmsapi.jobs.scheduling.plan import Load, Pace, Supply
 
@@ -54,7 +53,7 @@ class Forecast:
 
 
 def forecast(
-    kind: JobKind,
+    kind: Kind,
     load: Load,
     pace: Pace,
     supply: Supply,
@@ -83,9 +82,9 @@ def forecast(
     # The last ones are polled less often than most.
     ending = age + pace.gap(step_before(age), 0) / 2.0
     return Forecast(
-        kind=kind,
+        kind=kind.name,
         count=count,
-        credits=count if kind_of(kind).balance is not None else 0,
+        credits=count if kind.balance is not None else 0,
         balance=balance,
         requests=requests,
         polls_per_job=pace.life - 1.0 - load.result,

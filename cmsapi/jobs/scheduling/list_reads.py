@@ -16,8 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.durations import Curve, DurationModel
 from cmsapi.jobs.scheduling.queue import PollQueue
 from cmsapi.jobs.tracked import JobKey, LoadKey, TrackedJob
@@ -46,7 +45,7 @@ class Listing:
         number: Number of the page of the list, from 1.
     """
 
-    kind: JobKind
+    kind: Kind
     parent: str
     number: int
 
@@ -103,7 +102,7 @@ class Listings:
 
     def __init__(self) -> None:
         #: Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
-        self.show_states: dict[JobKind, bool] = {}
+        self.show_states: dict[Kind, bool] = {}
         self._listings: OrderedDict[JobKey, Listing] = OrderedDict()
         self._met: set[JobKey] = set()
         self._found = _EXPECTED
@@ -134,7 +133,7 @@ class Listings:
         """Return the page that shows a job, or None when that is not known."""
         return self._listings.get(key)
 
-    def met(self, kind: JobKind, parent: str) -> bool:
+    def met(self, kind: Kind, parent: str) -> bool:
         """Tell whether a list is new, so that it may be worth reading, and remember it."""
         if self.show_states.get(kind) is False or (kind, parent) in self._met:
             return False
@@ -165,7 +164,7 @@ class ListReads:
         polling: Collection[TrackedJob],
         poll_queue: PollQueue,
         stretches: Callable[[LoadKey], bool],
-        durations: Mapping[JobKind, DurationModel],
+        durations: Mapping[Kind, DurationModel],
         rng: random.Random,
         hurry: Callable[[], None],
     ) -> None:
@@ -292,7 +291,7 @@ class ListReads:
 
     def _unlisted(self) -> Iterator[TrackedJob]:
         known = self.listings.of
-        lost = (jobs for key, jobs in self._jobs.items() if known(key) is None and kind_of(key[0]).list_operation)
+        lost = (jobs for key, jobs in self._jobs.items() if known(key) is None and key[0].list_operation)
         return itertools.chain.from_iterable(lost)
 
     def _explore(self, now: float) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
@@ -55,8 +54,8 @@ class PollLoad:
     """
 
     limiter: RateLimiter
-    durations: Mapping[JobKind, DurationModel]
-    traits: Mapping[JobKind, ServiceTraits]
+    durations: Mapping[Kind, DurationModel]
+    traits: Mapping[Kind, ServiceTraits]
     poll_queue: PollQueue
     list_reads: ListReads
     polling: Collection[TrackedJob]
@@ -67,7 +66,7 @@ class PollLoad:
         limiter, now = self.limiter, asyncio.get_running_loop().time()
         return Supply(limiter.free(now), limiter.first_return(now), lambda span: limiter.returning(now, span))
 
-    def load(self, kind: JobKind, policy: PollPolicy) -> Load:
+    def load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""
         return Load(
             curve=self.durations[kind].curve(),
@@ -107,7 +106,7 @@ class PollLoad:
             )
         return loads
 
-    def forecast(self, kind: JobKind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
+    def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
         """Say what more jobs of a kind would take."""
         loads, supply, key = self.loads(), self.supply(), (kind, policy)
         before = plan(list(loads.values()), supply).spare if loads else supply.free
@@ -123,9 +122,9 @@ class PollLoad:
             learned_from=int(self.durations[kind].ends),
         )
 
-    def _result(self, kind: JobKind) -> float:
+    def _result(self, kind: Kind) -> float:
         """Return how many requests reading a result takes besides the poll that finds its job finished."""
-        return _READ_LATE if self.traits[kind].refuses_early_reads else kind_of(kind).result_requests
+        return _READ_LATE if self.traits[kind].refuses_early_reads else kind.result_requests
 
 
 class Planner:

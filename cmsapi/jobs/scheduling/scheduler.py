@@ -21,7 +21,7 @@ from collections.abc import Callable
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after, step_before
@@ -74,8 +74,8 @@ class Scheduler:
 
     def __init__(self, limiter: RateLimiter, rng: random.Random) -> None:
         self._rng = rng
-        self.traits: defaultdict[JobKind, ServiceTraits] = defaultdict(ServiceTraits)
-        self.tallies: defaultdict[JobKind, Tally] = defaultdict(Tally)
+        self.traits: defaultdict[Kind, ServiceTraits] = defaultdict(ServiceTraits)
+        self.tallies: defaultdict[Kind, Tally] = defaultdict(Tally)
         self.durations: DurationModels = DurationModels()
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
@@ -98,7 +98,7 @@ class Scheduler:
             polling=self._polling,
             admission=self.admission,
         )
-        self._scouts: Counter[JobKind] = Counter()
+        self._scouts: Counter[Kind] = Counter()
         self._crowded_until = -math.inf
         self._changed = True
         self._timer = Timer(self._next_moment, self._on_time)
@@ -220,7 +220,7 @@ class Scheduler:
 
     # What other requests show
 
-    def show(self, kind: JobKind, target: str, document: Model, sent_at: float) -> None:
+    def show(self, kind: Kind, target: str, document: Model, sent_at: float) -> None:
         """Show the jobs of a target a document that was read for another reason, and asked for at a loop time."""
         for job in tuple(self._by_target.get((kind, target), ())):
             # What one job makes of it may end another one.
@@ -291,7 +291,7 @@ class Scheduler:
         self._poll_queue.replan()
         self.list_reads.replan(now)
         for key, pace in throttled:
-            event = Throttled(kind=key[0].value, jobs=pace.load.count, interval=pace.gap(0, 0))
+            event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.gap(0, 0))
             for hooks in {callbacks.hooks for job, callbacks in self._jobs.items() if job.load_key == key}:
                 hooks(event)
         self.admission.serve(self._planner.spare, self._planner.lives, running=bool(self._jobs))
