@@ -6,7 +6,8 @@ import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
+from operator import sub
 
 SECOND = 1.0
 # An hour of the service, and what two clocks may differ by in it.
@@ -105,12 +106,15 @@ class SlottedLog:
         if len(flat) % 2 or min(flat, default=0) < 0 or min(self._counts, default=1) < 1:
             raise ValueError("a log has a count of at least 1 for each of its times, in order")
         self.total: int = sum(self._counts)
+        # How many settled up to each time; made when it is needed, empty when it is out of date.
+        self._sums: list[int] = []
 
     def flat(self) -> list[int]:
         """Return the log as one list of integers."""
-        times = self._times
-        steps = [later - earlier for earlier, later in pairwise([0, *times])]
-        return [number for pair in zip(steps, self._counts, strict=True) for number in pair]
+        flat = [0] * (2 * len(self._times))
+        flat[::2] = map(sub, self._times, [0, *self._times])
+        flat[1::2] = self._counts
+        return flat
 
     def add(self, at: float, count: int = 1) -> None:
         """Note that so many have settled, not before any other."""
@@ -120,6 +124,7 @@ class SlottedLog:
             self._counts.append(0)
         self._counts[-1] += count
         self.total += count
+        self._sums = []
 
     def drop(self, until: float) -> int:
         """Forget those up to a time, and return how many they were."""
@@ -127,6 +132,7 @@ class SlottedLog:
         gone = sum(self._counts[:first])
         del self._times[:first], self._counts[:first]
         self.total -= gone
+        self._sums = []
         return gone
 
     def merge(self, before: float, slot: float) -> None:
@@ -145,6 +151,7 @@ class SlottedLog:
             merged[number] = at, merged.get(number, (at, 0))[1] + count
         self._times[:old] = [at for at, _ in merged.values()]
         self._counts[:old] = [count for _, count in merged.values()]
+        self._sums = []
 
     def after(self, at: float) -> int:
         """Return how many settled after a time."""
@@ -152,11 +159,9 @@ class SlottedLog:
 
     def oldest(self, index: int = 0) -> float:
         """Return the time of the oldest but `index`, infinity when there are not so many."""
-        for at, count in zip(self._times, self._counts, strict=True):
-            index -= count
-            if index < 0:
-                return at / 1000
-        return math.inf
+        self._sums = self._sums or list(accumulate(self._counts))
+        place = bisect_right(self._sums, index)
+        return self._times[place] / 1000 if place < len(self._times) else math.inf
 
     def newest(self, index: int = 0) -> float:
         """Return the time of the newest but `index`, minus infinity when there are not so many."""
