@@ -1,1 +1,1 @@
-"""When a request may leave, and whose turn it is (specification 8)."""
+"""When a request may leave, and which one is next (specification 8)."""

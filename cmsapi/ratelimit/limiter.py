@@ -1,11 +1,11 @@
-"""Let callers wait for their turn inside the limits.
+"""Let calls wait for permits inside the limits.
 
-`cmsapi.ratelimit.sliding_windows` says *when* a request may leave; this says *whose*. Waiters are served by priority,
-and first come, first served within one. A cancelled waiter hands its turn on. One timer serves them all, and all of
-them rest while the service asks for a pause.
+`cmsapi.ratelimit.sliding_windows` says *when* a request may leave, the limiter says *which one*. Calls are served by
+priority, and first come, first served within one. A cancelled call hands its permit on. One timer serves them all, and
+all of them rest while the service asks for a pause.
 
 Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
-So a person's call meets free permits while hundreds of jobs are looked at. No other lane is held back for a later one.
+So an interactive call finds free permits while hundreds of jobs are polled. No other lane is held back for a later one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from cmsapi.ratelimit.loop_windows import LoopWindows
     from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
-# A wait for quota that is longer than this is worth telling somebody.
+# A wait for quota that is longer than this is announced.
 LONG_WAIT = 5.0
 
 
 class Priority(enum.IntEnum):
-    """Order the lanes: what a person waits for passes what a machine waits for."""
+    """Order the lanes: a call that a person waits for passes one that a machine waits for."""
 
     INTERACTIVE = 0
     LAUNCH = 1
@@ -41,7 +41,7 @@ class Priority(enum.IntEnum):
     POLL = 3
 
 
-# A name of its own, because looking a member up costs a tenth of a turn.
+# A name of its own, because finding a member of the enum costs a tenth of an acquire.
 _SPARING = Priority.POLL
 
 
@@ -79,7 +79,7 @@ Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
 
 
 class RateLimiter:
-    """Hand out permits in turn.
+    """Give permits to calls, one after another.
 
     Args:
         windows: The two windows of the account.
@@ -181,7 +181,7 @@ class RateLimiter:
         self.serve(self.time())
 
     def pause(self, seconds: float) -> None:
-        """Let everybody rest, because the service said so (429)."""
+        """Let all calls rest, because the service said so (429)."""
         self.paused_until = max(self.paused_until, self.time() + seconds)
         self.windows.rest(seconds)
 
@@ -232,7 +232,7 @@ class RateLimiter:
         return self.windows.first_return(now)
 
     def idle(self, now: float) -> bool:
-        """Tell whether nobody waits and no permit is out in either window."""
+        """Tell whether no call waits and no permit is out in either window."""
         return self._front() is None and now >= self.paused_until and self.windows.idle(now)
 
     @property

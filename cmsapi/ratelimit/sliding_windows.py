@@ -2,41 +2,41 @@
 
 The service counts requests *when they arrive*: at most 20 in any second and 1,000 in any hour. A client cannot see
 arrivals, and the network moves them, so a limiter that spaces departures is wrong by the jitter. This one needs no
-knowledge of jitter. It hands out permits, and a permit comes back one window after its request has *settled*, which is
-when the service must have seen it, if it ever will:
+knowledge of jitter. It gives permits, and a permit comes back one window after its request has *settled*, which is when
+the service must have seen it, if it ever will:
 
-- one that is answered settles with its answer, however long that takes;
-- one that was given up settles when it can no longer arrive, for which `cmsapi.ratelimit.unanswered` has rules;
-- one of which nothing has left this machine gives its permit back at once.
+- A request that is answered settles with its answer, however long that takes.
+- A request that was given up settles when it can no longer arrive, for which `cmsapi.ratelimit.unanswered` has rules.
+- A request that has not left this machine gives its permit back at once.
 
-Why that suffices. Suppose the service saw 21 arrivals within one second, [w, w + 1). Take the one whose permit was
+Why that suffices. Suppose the service saw 21 arrivals within one second, [w, w + 1). Take the request whose permit was
 taken last; it left before w + 1. Each of the other 20 had its permit before that and arrived at w or later, so it
-settled at w or later, so its permit comes back at w + 1 or later: when the last one got its permit, all 20 were out,
-and there are only 20. The hour is the same with 1,000. The price is a burst rate of 20 / (1 + round trip) a second, in
-which a slow answer costs one of twenty permits for as long as it takes; the hour is used in full.
+settled at w or later, so its permit comes back at w + 1 or later: when the last request got its permit, all 20 were
+out, and there are only 20. The hour is the same with 1,000. The price is a burst rate of 20 / (1 + round trip) a
+second, in which a slow answer costs one of twenty permits for as long as it takes; the hour is used in full.
 
-What the proof leans on:
+The proof depends on two things:
 
-- Nothing arrives after it has settled. Of an answered request that is certain, of one that was given up it is assumed:
-  that it arrives, if at all, within `IN_FLIGHT_CAP` of the first answer to a request that was sent after the giving up,
-  and within `LOST_FOR_GOOD` of the giving up.
+- Nothing arrives after it has settled. Of an answered request that is certain. Of a request that was given up it is
+  assumed that it arrives, if at all, within `IN_FLIGHT_CAP` of the first answer to a request that was sent after the
+  giving up, and within `LOST_FOR_GOOD` of the giving up.
 - Clocks run at equal rates, to 500 parts in a million: hence 3,602 s to the hour. In a second that is less than the
-  shortest way there and back.
+  shortest round trip.
 
-The exception is silence: something is out, nothing is answered, and nobody knows whether the network holds all of it
-and will deliver it at once. Then the last three of the twenty permits go to *probes*, one at a time. Where answers came
-before, these three are left as a rule, because silence is noticed before the permits of the last answers are back. But
-once all twenty are out, nobody would learn of a recovery. So what was given up longer ago than the cap and a second
-does not keep a probe from its permit of the second; while there is such, every request is a probe. If the network
-lives, it has arrived more than a second ago, and the proof holds. If the network delivers late what was given up, one
+The exception is silence: requests are out, none is answered, and the network may hold all of them and deliver them at
+once. Then the last three of the twenty permits go to *probes*, one at a time. Where answers came before, these three
+are left as a rule, because silence is noticed before the permits of the last answers are back. But once all twenty are
+out, no request could find out that the network is back. So a request that was given up longer ago than the cap and a
+second does not keep a probe from its permit of the second; while there are such requests, every request is a probe. If
+the network lives, they have arrived more than a second ago, and the proof holds. If the network delivers them late, one
 request too many may arrive for each probe that found all twenty out.
 
 An answer may name a lower limit than the setting, and fill the hour with that: the service allows less, or a gateway on
 the way speaks of limits of its own. When the time is over that such an answer named, one request tries, and its answer
 is believed next.
 
-Who can wait, as looks at jobs can, takes permits *sparingly*: a tenth of every second and a reserve of the hour stay
-for those who cannot.
+Calls that can wait, such as polls, take permits *sparingly*: a tenth of every second and a reserve of the hour stay for
+the others.
 
 Nothing here waits or reads a clock: every method is told the time.
 """
@@ -50,10 +50,10 @@ from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.unanswered import QUIET, UnansweredRequests
 
-# What who takes sparingly leaves to others: of the hour, where nothing else is said, and of every second.
+# Calls that take sparingly leave these parts to others: of the hour, unless a reserve is set, and of every second.
 RESERVE = 1 / 100
 SPARE = 1 / 10
-# What of every second goes to probes in a silence.
+# This part of every second goes to probes in a silence.
 _PROBES = 3 / 20
 
 
@@ -85,7 +85,7 @@ class SlidingWindows:
         # When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
         self._tries_at = math.inf
         self._tries_every = 0.0
-        # What went out last in a silence, or as the first of all.
+        # The request that went out last in a silence, or as the first of all.
         self._probe: Permit | None = None
 
     # Taking
@@ -127,7 +127,7 @@ class SlidingWindows:
         return min(self._log.leaves_second(), self._unanswered.next_change(now))
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a permit is free for somebody with so many others ahead."""
+        """Estimate in seconds when a permit is free for a call with so many others ahead."""
         when = self.next_time(now, sparing=sparing)
         wait = when - now if when != math.inf else 0.0
         short = ahead + 1 - self._remaining(sparing)
@@ -153,7 +153,7 @@ class SlidingWindows:
         return self._foreign.count
 
     def free(self, now: float) -> float:
-        """Return how many permits the hour has for who takes them sparingly; negative while its reserve is in use."""
+        """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""
         self._advance(now)
         return self._remaining(sparing=True)
 

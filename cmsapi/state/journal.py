@@ -1,11 +1,11 @@
-"""What the journal of launches holds, and who may write in it.
+"""The entries of the journal of launches, and the leases under which they may be written.
 
-A launch costs a credit and has no idempotency key, so it is written down before it is sent and struck out when it is
+A launch costs a credit and has no idempotency key, so it is written down before it is sent and deleted when it is
 over. What is written never holds a key, a text or an instruction: identifiers, words and times, and of the settings
 only a digest whose key lies in the state.
 
-Each entry is held under a *lease*, by one wish of one process to work on it. Whoever writes shows the lease. A process
-that was frozen finds out that way that somebody else has taken over.
+Each entry is held under a *lease*, by one attempt of one process to work on it. Every write shows the lease, so that a
+process that was frozen finds out that another one has taken over.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Lease:
     Args:
         scope: Whose journal: a digest or name of base URL and organisation.
         key: Which entry.
-        id: Which wish to work on it; no two are the same.
+        id: Which attempt to work on it; no two are the same.
     """
 
     scope: str

@@ -60,7 +60,7 @@ class MemoryState:
         self._memory = memory if memory is not None else Memory()
         self._lease_ttl = lease_ttl
         self._clock = clock
-        # Whoever runs in the same process cannot find it dead: nothing tells the host.
+        # Without a host, no process takes the owner for dead: it is this process.
         self._owner = Owner(id=f"memory-{next(_numbers)}", host="", pid=os.getpid(), started=None)
 
     def _now(self) -> float:
@@ -107,7 +107,7 @@ class MemoryState:
         row.entry = entry
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Strike the entry out, and keep the outcome of its item if it has one."""
+        """Delete the entry, and keep the outcome of its item if it has one."""
         if self._held(lease) is None:
             return
         place = self._memory.scopes[lease.scope]
@@ -122,7 +122,7 @@ class MemoryState:
             row.lease = row.owner = None
 
     async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, if nobody alive holds it."""
+        """Hold an open entry under this lease, unless a live process holds it."""
         place = self._live(lease.scope)
         row = place.journal.get(lease.key)
         if row is None:
@@ -134,7 +134,7 @@ class MemoryState:
         return row.entry
 
     async def entries(self, scope: str) -> dict[str, Entry]:
-        """Return the open entries by key, whoever holds them."""
+        """Return all open entries by key."""
         return {key: row.entry for key, row in self._memory.scopes[scope].journal.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
@@ -164,7 +164,7 @@ class MemoryState:
         return document_of(self._memory.scopes[scope].documents.get(name))
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless somebody else was faster."""
+        """Put a document in the place of another one, unless another process was faster."""
         documents = self._memory.scopes[scope].documents
         if documents.get(name) == document_text(old):
             text = document_text(new)

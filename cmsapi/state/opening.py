@@ -47,7 +47,7 @@ def open_state(url: str) -> State:
     if url == MEMORY:
         from cmsapi.state.memory import MemoryState
 
-        # Whoever runs in the same process is alive; closing gives back what a client held.
+        # All owners are this process, which is alive; closing gives back the leases of a client.
         return MemoryState(lease_ttl=math.inf)
     try:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Who holds what: a process, where it runs, and whether it still does.
+"""The owners of leases: which process, where it runs, and whether it still does.
 
 A process identifier alone says little, because the system gives it out again. Together with the moment at which the
 process started, on one boot of one machine and in one namespace of process identifiers, it names a process for good.

@@ -128,7 +128,7 @@ class RedisState:
         return result
 
     def _patience(self) -> asyncio.Timeout:
-        """Wait shortly for a server that was waited for in vain: who closes a client waits for it once."""
+        """Wait shortly for a server that was waited for in vain, so that closing a client waits for it once."""
         return asyncio.timeout(SHORT_TIMEOUT if self._silent else None)
 
     def _error(self, error: Exception, greeted: bool) -> StateError:
@@ -216,7 +216,7 @@ class RedisState:
         await self._hold(lease, "update", entry)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Strike the entry out, and keep the outcome of its item if it has one."""
+        """Delete the entry, and keep the outcome of its item if it has one."""
         await self._hold(lease, "end", outcome)
 
     async def release(self, lease: Lease) -> None:
@@ -224,12 +224,12 @@ class RedisState:
         await self._live(self._release, lease.scope, lease.key, lease.id)
 
     async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, if nobody alive holds it."""
+        """Hold an open entry under this lease, unless a live process holds it."""
         entry = await self._live(self._claim, lease.scope, lease.key, lease.id)
         return None if entry is None else Entry.read(entry)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
-        """Return the open entries by key, whoever holds them."""
+        """Return all open entries by key."""
         return await self._all(_key(scope, "journal"))
 
     async def _all(self, key: str) -> dict[str, Entry]:
@@ -271,7 +271,7 @@ class RedisState:
         return document_of(await self._guarded(lambda: cast("Awaitable[str | None]", self._redis.hget(key, name))))
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless somebody else was faster."""
+        """Put a document in the place of another one, unless another process was faster."""
         keys = [_key(scope, "version"), _key(scope, "documents")]
         args = [name, document_text(old) or "", document_text(new) or ""]
         return document_of(await self._guarded(lambda: self._compare_and_set(keys, args)) or None)

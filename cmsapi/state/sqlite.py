@@ -69,7 +69,7 @@ class SqliteState:
             raise StateError(
                 f"The file of the state {self.path} was removed or replaced while this process used it, so that other "
                 "processes do not see what this one writes. What was to be written was not, and this process launches "
-                "no more paid work with this state. The jobs that it has launched go on, and it still looks at them; "
+                "no more paid work with this state. The jobs that it has launched go on, and it still polls them; "
                 "another process may launch the same work again and pay for it. Wait for these jobs, close all clients "
                 "of this process that use the state, and make new ones."
             )
@@ -171,7 +171,7 @@ class SqliteState:
         await self._own(lease.scope, work, flushed=True)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Strike the entry out, and keep the outcome of its item if it has one."""
+        """Delete the entry, and keep the outcome of its item if it has one."""
         text = outcome.spell() if outcome is not None else ""
 
         def work(db: sqlite3.Connection, owner: str) -> None:
@@ -196,7 +196,7 @@ class SqliteState:
         await self._write(work)
 
     async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, if nobody alive holds it."""
+        """Hold an open entry under this lease, unless a live process holds it."""
         now = self._clock()
 
         def work(db: sqlite3.Connection, owner: str) -> str | None:
@@ -215,7 +215,7 @@ class SqliteState:
         return None if text is None else Entry.read(text)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
-        """Return the open entries by key, whoever holds them."""
+        """Return all open entries by key."""
         found = "SELECT key, entry FROM journal WHERE scope = ?"
         return _entries(await self._read(lambda db: db.execute(found, (scope,)).fetchall()))
 
@@ -263,7 +263,7 @@ class SqliteState:
         return document_of(await self._read(lambda db: _document(db, scope, name)))
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless somebody else was faster."""
+        """Put a document in the place of another one, unless another process was faster."""
         expected, text = document_text(old), document_text(new)
 
         def work(db: sqlite3.Connection) -> str | None:

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.owners import Owner
 
-# A process that was not heard of for so many seconds has lost its leases, once somebody asks for them.
+# A process that was not heard of for so many seconds loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0
 
 
@@ -56,7 +56,7 @@ class JournalStore(Protocol):
         """Make sure that the entry is still held under this lease, and will be for another `LEASE_TTL` seconds.
 
         Raises:
-            LeaseLostError: Somebody else has taken over, or it is over.
+            LeaseLostError: Another process has taken over, or the entry has ended.
         """
         ...
 
@@ -64,21 +64,21 @@ class JournalStore(Protocol):
         """Write the entry anew; it is flushed before this returns.
 
         Raises:
-            LeaseLostError: Somebody else has taken over, or it is over; nothing was written.
+            LeaseLostError: Another process has taken over, or the entry has ended; nothing was written.
         """
         ...
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Strike the entry out, and keep the outcome of its item if it has one; both are flushed, or neither.
+        """Delete the entry, and keep the outcome of its item if it has one; both are flushed, or neither.
 
-        An entry that is struck out already is left at that.
+        Deleting an entry that is deleted already changes nothing.
 
         Args:
             lease: Under which it is held.
             outcome: How it ended, with `batch`, `item` and `ended_at`; None to keep nothing.
 
         Raises:
-            LeaseLostError: Somebody else has taken over; nothing was written.
+            LeaseLostError: Another process has taken over; nothing was written.
         """
         ...
 
@@ -87,15 +87,15 @@ class JournalStore(Protocol):
         ...
 
     async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, if nobody alive holds it.
+        """Hold an open entry under this lease, unless a live process holds it.
 
         Returns:
-            The entry, or None when somebody alive holds it or there is none.
+            The entry, or None when a live process holds it or there is none.
         """
         ...
 
     async def entries(self, scope: str) -> dict[str, Entry]:
-        """Return the open entries by key, whoever holds them."""
+        """Return all open entries by key."""
         ...
 
     # The owners
@@ -129,7 +129,7 @@ class JournalStore(Protocol):
         ...
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless somebody else was faster.
+        """Put a document in the place of another one, unless another process was faster.
 
         Args:
             scope: Whose document.
@@ -138,7 +138,7 @@ class JournalStore(Protocol):
             new: What to write, a JSON value; None for nothing.
 
         Returns:
-            The document that stands: `new`, or what somebody else has written.
+            The document that stands: `new`, or what another process has written.
         """
         ...
 
