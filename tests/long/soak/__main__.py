@@ -52,7 +52,7 @@ def _cells(soaked: Soaked) -> Mapping[str, str]:
     return {
         "callers at the same time": f"{burden.callers:,}",
         "jobs waited for at the same time": f"{burden.jobs:,}",
-        "of them launched and not over, at the least": f"{soaked.fewest:,}",
+        "of them launched and not finished, at least": f"{soaked.fewest:,}",
         "calls that ended": f"{sum(n for name, n in soaked.ends.items() if not name.startswith('job')):,}",
         "of them with a result": f"{soaked.ends['result']:,}",
         "jobs that ended": f"{soaked.ends['job: result'] + soaked.ends['job: JobFailedError']:,}",
