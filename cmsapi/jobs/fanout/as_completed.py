@@ -106,9 +106,10 @@ def _check_jobs(jobs: Iterable[object]) -> None:
             # Not run, so that nothing is launched, and closed, so that Python does not complain about that.
             one.close()
     if wrong:
+        forgotten = ": did you forget `await`?" if inspect.iscoroutine(wrong[0]) else "."
         raise ArgumentError(
-            f"Expected a Job, got {type(wrong[0]).__name__}: did you forget `await`? A launch gives its job when it is "
-            "awaited: job = await client.keywords.analyze(...); client.jobs.map launches many. Nothing was sent.",
+            f"Expected a Job, got {type(wrong[0]).__name__}{forgotten} A launch gives its job when it is awaited: "
+            "job = await client.keywords.analyze(...); client.jobs.map launches many. Nothing was sent.",
             parameter="jobs",
         )
 

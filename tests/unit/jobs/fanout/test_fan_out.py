@@ -377,7 +377,7 @@ async def test_launches_that_nobody_awaited_are_no_jobs() -> None:
             completed.add(launch(first))
         with pytest.raises(cmsapi.ArgumentError, match="got coroutine"):
             await client.jobs.gather(launch(first))
-        with pytest.raises(cmsapi.ArgumentError, match="not str"):
+        with pytest.raises(cmsapi.ArgumentError, match="got str"):
             completed.add("job")  # type: ignore[arg-type]
         assert [outcome async for outcome in completed] == []
         gc.collect()
