@@ -19,7 +19,16 @@ PYTHON = re.compile(
     r"\bclient\.\w|Client\(|OPERATIONS|RetryPolicy|LaunchPolicy|\bbatch\.\w|attach\(|base_url|allow_http"
 )
 # These are about what only a program can do.
-PROGRAMS = {"fan_out.py", "job.py", "runtime.py", "client.py", "telemetry.py", "plugin.py", "handler.py"}
+PROGRAMS = {
+    "as_completed.py",
+    "fan_out.py",
+    "job.py",
+    "runtime.py",
+    "client.py",
+    "telemetry.py",
+    "plugin.py",
+    "handler.py",
+}
 
 
 def messages() -> Iterator[str]:
