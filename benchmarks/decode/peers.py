@@ -92,10 +92,18 @@ def _wire(name: str) -> str:
     return head + "".join(part.capitalize() for part in tail)
 
 
-def _with_cattrs(*, detailed_validation: bool) -> dict[str, Read]:
+def _exactly(value: Any, type_: type) -> Any:
+    if type(value) is not type_:
+        raise ValueError(f"{value!r} is no {type_.__name__}")
+    return value
+
+
+def _with_cattrs(*, detailed_validation: bool, strict: bool = False) -> dict[str, Read]:
     orjson: Any = importlib.import_module("orjson")
     converter = cattrs.Converter(detailed_validation=detailed_validation)
     converter.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    for type_ in (str, int, bool) if strict else ():
+        converter.register_structure_hook(type_, _exactly)
 
     def make(name: str, hints: dict[str, Any]) -> Any:
         fields = {field: attrs.field(type=type_) for field, type_ in hints.items()}
@@ -119,7 +127,7 @@ def _with_cattrs(*, detailed_validation: bool) -> dict[str, Read]:
 
 def _with_pydantic() -> dict[str, Read]:
     pydantic: Any = importlib.import_module("pydantic")
-    config = pydantic.ConfigDict(alias_generator=_wire, extra="allow", frozen=True)
+    config = pydantic.ConfigDict(alias_generator=_wire, extra="allow", frozen=True, strict=True)
 
     def make(name: str, hints: dict[str, Any]) -> Any:
         return pydantic.create_model(name, __config__=config, **{field: (type_, ...) for field, type_ in hints.items()})
@@ -201,10 +209,13 @@ def _with_generated() -> dict[str, Read]:
     }
 
 
+PYDANTIC = "pydantic, strict"
+
 _PEERS: dict[str, tuple[str, Callable[[], dict[str, Read]]]] = {
     "cattrs, hooks as documented": ("cattrs", lambda: _with_cattrs(detailed_validation=True)),
     "the same without detailed validation": ("cattrs", lambda: _with_cattrs(detailed_validation=False)),
-    "pydantic": ("pydantic", _with_pydantic),
+    "the same with strict hooks": ("cattrs", lambda: _with_cattrs(detailed_validation=False, strict=True)),
+    PYDANTIC: ("pydantic", _with_pydantic),
     "adaptix, unknown keys dropped": ("adaptix", _with_adaptix),
     "mashumaro, unknown keys dropped": ("mashumaro", _with_mashumaro),
     "msgspec, unknown keys dropped": ("msgspec", _with_msgspec),

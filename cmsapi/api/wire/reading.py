@@ -1,9 +1,8 @@
 """Documents to models: one generated function per class of models.
 
-`cattrs.gen` generates such functions too. With strict hooks for each field it takes twice the time of a reading by
-orjson and this module together, and the frozen `__init__` that it calls takes half as long again (the figures are in
-`docs/benchmarks.md`). So the functions made here check types exactly in line, fill the slots of an open twin of the
-class and close it by its `__class__`.
+`cattrs.gen` generates such functions too, but with a strict hook for each field they take twice as long, parsing
+included: a call for each value, and a frozen `__init__` for each model (the figures are in `docs/benchmarks.md`). The
+functions made here check types in line, fill the slots of an open twin of the class and close it by its `__class__`.
 
 A generated function handles the ordinary document. A value that its class does not announce goes to `Tolerance`, which
 takes it and counts it, or refuses it.
@@ -233,7 +232,6 @@ def _compiled(model: Any) -> CodeType:
 def source(model: Any) -> str:
     """Return the text of the function that reads documents of a class."""
     fields = shape(model)
-    values = "".join(f"{field.name}_, " for field in fields)
     texts = "".join(f"model.{field.name}, {field.name}_, " for field in fields if field.type is datetime)
     guessed = not all(field.promised for field in fields)
     return "\n    ".join(
@@ -243,11 +241,11 @@ def source(model: Any) -> str:
             "model = Twin()",
             "try:",
             "    try:",
-            f"        {values}= {''.join(f'document[{field.wire!r}], ' for field in fields)}",
+            *(f"        {field.name}_ = document[{field.wire!r}]" for field in fields),
             "    except KeyError:",
             "        absent = odd.absent_keys(document)",
             "        listed -= len(absent)",
-            f"        {values}= map(document.get, KEYS)",
+            f"        {', '.join(f'{field.name}_' for field in fields)}, = map(document.get, KEYS)",
             *(f"    model.{field.name} = {_reading(field)}" for field in fields),
             "except DecodeError as error:",
             "    odd.prefix_path(error, model)",

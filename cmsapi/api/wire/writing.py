@@ -27,13 +27,14 @@ def lossless(write: Writer, times: Iterable[str]) -> Writer:
 
     def write_losslessly(model: Model) -> dict[str, Any]:
         document = write(model)
-        texts = model.time_texts or no_texts
-        for wire, place in places:
-            time = document[wire]
-            if time is texts[place]:
-                document[wire] = texts[place + 1]
-            elif time is not None:
-                document[wire] = spell_time(time)
+        if places:
+            texts = model.time_texts or no_texts
+            for wire, place in places:
+                time = document[wire]
+                if time is texts[place]:
+                    document[wire] = texts[place + 1]
+                elif time is not None:
+                    document[wire] = spell_time(time)
         if model.absent_keys is not NONE_ABSENT:
             document = _without(model.absent_keys, document)
         if model.extra is not NOTHING_ELSE:
