@@ -23,6 +23,7 @@ from cmsapi.display import markup
 from cmsapi.errors import RateLimitWaitError
 from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
+from cmsapi.ratelimit.timer import Timer
 
 if TYPE_CHECKING:
     from cmsapi.ratelimit.loop_windows import LoopWindows
@@ -96,9 +97,7 @@ class RateLimiter:
         #: Until when all calls rest because of a 429.
         self.paused_until: float = -math.inf
         self._told_until = -math.inf
-        self._timer: asyncio.Handle | None = None
-        # When the timer rings. A handle of uvloop for a time that is past has no `when`.
-        self._rings_at = math.inf
+        self._timer = Timer(self.loop, self.serve)
 
     async def acquire(
         self,
@@ -157,7 +156,7 @@ class RateLimiter:
             lane, sparing = self._lanes[priority], priority is _SPARING
             waiter, permit = next(iter(lane.items()))
             if now < self.paused_until or not self.windows.take(permit, now, sparing=sparing):
-                self._wake_at(max(self.paused_until, self.windows.next_time(now, sparing=sparing)))
+                self._timer.set(max(self.paused_until, self.windows.next_time(now, sparing=sparing)))
                 return
             self._leave(lane, waiter)
             waiter.set_result(None)
@@ -273,19 +272,6 @@ class RateLimiter:
     def _leave(self, lane: Lane, waiter: asyncio.Future[None]) -> None:
         if lane.pop(waiter, None) is not None:
             self.queued -= 1
-
-    def _wake_at(self, when: float) -> None:
-        if self._timer is not None:
-            if self._rings_at == when:
-                return
-            self._timer.cancel()
-            self._timer = None
-        if when != math.inf:
-            self._rings_at, self._timer = when, self.loop.call_at(when, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        self.serve(self.time())
 
 
 def _too_long(expected: float, max_wait: float) -> RateLimitWaitError:

@@ -12,6 +12,7 @@ import attrs
 
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
+from cmsapi.ratelimit.sliding_windows import RESERVE, SPARE
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP
 
 # In so many steps a grant tells when the hour's permits come back.
@@ -31,6 +32,7 @@ class AccountLimits:
         hour: Length of the longer window in seconds, with what the clocks may differ by.
         cap: Seconds after a holder has expired after which nothing that it has sent can still arrive.
         ttl: Seconds after an exchange at which its holder expires, unless there was another exchange.
+        reserve_share: Part of the hour that the last lane leaves to the others.
     """
 
     per_second: int | None
@@ -39,11 +41,40 @@ class AccountLimits:
     hour: float = HOUR
     cap: float = IN_FLIGHT_CAP
     ttl: float = HOLDER_TTL
+    reserve_share: float = RESERVE
 
     @property
     def limited(self) -> bool:
         """Whether there is a limit at all."""
         return self.per_second is not None or self.per_hour is not None
+
+    def reserve(self, per_hour: float) -> float:
+        """Return the requests that the last lane leaves to the others, of so many an hour."""
+        return min(round(self.reserve_share * per_hour), per_hour - 1) if per_hour != math.inf else 0
+
+    def sparing(self, per_hour: float) -> AccountLimits:
+        """Return the limits of the last lane, so that a part of both windows stays for the others.
+
+        Args:
+            per_hour: Requests in any hour in force.
+        """
+        second = None if self.per_second is None else self.per_second - int(self.per_second * SPARE)
+        hour = None if per_hour == math.inf else max(1, int(per_hour - self.reserve(per_hour)))
+        return attrs.evolve(self, per_second=second, per_hour=hour)
+
+    def tightened(self, per_second: int | None, per_hour: int | None, reserve: int | None) -> AccountLimits:
+        """Return the stricter of these and other limits, with the larger reserve."""
+        share = 0.0 if reserve is None or per_hour is None else reserve / per_hour
+        return attrs.evolve(
+            self,
+            per_second=_stricter(self.per_second, per_second),
+            per_hour=_stricter(self.per_hour, per_hour),
+            reserve_share=max(self.reserve_share, share),
+        )
+
+
+def _stricter(one: int | None, other: int | None) -> int | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 @attrs.frozen(kw_only=True)

@@ -23,15 +23,14 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.request_log import SECOND
 from cmsapi.ratelimit.sharing.allocator import LONGEST_REST, REST, allocate
 from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.sharing.local_permits import LocalPermits
-from cmsapi.ratelimit.sliding_windows import RESERVE, SPARE, SlidingWindows
+from cmsapi.ratelimit.sliding_windows import RESERVE, SlidingWindows
+from cmsapi.ratelimit.timer import Timer
 from cmsapi.state.store import LimitStore
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -75,8 +74,8 @@ class SharedWindows:
     ) -> None:
         self._store = store
         self._account = account
-        self._limits = AccountLimits(per_second=per_second, per_hour=per_hour, ttl=ttl)
-        self._reserve_share = RESERVE if reserve is None or per_hour is None else reserve / per_hour
+        share = RESERVE if reserve is None or per_hour is None else reserve / per_hour
+        self._limits = AccountLimits(per_second=per_second, per_hour=per_hour, reserve_share=share, ttl=ttl)
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
@@ -87,9 +86,8 @@ class SharedWindows:
         self._grant: PermitGrant | None = None
         # Times of the loop: of the last exchange; when our permits expire; before which an exchange gives nothing.
         self._exchanged_at = self._expires = self._not_before = -math.inf
-        self._timer: asyncio.Handle | None = None
-        # When the timer rings. A handle of uvloop for a time that is past has no `when`.
-        self._rings_at = math.inf
+        self._loop = asyncio.get_running_loop()
+        self._timer = Timer(self._loop, self._schedule)
         self._exchanging: asyncio.Task[None] | None = None
         self._closed = False
         self.outage: Exception | None = None
@@ -153,11 +151,11 @@ class SharedWindows:
         """Give the permit back: nothing has left this machine."""
         if permit.stage in OUT:
             self._permits.unsent(permit)
-            self._schedule(asyncio.get_running_loop().time())
+            self._schedule(self._loop.time())
 
     def rest(self, seconds: float) -> None:
         """Let all processes rest, because the service said so (429)."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         self._permits.rest(now + seconds)
         self._schedule(now)
 
@@ -168,23 +166,12 @@ class SharedWindows:
         if self._exchanging is not None or self._closed:
             return
         due = self._due(now)
+        self._timer.set(due if due > now else math.inf)
         if due <= now:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-            exchanging = asyncio.get_running_loop().create_task(self._exchange())
+            exchanging = self._loop.create_task(self._exchange())
             # An eager task may be through already.
             if not exchanging.done():
                 self._exchanging = exchanging
-        elif due < math.inf and (self._timer is None or self._rings_at > due):
-            if self._timer is not None:
-                self._timer.cancel()
-            self._rings_at = due
-            self._timer = asyncio.get_running_loop().call_at(due, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        self._schedule(asyncio.get_running_loop().time())
 
     def _due(self, now: float) -> float:
         permits, wanted = self._permits, sum(self._waiting())
@@ -204,10 +191,9 @@ class SharedWindows:
         return due
 
     async def _exchange(self) -> None:
-        loop = asyncio.get_running_loop()
-        sent = loop.time()
+        sent = self._loop.time()
         limits, request = self._request(sent)
-        late = loop.call_at(
+        late = self._loop.call_at(
             sent + PATIENCE, self._fail, StateError(f"it took more than {PATIENCE:g} s to answer"), sent
         )
         try:
@@ -220,8 +206,8 @@ class SharedWindows:
         finally:
             late.cancel()
             self._exchanging = None
-        self._serve(loop.time())
-        self._schedule(loop.time())
+        self._serve(self._loop.time())
+        self._schedule(self._loop.time())
 
     def _request(self, now: float) -> tuple[AccountLimits, PermitRequest]:
         if now >= self._expires:
@@ -234,23 +220,14 @@ class SharedWindows:
         if sum(lanes):
             lane = next(lane for lane, calls in enumerate(lanes) if calls)
             return self._limits, self._permits.request(now, sum(lanes), lane)
-        return self._sparing(), self._permits.request(now, last, len(lanes))
+        return self._limits.sparing(self.per_hour), self._permits.request(now, last, len(lanes))
 
     def _rest_all(self, now: float) -> None:
         if self._limits.limited:
             self._permits.rest(now + REST)
 
-    def _sparing(self) -> AccountLimits:
-        """Return what the last lane may take, so that a part of both windows stays for the others."""
-        per_second, per_hour = self._limits.per_second, self._limits.per_hour
-        if per_second is not None:
-            per_second -= int(per_second * SPARE)
-        if per_hour is not None:
-            per_hour = max(1, int(self.per_hour - self.reserve))
-        return attrs.evolve(self._limits, per_second=per_second, per_hour=per_hour)
-
     def _apply(self, request: PermitRequest, grant: PermitGrant, sent: float) -> None:
-        now, before = asyncio.get_running_loop().time(), self._grant
+        now, before = self._loop.time(), self._grant
         another = self._permits.granted(grant)
         if grant.reset:
             logger.warning("what the shared state held about the limits cannot be used; it is counted anew")
@@ -273,7 +250,7 @@ class SharedWindows:
         self.exchanges += 1
 
     def _fail(self, error: Exception, sent: float) -> None:
-        now = self._exchanged_at = asyncio.get_running_loop().time()
+        now = self._exchanged_at = self._loop.time()
         if self.outage is None:
             logger.warning(
                 "until it can be reached, this process makes at most %d requests a second: %s",
@@ -304,8 +281,7 @@ class SharedWindows:
     @property
     def reserve(self) -> float:
         """Requests of the hour that the last lane leaves to the others."""
-        limited = self.per_hour != math.inf
-        return min(round(self._reserve_share * self.per_hour), self.per_hour - 1) if limited else 0
+        return self._limits.reserve(self.per_hour)
 
     @property
     def remaining(self) -> float:
@@ -353,13 +329,7 @@ class SharedWindows:
 
     def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
-        self._limits = attrs.evolve(
-            self._limits,
-            per_second=_stricter(self._limits.per_second, per_second),
-            per_hour=_stricter(self._limits.per_hour, per_hour),
-        )
-        if reserve is not None and per_hour is not None:
-            self._reserve_share = max(self._reserve_share, reserve / per_hour)
+        self._limits = self._limits.tightened(per_second, per_hour, reserve)
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out or unreported, so that forgetting these windows loses nothing."""
@@ -369,19 +339,14 @@ class SharedWindows:
     async def aclose(self) -> None:
         """Report what was not reported yet, and begin no more exchanges."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.set(math.inf)
         if self._exchanging is not None:
             await asyncio.wait([self._exchanging])
         self._waiting = lambda: ()
         if self._grant is None or self.outage is not None:
             return
-        change = functools.partial(allocate, *self._request(asyncio.get_running_loop().time()))
+        change = functools.partial(allocate, *self._request(self._loop.time()))
         try:
             await self._store.update_limits(self._account, change)
         except Exception as error:
             logger.warning("the last requests of this process were not reported to the shared limits: %s", error)
-
-
-def _stricter(one: int | None, other: int | None) -> int | None:
-    return min((limit for limit in (one, other) if limit is not None), default=None)
