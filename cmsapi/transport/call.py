@@ -30,14 +30,12 @@ class Exchange:
         status: HTTP status.
         document: The JSON document, None for an empty body.
         attempts: Requests spent.
-        in_doubt: Whether an earlier attempt may have taken effect.
         sent_at: Loop time at which the last attempt was sent.
     """
 
     status: int
     document: Any
     attempts: int
-    in_doubt: bool
     sent_at: float
 
 
@@ -98,9 +96,7 @@ class Call:
 
     def exchange(self, status: int, document: Any) -> Exchange:
         """Make the result of the call."""
-        return Exchange(
-            status=status, document=document, attempts=self.attempts, in_doubt=self.in_doubt, sent_at=self.sent_at
-        )
+        return Exchange(status=status, document=document, attempts=self.attempts, sent_at=self.sent_at)
 
     async def not_executed(self) -> None:
         """Note that the last attempt was certainly not executed."""

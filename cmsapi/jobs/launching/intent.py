@@ -12,7 +12,6 @@ import secrets
 import attrs
 
 from cmsapi.config import LaunchPolicy
-from cmsapi.errors import JobError
 from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
@@ -20,7 +19,7 @@ from cmsapi.jobs.kinds.evidence import Verdict
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.launching.pending import ITEM
 from cmsapi.jobs.launching.reconcile import Reconciler, adopt
-from cmsapi.jobs.launching.request import LaunchRequest
+from cmsapi.jobs.launching.request import LaunchRequest, already_running
 from cmsapi.jobs.launching.unknown import raise_unknown
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
@@ -155,10 +154,7 @@ class IntentLog:
         same_item = entry.item is not None and (entry.batch, entry.item) == (wanted.batch, wanted.item)
         if entry.settings != wanted.settings or (self.policy.dedupe == "error" and not same_item):
             problem = " with other settings" if entry.settings != wanted.settings else ""
-            raise JobError(
-                f"A {request.kind} for {request.target} is under way already{problem}, launched by another "
-                "client; nothing was sent or charged. Wait for it, or launch with LaunchPolicy(dedupe='allow')."
-            )
+            raise already_running(request, f"{problem}, launched by another client")
 
     async def _is_stale(self, record: Record) -> bool:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""

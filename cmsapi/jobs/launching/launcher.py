@@ -20,15 +20,14 @@ from typing import Any
 
 from cmsapi.api.arguments import function
 from cmsapi.config import LaunchPolicy
-from cmsapi.errors import CMSError, JobError, LaunchUnknownError, OutOfCreditsError, StateError
+from cmsapi.errors import CMSError, LaunchUnknownError, OutOfCreditsError, StateError
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
 from cmsapi.jobs.launching.intent import IntentLog
 from cmsapi.jobs.launching.pending import TRACES, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import LaunchRequest
+from cmsapi.jobs.launching.request import LaunchRequest, already_running
 from cmsapi.jobs.launching.sender import Sender
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.tasks import outcome_of
@@ -53,10 +52,10 @@ class Launcher:
         self.poller: Poller = poller
         self._policy = policy
         self._pending = pending
-        self.journal: LaunchJournal = poller.journal
-        self.reconciler: Reconciler = Reconciler(caller, poller.journal)
-        self._intent_log = IntentLog(poller.journal, poller, policy, self.reconciler)
-        self._sender = Sender(caller, poller.journal, poller, policy, self.reconciler)
+        self._journal = journal = poller.journal
+        self.reconciler: Reconciler = Reconciler(caller, journal)
+        self._intent_log = IntentLog(journal, poller, policy, self.reconciler)
+        self._sender = Sender(caller, journal, poller, policy, self.reconciler)
 
     async def launch(self, request: LaunchRequest, on_review: ReviewHook | None = None) -> Job[Any]:
         """Launch a job, or join the one that is under way.
@@ -128,11 +127,7 @@ class Launcher:
         same = request.body == settings
         if self._policy.dedupe == "error" or not same:
             problem = "" if same else " with other settings" if settings else " with settings not known to this client"
-            raise JobError(
-                f"A {request.kind} for {request.target} is under way already{problem}; nothing was sent or "
-                "charged. Wait for it, or launch with LaunchPolicy(dedupe='allow').",
-                job=None if job is None else job_of(job, self.poller),
-            )
+            raise already_running(request, problem, job=None if job is None else job_of(job, self.poller))
 
     def _send(self, request: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. No other task may run between the search for one to join and this."""
@@ -174,7 +169,7 @@ class Launcher:
                 finally:
                     if begun.held and not begun.bound:
                         # What may have happened is reconciled by the next launch of the same, or by `jobs.resume`.
-                        self.journal.release_later(begun) if pending.in_flight else self.journal.delete_later(begun)
+                        self._journal.release_later(begun) if pending.in_flight else self._journal.delete_later(begun)
         except StateError as error:
             if not pending.in_flight:
                 error.add_note("This launch was not sent, and nothing was charged for it.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi.errors import JobError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.tracked import JobKey
@@ -33,3 +34,12 @@ class LaunchRequest:
     @key.default
     def _key(self) -> JobKey:
         return (self.kind, self.target)
+
+
+def already_running(request: LaunchRequest, problem: str, job: object = None) -> JobError:
+    """Make the error of a launch that must not join the one that is running."""
+    return JobError(
+        f"A {request.kind.name.value} for {request.target} is under way already{problem}; nothing was sent or charged. "
+        "Wait for it, or launch with LaunchPolicy(dedupe='allow').",
+        job=job,
+    )
