@@ -40,7 +40,7 @@ class ClientJobs:
         runtime, settings, caller = self._runtime, self._settings, self.caller
         scheduler, journal = runtime.shared.scheduler(runtime.rng), runtime.journal
         poll_settings = PollSettings(caller, settings.polling, settings.depth)
-        poller = Poller(poll_settings, runtime.hooks, runtime.account.base_url, scheduler, runtime.registry, journal)
+        poller = Poller(poll_settings, runtime.hooks, runtime.account.base_url, scheduler, runtime.registry)
         runtime.pollers.add(poller)
         caller.observer = ResponseObserver(scheduler, journal.balances)
         self._launcher = Launcher(caller, poller, settings.launch, runtime.pending)

@@ -74,11 +74,12 @@ class Launcher:
             function("on_review", on_review)
         found = await self._join(request) if request.kind.joins and self._policy.dedupe != "allow" else None
         job = await self._answer(self._send(request)) if found is None else found
+        handle = job_of(job, self.poller)
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
         elif on_review is not None:
             self.poller.decide_with(job, on_review)
-        return job_of(job, self.poller)
+        return handle
 
     async def _join(self, request: LaunchRequest) -> TrackedJob | None:
         """Find the job that this launch would repeat.

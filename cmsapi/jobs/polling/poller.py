@@ -50,29 +50,22 @@ class Poller:
     """Poll the jobs of one client.
 
     Args:
-        poll_settings: Which operations are called for that, how, and how often.
-        hooks: Who wants to hear of polls.
+        poll_settings: How to poll, and how often.
+        hooks: Hear of polls.
         base_url: Where the jobs run.
         scheduler: The scheduler of the account on the running loop.
-        registry: The jobs in flight; shared by clients that must not pay twice for the same work.
-        journal: Where launches are written down.
+        registry: The jobs in flight, and their journal; shared by clients that must not pay twice for the same work.
     """
 
     def __init__(
-        self,
-        poll_settings: PollSettings,
-        hooks: Hooks,
-        base_url: str,
-        scheduler: Scheduler,
-        registry: JobRegistry,
-        journal: LaunchJournal,
+        self, poll_settings: PollSettings, hooks: Hooks, base_url: str, scheduler: Scheduler, registry: JobRegistry
     ) -> None:
         self.base_url = base_url
         self.poll_settings: PollSettings = poll_settings
         self.hooks: Hooks = hooks
         self.scheduler: Scheduler = scheduler
         self.registry: JobRegistry = registry
-        self.journal: LaunchJournal = journal
+        self.journal: LaunchJournal = registry.journal
         self._caller = poll_settings.caller
         self._poll_request = PollRequest(scheduler)
         self._tasks = BackgroundTasks(self._caller.open)

@@ -34,7 +34,7 @@ class JobRegistry:
     def __init__(self, journal: LaunchJournal) -> None:
         #: The jobs with subscribers, in the order of their subscriptions.
         self.subscribed: dict[TrackedJob, None] = {}
-        self._journal = journal
+        self.journal: LaunchJournal = journal
         self._jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
 
     def get(self, key: JobKey) -> TrackedJob | None:
@@ -50,9 +50,9 @@ class JobRegistry:
         jobs, oldest = self._jobs, _now() - FORGOTTEN_AFTER
         while jobs and (first := next(iter(jobs.values()))).history.began < oldest:
             del jobs[first.key]
-            if first.record is not None and not self._journal.shared:
+            if first.record is not None and not self.journal.shared:
                 # What only this process knows is not kept without limit.
-                self._journal.record_end(first.record, None)
+                self.journal.record_end(first.record, None)
         jobs[job.key] = job
         jobs.move_to_end(job.key)
 
@@ -107,7 +107,7 @@ class JobRegistry:
         """Remove a job that has ended, or whose article was decided on outside of this client."""
         self.remove(job)
         if job.undecided and job.record is not None:
-            self._journal.record_end(job.record, Phase.SUCCEEDED.value, "elsewhere")
+            self.journal.record_end(job.record, Phase.SUCCEEDED.value, "elsewhere")
 
     def finished(self, job: TrackedJob) -> None:
         """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
@@ -119,11 +119,11 @@ class JobRegistry:
         review = job.result if isinstance(job.result, GenerationReview) else None
         if job.phase is not Phase.REVIEW:
             status = "undecided" if job.phase is Phase.UNKNOWN else job.phase.value
-            self._journal.record_end(record, status, review.decision if review is not None else None)
+            self.journal.record_end(record, status, review.decision if review is not None else None)
             return
-        self._journal.record_review(record)
+        self.journal.record_review(record)
         if review is not None:
-            review.on_decided = lambda decision: self._journal.record_end(record, Phase.SUCCEEDED.value, decision)
+            review.on_decided = lambda decision: self.journal.record_end(record, Phase.SUCCEEDED.value, decision)
 
 
 def _now() -> float:
