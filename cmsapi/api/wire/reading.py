@@ -119,10 +119,10 @@ class Tolerance:
         """Return the listed keys that a document lacks.
 
         Raises:
-            ValueError: It is no object.
+            TypeError: It is no object.
         """
-        if type(document) is not dict:
-            raise ValueError("no object")
+        if not isinstance(document, dict):
+            raise TypeError("no object")
         absent = frozenset(self._fields.keys() - document.keys())
         for wire in absent:
             if self._fields[wire].promised:
@@ -160,7 +160,7 @@ class Tolerance:
 
     def wrong_value(self, document: Mapping[str, Any], twin: Any) -> DecodeError:
         """Return the error for the value at which reading has stopped."""
-        if type(document) is not dict:
+        if not isinstance(document, dict):
             return mismatch(f"an object ({self._name})", document)
         field = self._first_unread(twin)
         error = mismatch(_expected(field), document.get(field.wire))

@@ -1,7 +1,7 @@
-"""How a model's fields look on the wire, read from its class.
+"""The fields of a model as they are on the wire, read from its class.
 
-The wire name is the field's name in camelCase, and its metadata tell its provenance; reading, explaining and writing
-documents all go by this one table.
+The wire name is the field's name in camel case, and the metadata give its provenance. Reading and writing documents
+both use this table.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def shape(model: Any) -> tuple[Field, ...]:
 
 
 def is_model(type_: object) -> bool:
-    """Whether this is a class of models; `Model` itself describes no document."""
+    """Tell whether this is a class of models; `Model` itself describes no document."""
     return isinstance(type_, type) and issubclass(type_, Model) and type_ is not Model
 
 
 def is_open_enum(type_: object) -> bool:
-    """Whether this is a vocabulary."""
+    """Tell whether this is a vocabulary."""
     return isinstance(type_, type) and issubclass(type_, OpenEnum)
 
 

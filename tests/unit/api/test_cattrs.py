@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -161,6 +162,9 @@ def test_a_document_becomes_a_model() -> None:
 
     assert before == cmsapi.to_dict(read)
     assert [before, {"id": "l"}] == cmsapi.to_dict(several)
+    assert read == cmsapi.from_dict(Keyword, OrderedDict(before))
+    with pytest.raises(DecodeError, match=r"integer at \$\.version"):
+        cmsapi.from_dict(Content, OrderedDict(id="c", version="1"))
     with pytest.raises(DecodeError) as caught:
         cmsapi.from_dict(list[Keyword], [before, {"id": "l", "analysisStatus": 3}])
     assert caught.value.path == "$[1].analysisStatus"
