@@ -148,8 +148,8 @@ from cmsapi.jobs import (
     Phase as Phase,
     PollFailed as PollFailed,
     Resumed as Resumed,
+    ReviewChoice as ReviewChoice,
     ReviewHook as ReviewHook,
-    Wish as Wish,
 )
 from cmsapi.observability.events import (
     CallFinished as CallFinished,

@@ -10,7 +10,7 @@ from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.view import OpenLaunch
 from cmsapi.jobs.kinds.ideas import ContentIdeas
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewHook, Wish
+from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewChoice, ReviewHook
 from cmsapi.jobs.launching.recovery import Resumed
 from cmsapi.jobs.namespace import Jobs
 from cmsapi.jobs.scheduling.forecast import Forecast
@@ -39,6 +39,6 @@ __all__ = [
     "Phase",
     "PollFailed",
     "Resumed",
+    "ReviewChoice",
     "ReviewHook",
-    "Wish",
 ]

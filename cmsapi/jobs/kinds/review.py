@@ -1,9 +1,9 @@
 """A generated article that waits for a decision (specification 3 and 4.4).
 
-Confirming applies the article to the draft, cancelling discards it. The requests name only the content, so the
-generation is read just before: a newer one may have taken its place, and nobody has read that one's article. Neither
-request has an idempotency key, but both can be read back: after a lost answer or a refusal the generation is read
-again, and only what it says is reported.
+Confirming applies the article to the draft, cancelling discards it. Both requests name only the content. So the
+generation is read just before: a newer one may have taken its place, whose article this client has not seen. Neither
+request has an idempotency key. After a lost answer or a refusal the generation is read again, and its status decides
+what is reported.
 """
 
 from __future__ import annotations
@@ -29,15 +29,19 @@ from cmsapi.errors import (
 )
 from cmsapi.transport.caller import OperationCaller
 
+#: How a review was decided.
 Decision: TypeAlias = Literal["confirm", "cancel", "leave", "elsewhere"]
+#: What a hook may answer.
+ReviewChoice: TypeAlias = Literal["confirm", "cancel", "leave"]
+ReviewHook: TypeAlias = Callable[["GenerationReview"], ReviewChoice | Awaitable[ReviewChoice]]
+_Action: TypeAlias = Literal["confirm", "cancel"]
 
-Wish: TypeAlias = Literal["confirm", "cancel", "leave"]
-ReviewHook: TypeAlias = Callable[["GenerationReview"], Wish | Awaitable[Wish]]
-
-# A decision whose outcome stays unknown is read back and repeated this often.
-TRIES = 3
+# How often a decision whose outcome stays unknown is sent.
+MAX_ATTEMPTS = 3
 
 DECIDED = (GenerationStatus.APPLIED, GenerationStatus.DISCARDED)
+_OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}
+_GOALS = {"confirm": GenerationStatus.APPLIED, "cancel": GenerationStatus.DISCARDED}
 
 
 class GenerationReview:
@@ -47,7 +51,7 @@ class GenerationReview:
         caller: Calls the operations.
         content_id: The content it was generated for.
         generation: The generation as it was last read.
-        decision: What was decided, or None: `"elsewhere"` when somebody else decided.
+        decision: The decision, or None before there is one; `"elsewhere"` when this review did not make it.
         content: The content as it was read after `confirm()`, else None.
     """
 
@@ -61,9 +65,9 @@ class GenerationReview:
         self.generation: Generation = generation
         self.decision: Decision | None = decision
         self.content: Content | None = None
-        # Called when it is decided.
+        # Called with the decision.
         self.on_decided: Callable[[str], None] | None = None
-        # One decision at a time: what one has done must not look to another as done elsewhere.
+        # One decision at a time: the effect of one must not appear to another as a decision made elsewhere.
         self._deciding = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -78,9 +82,9 @@ class GenerationReview:
         Raises:
             ConflictError: It was discarded, or is not in review.
             JobSupersededError: A newer generation has taken its place.
-            OutcomeUnknownError: Answers got lost, and reading did not tell what was decided.
+            OutcomeUnknownError: Answers were lost, and the generation does not tell what was decided.
         """
-        await self._decide("confirm", GenerationStatus.APPLIED)
+        await self._decide("confirm")
         try:
             self.content = await self._caller.call(Content, "get_content", {"contentId": self.content_id})
         except CMSError as error:
@@ -94,76 +98,77 @@ class GenerationReview:
         Raises:
             ConflictError: It was applied, or is not in review.
             JobSupersededError: A newer generation has taken its place.
-            OutcomeUnknownError: Answers got lost, and reading did not tell what was decided.
+            OutcomeUnknownError: Answers were lost, and the generation does not tell what was decided.
         """
-        await self._decide("cancel", GenerationStatus.DISCARDED)
+        await self._decide("cancel")
 
     async def follow(self, hook: ReviewHook) -> None:
-        """Let a hook decide, and do what it says; when somebody else was faster, `decision` says so.
+        """Call a hook and carry out its answer; a decision made elsewhere meanwhile shows in `decision`.
 
         Raises:
-            ArgumentError: `hook` is no function, or returned something else than a decision; the generation stays in
-                review.
+            ArgumentError: `hook` is no function, or returned no valid answer; the generation stays in review.
         """
         function("hook", hook)
-        wish = hook(self)
-        if inspect.isawaitable(wish):
-            wish = await wish
+        choice = hook(self)
+        if inspect.isawaitable(choice):
+            choice = await choice
         try:
-            if wish == "confirm":
+            if choice == "confirm":
                 await self.confirm()
-            elif wish == "cancel":
+            elif choice == "cancel":
                 await self.cancel()
-            elif wish == "leave":
+            elif choice == "leave":
                 self.decision = self.decision or "leave"
             else:
                 raise ArgumentError(
-                    f"on_review returns 'confirm', 'cancel' or 'leave', not {wish!r}; the generation stays in review.",
+                    f"on_review returns 'confirm', 'cancel' or 'leave', not {choice!r}; the generation stays in "
+                    "review.",
                     parameter="on_review",
                 )
         except (ConflictError, ValidationError):
             if self.decision != "elsewhere":
                 raise
 
-    async def _decide(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus) -> None:
+    async def _decide(self, action: _Action) -> None:
         async with self._deciding:
-            if self.decision != wish:
-                await self._bring(wish, goal)
+            if self.decision != action:
+                await self._carry_out(action)
 
-    async def _bring(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus) -> None:
-        doubt: OutcomeUnknownError | DeadlineError | None = None
-        tries = 0
+    async def _carry_out(self, action: _Action) -> None:
+        in_doubt: OutcomeUnknownError | DeadlineError | None = None
+        attempts = 0
         while True:
-            await self._read_again(doubt)
-            if self._settled(wish, goal, doubt):
+            await self._read_again(in_doubt)
+            if self._reached(action, in_doubt):
                 return
-            # Out of review in a word that nobody lists: by this request or by somebody else, and not to be repeated.
-            if doubt is not None and (tries == TRIES or self.generation.status != GenerationStatus.REVIEW):
-                doubt.add_note(f"The generation was read again afterwards, and showed {str(self.generation.status)!r}.")
-                raise doubt
-            tries += 1
+            # An unlisted word may be the effect of this request or of another client: it must not be repeated.
+            status = self.generation.status
+            if in_doubt is not None and (attempts == MAX_ATTEMPTS or status != GenerationStatus.REVIEW):
+                in_doubt.add_note(f"The generation was read again afterwards, and showed {str(status)!r}.")
+                raise in_doubt
+            attempts += 1
             try:
-                await self._caller.exchange(_OPERATIONS[wish], {"contentId": self.content_id})
+                await self._caller.exchange(_OPERATIONS[action], {"contentId": self.content_id})
             except (OutcomeUnknownError, DeadlineError) as error:
                 if isinstance(error, DeadlineError) and not error.sent:
                     raise
-                doubt = error
+                in_doubt = error
             except (ConflictError, ValidationError) as refusal:
                 await self._read_again(refusal)
-                if self._settled(wish, goal, doubt):
+                if self._reached(action, in_doubt):
                     return
                 raise
             else:
-                self.generation = attrs.evolve(self.generation, status=goal)
-                self._note(wish)
+                self.generation = attrs.evolve(self.generation, status=_GOALS[action])
+                self._note(action)
                 return
 
-    def _settled(self, wish: Literal["confirm", "cancel"], goal: GenerationStatus, doubt: Exception | None) -> bool:
-        """Tell whether the generation is where it was to go, and note who brought it there."""
+    def _reached(self, action: _Action, in_doubt: Exception | None) -> bool:
+        """Tell whether the generation has the status that an action leads to, and note whose decision that was."""
         status = self.generation.status
         if status in DECIDED and self.decision in (None, "leave"):
-            self._note(wish if status == goal and doubt is not None else "elsewhere")
-        return status == goal
+            self._note(action if status == _GOALS[action] and in_doubt is not None else "elsewhere")
+        return status == _GOALS[action]
 
     def _note(self, decision: Decision) -> None:
         self.decision = decision
@@ -176,18 +181,15 @@ class GenerationReview:
         except CMSError as unreadable:
             if reason is None:
                 raise
-            reason.add_note(f"Reading the generation again to settle it failed too: {unreadable}")
+            reason.add_note(f"The generation could not be read again to find out what was decided: {unreadable}")
             raise reason from unreadable
         if current.id != self.generation.id:
             raise JobSupersededError(
                 f"Content {self.content_id} has a newer generation ({current.id}) than the one to decide on "
-                f"({self.generation.id}). Nothing was decided on the newer one; read it and decide anew."
+                f"({self.generation.id}). The newer one is not decided; read it, and decide on it."
             ) from reason
         self.generation = current
 
     def _repr_html_(self) -> str:
         pairs: list[tuple[str, object]] = [("content id", self.content_id), ("decision", self.decision)]
         return markup.record(self.generation, *pairs, ("content", self.content))
-
-
-_OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}

@@ -116,37 +116,37 @@ async def test_what_is_not_in_review_cannot_be_decided() -> None:
 # Hooks
 
 
-def says(wish: Any) -> Callable[[GenerationReview], Any]:
+def says(choice: Any) -> Callable[[GenerationReview], Any]:
     """Make a hook that answers at once."""
-    return lambda review: wish
+    return lambda review: choice
 
 
-def says_later(wish: Any) -> Callable[[GenerationReview], Awaitable[Any]]:
+def says_later(choice: Any) -> Callable[[GenerationReview], Awaitable[Any]]:
     """Make a hook that thinks for a while."""
 
     async def hook(review: GenerationReview) -> Any:
         await asyncio.sleep(100)
-        return wish
+        return choice
 
     return hook
 
 
 @pytest.mark.parametrize("hook", [says, says_later])
 @pytest.mark.parametrize(
-    ("wish", "phase", "state", "version"),
+    ("choice", "phase", "state", "version"),
     [("confirm", "succeeded", "applied", 2), ("cancel", "succeeded", "discarded", 1), ("leave", "review", "review", 1)],
 )
-async def test_a_hook_decides(hook: Any, wish: str, phase: str, state: str, version: int) -> None:
+async def test_a_hook_decides(hook: Any, choice: str, phase: str, state: str, version: int) -> None:
     """A hook, sync or async, decides once; the job ends after the decision and shows it."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
-        job = await client.contents.generate(sandbox.content_ids[0], on_review=hook(wish))
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=hook(choice))
         review = await job
-        assert (review.decision, review.generation.status) == (wish, state)
+        assert (review.decision, review.generation.status) == (choice, state)
         assert (job.status.phase, job.status.state) == (phase, state)
-        assert (review.content is not None) is (wish == "confirm")
+        assert (review.content is not None) is (choice == "confirm")
         assert (await client.contents.get(sandbox.content_ids[0])).version == version
-        assert len(decisions(sandbox)) == (wish != "leave")
+        assert len(decisions(sandbox)) == (choice != "leave")
 
 
 async def test_a_hook_works_although_nobody_waits() -> None:
@@ -230,12 +230,12 @@ async def test_a_hook_whose_own_work_was_cancelled_does_not_hang_the_job() -> No
             await job.wait(timeout=60)
 
 
-@pytest.mark.parametrize("wish", ["elsewhere", None, True, "Confirm"])
-async def test_a_wrong_wish_decides_nothing(wish: Any) -> None:
+@pytest.mark.parametrize("choice", ["elsewhere", None, True, "Confirm"])
+async def test_a_wrong_wish_decides_nothing(choice: Any) -> None:
     """A hook that returns something else is an `ArgumentError`, and the article stays in review."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
-        job = await client.contents.generate(sandbox.content_ids[0], on_review=says(wish))
+        job = await client.contents.generate(sandbox.content_ids[0], on_review=says(choice))
         with pytest.raises(cmsapi.ArgumentError, match="stays in review") as caught:
             await job
         assert caught.value.parameter == "on_review"
@@ -303,14 +303,14 @@ async def test_a_decision_of_a_minute_needs_no_polls() -> None:
 
 
 async def test_a_hook_may_decide_by_itself() -> None:
-    """A hook that calls `confirm` and returns a wish does not decide twice, and is not overruled by `leave`."""
+    """A hook that calls `confirm` and returns a choice does not decide twice, and is not overruled by `leave`."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
-        for content_id, wish in zip(sandbox.content_ids, ("confirm", "leave"), strict=False):
+        for content_id, choice in zip(sandbox.content_ids, ("confirm", "leave"), strict=False):
 
-            async def hook(review: GenerationReview, wish: str = wish) -> Any:
+            async def hook(review: GenerationReview, choice: str = choice) -> Any:
                 await review.confirm()
-                return wish
+                return choice
 
             review = await (await client.contents.generate(content_id, on_review=hook))
             assert review.decision == "confirm"
@@ -320,17 +320,17 @@ async def test_a_hook_may_decide_by_itself() -> None:
 # Somebody else
 
 
-@pytest.mark.parametrize("wish", ["confirm", "cancel"])
+@pytest.mark.parametrize("choice", ["confirm", "cancel"])
 @pytest.mark.parametrize("elsewhere", ["confirm_elsewhere", "cancel_elsewhere"])
 @pytest.mark.parametrize("refused", [409, 422])
-async def test_somebody_else_decides_while_a_hook_thinks(wish: str, elsewhere: str, refused: Any) -> None:
+async def test_somebody_else_decides_while_a_hook_thinks(choice: str, elsewhere: str, refused: Any) -> None:
     """Whatever a colleague decided meanwhile, the job ends with `elsewhere`, and nothing is decided twice."""
     sandbox = box(10.0, behaviour=Behaviour(refused_launch=refused))
     content_id = sandbox.content_ids[0]
 
     def hook(review: GenerationReview) -> Any:
         getattr(sandbox, elsewhere)(content_id)
-        return wish
+        return choice
 
     async with client_of(sandbox) as client:
         job = await client.contents.generate(content_id, on_review=hook)
@@ -453,10 +453,10 @@ async def test_a_conflict_that_is_nobodys_decision_reaches_the_awaiter() -> None
 # Lost answers
 
 
-@pytest.mark.parametrize("wish", ["confirm", "cancel"])
+@pytest.mark.parametrize("choice", ["confirm", "cancel"])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("how", ["drop", "502", "504"])
-async def test_a_lost_answer_is_settled_by_reading(wish: str, when: Any, how: str) -> None:
+async def test_a_lost_answer_is_settled_by_reading(choice: str, when: Any, how: str) -> None:
     """Whether or not a decision took effect before its answer got lost, it is made exactly once."""
     fault = (
         Fault(match="POST */generation/*", drop=True, when=when)
@@ -466,8 +466,8 @@ async def test_a_lost_answer_is_settled_by_reading(wish: str, when: Any, how: st
     sandbox = box(10.0, rules=[fault])
     async with client_of(sandbox) as client:
         review = await reviewed(client, sandbox)
-        await getattr(review, wish)()
-        assert review.decision == wish
+        await getattr(review, choice)()
+        assert review.decision == choice
         assert [effect for _, effect in decisions(sandbox)].count(True) == 1
         assert len(decisions(sandbox)) == (1 if when == "after" else 2)
 
@@ -567,7 +567,7 @@ async def test_a_lost_answer_that_cannot_be_settled_says_so() -> None:
         sandbox.forget(sandbox.content_ids[0])
         with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
             await task
-        assert any("failed too" in note for note in caught.value.__notes__)
+        assert any("could not be read again" in note for note in caught.value.__notes__)
 
 
 async def test_a_content_that_cannot_be_read_after_confirming_says_what_happened() -> None:
