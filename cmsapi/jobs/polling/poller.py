@@ -163,7 +163,7 @@ class Poller:
 
     def unsubscribe(self, job: TrackedJob) -> None:
         """Stop polling a job if nothing waits for it any more."""
-        if job.subscribed or job not in self.registry.subscribed:
+        if job not in self.registry.subscribed or job.subscribed:
             return
         del self.registry.subscribed[job]
         job.context = None
@@ -202,15 +202,17 @@ class Poller:
         self.scheduler.add(job, self._callbacks, at_once=job.polls == 0 and not job.history.fresh)
 
     def _note_start(self, job: TrackedJob) -> None:
-        history = job.history
-        started_at, age_known = history.began, history.fresh
-        now = self._caller.pipeline.clock.at(self.time())
-        if not age_known and history.launched_at is not None and now is not None:
-            # This process did not launch it, and the service's clock tells its age.
-            started_at = self.time() - max(0.0, (now - history.launched_at).total_seconds())
-            age_known = not history.watched
+        started_at, age_known = job.history.began, job.history.fresh
+        if not age_known and (age := self._age(job.history)) is not None:
+            started_at, age_known = self.time() - age, not job.history.watched
         job.started_at = job.polled_at = started_at
         job.age_known = age_known
+
+    def _age(self, history: JobHistory) -> float | None:
+        """Return for how many seconds a job has run that this process did not launch, None when that is not known."""
+        if history.launched_at is None or (now := self._caller.pipeline.clock.at(self.time())) is None:
+            return None
+        return max(0.0, (now - history.launched_at).total_seconds())
 
     async def _acquire(self, job: TrackedJob, record: Record) -> None:
         """Wait until no other process polls a job."""
