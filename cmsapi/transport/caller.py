@@ -8,12 +8,12 @@ from typing import Any, Protocol, TypeVar
 import attrs
 
 from cmsapi.api.arguments import within
+from cmsapi.api.envelope import Pagination
 from cmsapi.api.model import Model
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.pagination import Page, Paginator
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
-from cmsapi.api.wire.envelope import Pagination
 from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.transport.call import CallOptions, Exchange

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cmsapi.api.envelope import Pagination
 from cmsapi.api.model import Extra, Model
 from cmsapi.api.models.acknowledgement import Acknowledgement
 from cmsapi.api.models.analysis import AnalysisStatus
@@ -20,7 +21,6 @@ from cmsapi.api.models.user import Credits, Organization, User, UserRef
 from cmsapi.api.models.web_page import WebPage
 from cmsapi.api.models.workspace import OrganizationRef, Workspace, WorkspaceRef
 from cmsapi.api.open_enum import OpenEnum
-from cmsapi.api.wire.envelope import Pagination
 
 __all__ = [
     "Acknowledgement",

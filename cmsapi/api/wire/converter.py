@@ -16,10 +16,10 @@ import cattrs
 from cattrs.fns import identity
 from cattrs.gen import make_dict_unstructure_fn, override
 
+from cmsapi.api.envelope import Pagination
 from cmsapi.api.model import Model
 from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.wire.drift import Drift, DriftKind
-from cmsapi.api.wire.envelope import Pagination
 from cmsapi.api.wire.mismatch import mismatch, prefix_path
 from cmsapi.api.wire.reading import Hook, exact_reader, list_reader, model_reader
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
@@ -39,7 +39,13 @@ def register(converter: cattrs.Converter) -> None:
         converter: Any converter, for example one of `cattrs.preconf`. A hook that you register afterwards for one of
             our classes comes first, also inside other models.
     """
+    # Not at the top: the first client needs no models.
+    from cmsapi.api.models.folder import Folder, FolderTree
+
     _register(converter, Drift())
+    folders = list[Folder]
+    converter.register_structure_hook(FolderTree, lambda value, _: FolderTree(converter.structure(value, folders)))
+    converter.register_unstructure_hook(FolderTree, lambda tree: converter.unstructure(list(tree), folders))
 
 
 def from_dict(type_: type[T], document: object) -> T:

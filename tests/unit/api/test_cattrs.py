@@ -15,7 +15,7 @@ from cattrs.preconf.orjson import make_converter
 from hypothesis import given, settings, strategies as st
 
 import cmsapi
-from cmsapi import AnalysisStatus, Content, Credits, DecodeError, Keyword, Report, User, UserRef
+from cmsapi import AnalysisStatus, Content, Credits, DecodeError, FolderTree, Keyword, Report, User, UserRef
 from tests.support import strategies
 
 MAKERS: dict[str, Callable[..., cattrs.Converter]] = {"plain": cattrs.Converter, "orjson": make_converter}
@@ -148,6 +148,18 @@ def test_a_copied_converter_knows_the_models(make: Callable[..., cattrs.Converte
     converter = registered(make).copy()
 
     assert campaign() == converter.unstructure(converter.structure(campaign(), Campaign))
+
+
+@makers
+def test_a_folder_tree_is_a_list(make: Callable[..., cattrs.Converter]) -> None:
+    """A tree of folders is written as the list that the service sent, and becomes a tree again."""
+    converter = registered(make)
+    document = [{"id": "child", "parentFolderId": "root", "colour": 1}, {"id": "root", "parentFolderId": None}]
+
+    tree = converter.structure(document, FolderTree)
+
+    assert [folder.id for folder in tree.path("child")] == ["root", "child"]
+    assert document == converter.unstructure(tree)
 
 
 def test_a_document_becomes_a_model() -> None:
