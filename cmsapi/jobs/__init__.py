@@ -8,7 +8,7 @@ from cmsapi.jobs.fanout.fan_out import Fanout, Outcome
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.view import OpenLaunch
-from cmsapi.jobs.kinds.ideas import ContentIdeas
+from cmsapi.jobs.kinds.idea_search import ContentIdeas
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewChoice, ReviewHook
 from cmsapi.jobs.launching.recovery import Resumed

@@ -15,7 +15,7 @@ from cmsapi.jobs.fanout.fan_out import Fanout
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal
-from cmsapi.jobs.kinds.ideas import ContentIdeas
+from cmsapi.jobs.kinds.idea_search import ContentIdeas
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.kinds.registry import find_kind, kind_of, registered_kinds

@@ -11,7 +11,8 @@ from typing import Any
 
 from cmsapi.api.models import Content, Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
-from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, unexplained, unproven
+from cmsapi.jobs.kinds import evidence
+from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
@@ -130,8 +131,8 @@ async def _current(caller: OperationCaller, content_id: str) -> Generation | Non
 def _judge_no_generation(why: str, entry: Entry, charges: Charges | None, others: Others) -> Finding:
     if charges is not None and charges.balance is not None and isinstance(entry.facts.get("balance"), int):
         if charges.since is None:
-            return unproven(charges)
+            return evidence.unproven(charges)
         ours = charges.by_us()
         if len(ours) > len(others.sure) + len(others.perhaps):
-            return unexplained(ours[0])
+            return evidence.unexplained(ours[0])
     return Finding(verdict=Verdict.ABSENT, why=why)

@@ -7,23 +7,15 @@ searches for one keyword are separate requests and are never merged.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import attrs
 
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch, CreditUsage, SearchStatus
-from cmsapi.jobs.kinds.evidence import (
-    Charges,
-    Finding,
-    Others,
-    absent,
-    from_before,
-    may_be,
-    name_of,
-    unexplained,
-    unproven,
-    written,
-)
-from cmsapi.jobs.kinds.ideas import ContentIdeas
+from cmsapi.display import markup
+from cmsapi.jobs.kinds import evidence
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
 from cmsapi.jobs.status import Phase
@@ -38,6 +30,35 @@ _PHASES: Mapping[Any, Phase] = {
 }
 
 _DIGEST = re.compile("[0-9a-f]{32}")
+
+
+@attrs.frozen
+class ContentIdeas(Sequence[ContentIdea]):
+    """Hold a finished search and its ideas; a sequence of the ideas.
+
+    Args:
+        search: The search record.
+        ideas: All of its ideas, in the service's order.
+    """
+
+    search: ContentIdeaSearch
+    ideas: tuple[ContentIdea, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> ContentIdea: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ContentIdea]: ...
+    def __getitem__(self, index: int | slice) -> ContentIdea | Sequence[ContentIdea]:
+        return self.ideas[index]
+
+    def __len__(self) -> int:
+        return len(self.ideas)
+
+    def __iter__(self) -> Iterator[ContentIdea]:
+        return iter(self.ideas)
+
+    def _repr_html_(self) -> str:
+        return markup.listing(f"{len(self)} ideas for {markup.brief(self.search.keyword)}", self.ideas)
 
 
 class IdeaSearch(Kind):
@@ -70,7 +91,7 @@ class IdeaSearch(Kind):
 
     def entry_target(self, target: str) -> str:
         """Return the keyword, or a digest of one that is a whole text."""
-        return name_of(target)
+        return evidence.name_of(target)
 
     def launch_facts(self, path: Mapping[str, str]) -> Mapping[str, Fact]:
         """Keep the workspace."""
@@ -84,10 +105,10 @@ class IdeaSearch(Kind):
         one.
         """
         if charges is None or charges.since is None:
-            return unproven(charges)
+            return evidence.unproven(charges)
         for usage in charges.before_by_us():
             if _may_be_charge_of(usage, entry):
-                return from_before(usage)
+                return evidence.from_before(usage)
         left = charges.by_us()
         unseen = [other for other in others.sure if not _take(left, other)]
         for other in others.perhaps:
@@ -100,17 +121,17 @@ class IdeaSearch(Kind):
         alike = [usage for usage in left if _may_be_charge_of(usage, entry)]
         others_alike = sum(any(_may_be_charge_of(usage, other) for usage in alike) for other in unseen)
         if len(alike) <= others_alike and sum(abs(usage.amount) for usage in left) <= len(unseen):
-            return absent(charges)
+            return evidence.absent(charges)
         own = next((usage for usage in left if _is_charge_of(usage, entry)), None)
         if own is not None:
             return Finding.unknown(f"its credit was charged (usage {own.id}), and no request lists searches by name")
-        return unexplained(left[0])
+        return evidence.unexplained(left[0])
 
 
 def _may_be_named(other: Entry, search: Entry) -> bool:
     """Tell whether the keyword of one search may be how a service writes that of another one."""
     digests = _DIGEST.fullmatch(other.target) and _DIGEST.fullmatch(search.target)
-    return digests is not None or may_be(other.target, search.target)
+    return digests is not None or evidence.may_be(other.target, search.target)
 
 
 def _take(usages: list[CreditUsage], search: Entry) -> bool:
@@ -123,8 +144,8 @@ def _take(usages: list[CreditUsage], search: Entry) -> bool:
 
 def _is_charge_of(usage: CreditUsage, search: Entry) -> bool:
     workspace = getattr(usage.workspace, "id", None)
-    return name_of(written(usage)) == search.target and workspace == search.facts.get("workspace")
+    return evidence.name_of(evidence.written(usage)) == search.target and workspace == search.facts.get("workspace")
 
 
 def _may_be_charge_of(usage: CreditUsage, search: Entry) -> bool:
-    return _DIGEST.fullmatch(search.target) is not None or may_be(written(usage), search.target)
+    return _DIGEST.fullmatch(search.target) is not None or evidence.may_be(evidence.written(usage), search.target)

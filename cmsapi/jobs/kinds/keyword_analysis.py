@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cmsapi.api.models import AnalysisStatus, CreditUsage, Keyword
-from cmsapi.jobs.kinds import analysis
-from cmsapi.jobs.kinds.evidence import (
-    Charges,
-    Finding,
-    Others,
-    Verdict,
-    absent,
-    from_before,
-    is_before,
-    may_be,
-    unexplained,
-    unproven,
-    written,
-)
+from cmsapi.jobs.kinds import analysis, evidence
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict
 from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind, Kind
 from cmsapi.state.journal import Entry
 
@@ -46,20 +34,20 @@ class KeywordAnalysis(Kind):
         they explain a charge only if its keyword cannot be this one in any spelling.
         """
         if charges is None or charges.since is None:
-            return unproven(charges)
+            return evidence.unproven(charges)
         ours = charges.by_us()
-        alike = [usage for usage in ours if may_be(written(usage), document.keyword)]
+        alike = [usage for usage in ours if evidence.may_be(evidence.written(usage), document.keyword)]
         if alike:
             return _judge_alike(alike, entry, document, others)
         if len(ours) > len(others.sure) + len(others.perhaps):
-            return unexplained(ours[0])
+            return evidence.unexplained(ours[0])
         for usage in charges.before_by_us():
-            if may_be(written(usage), document.keyword):
-                return from_before(usage)
+            if evidence.may_be(evidence.written(usage), document.keyword):
+                return evidence.from_before(usage)
         word = document.analysis_status
         if word is not None and not word.known:
             return Finding.unknown(f"the keyword shows the word {word!s}, which may mean that its analysis runs")
-        return absent(charges)
+        return evidence.absent(charges)
 
 
 def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, others: Others) -> Finding:
@@ -69,7 +57,7 @@ def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, o
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return Finding.unknown(why)
     again = [other for other in (*others.sure, *others.perhaps) if other.target == entry.target]
-    if not all(is_before(other, entry.facts.get("mark")) for other in again):
+    if not all(evidence.is_before(other, entry.facts.get("mark")) for other in again):
         return Finding.unknown(
             f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too"
         )
