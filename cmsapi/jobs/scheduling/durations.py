@@ -1,27 +1,24 @@
-"""Learn how long jobs take, from looks that found them running or over.
+"""Learn how long jobs take, from polls that found them running or finished.
 
-Nothing is known of the service's durations, so they are learned, kind by kind. A look at a job tells only that it still
-runs at an age, or that it ended between two ages. Two models weigh what looks tell:
+Nothing is known of the service's durations, so they are learned, kind by kind. A poll tells only that a job still runs
+at an age, or that it ended between two ages. The model is a life table: at each age, how many jobs were observed to
+run, and how many of them ended before the next age. An end between two polls is spread over the ages in between, in
+proportion to what is believed. A life table takes jobs that still run, and jobs that were given up, for what they are.
 
-- *One shape for all.* A few hundred lognormal and Weibull distributions stand side by side, and each observation
-  multiplies the weight of each by how probable it made what was seen. That is exact, needs no samples, and is right
-  after a handful of jobs. With little evidence a distribution spread over all of them would be so wide that nobody
-  would ever be looked at, so the likely ones count more than their share at first.
-- *A mixture.* Populations with two humps fit no single shape. Their parts are found by expectation maximisation, which
-  needs many observations before it is better than a guess.
-
-Both foretell each observation before they learn from it. The mixture is believed as far as it has foretold better.
+The table starts with a prior, a lognormal distribution that weighs as much as a few jobs. Its location and spread
+follow the observations. So a handful of jobs gives a sensible shape, and many jobs show any shape, also one with two
+humps.
 
 Ages are counted on a fixed scale whose steps grow by 9 %, so that seconds and hours take the same effort.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 import attrs
@@ -34,23 +31,12 @@ Row: TypeAlias = Sequence[float]
 #: How many jobs ended between two steps of the scale.
 Seen: TypeAlias = "Counter[tuple[int, int]]"
 
-_MEDIANS = tuple(2.0 * 1.3**step for step in range(35))
-# Deviations of the logarithm, and what is thought of each before anything is seen.
-_SPREADS = {0.15: 0.5, 0.3: 1.0, 0.5: 1.5, 0.75: 1.0, 1.1: 0.6, 1.6: 0.3}
-_SHAPES = {0.8: 0.25, 1.2: 0.25, 1.8: 0.25, 3.0: 0.25}
-_PARTS = (0.2, 0.5)
-# Before anything is seen, medians are thought to lie within a factor of four of the guess, as a rule.
-_WIDTH = 1.4
-# Likely distributions count as if all had been seen so many times; this fades with so many ends.
-_SHARPNESS, _FADES = 6.0, 10.0
-# Weight of the guess in the mixture, in jobs.
-_GUESS = 0.3
-# The mixture has to foretell so much better, in nats, before it is believed: it has more to fit with.
-_DOUBT = 20.0
-_LARGEST_LEAD = 30.0
+# The guess of the median weighs as much as so many jobs, and the usual spread of the logarithm as much as so many.
+_GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
+# The prior weighs as much as so many jobs in the life table.
+_PRIOR = 25.0
 # Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
 _MEMORY = 400.0
-_SWEEPS = 3
 _NOTHING = 1e-9
 
 
@@ -121,181 +107,120 @@ class DurationModel:
     """Learn the durations of one kind of job.
 
     Args:
-        guess: Median in seconds that is expected before anything was seen.
+        guess: Median in seconds that is expected before anything was observed.
     """
 
     def __init__(self, guess: float) -> None:
-        around = [math.exp(-0.5 * (math.log(median / guess) / _WIDTH) ** 2) for median in _MEDIANS]
-        # Logarithms of weights: what has foretold badly for long would be nothing, and could never be believed again.
-        self._shapes = [math.log(near * trust) for trust in (*_SPREADS.values(), *_SHAPES.values()) for near in around]
-        self._guess = [_GUESS * weight for weight in _normal(around * len(_PARTS))]
-        self._parts = _normal([1.0] * len(self._guess))
-        # How much better than the other the mixture has foretold what was seen, in nats.
-        self._lead = 0.0
-        self._fresh: Counter[tuple[int, int]] = Counter()
-        self._between: Counter[tuple[int, int]] = Counter()
-        self._running: Counter[int] = Counter()
+        self._guess = math.log(guess)
+        self._location, self._spread = self._guess, _SPREAD
+        # Share of jobs that end between each step and the next, as it is believed; beyond the scale in the last one.
+        self._shares: Row = _lognormal(self._location, self._spread)
+        # For each step: jobs that were observed to run at it, and those of them that ended before the next one.
+        self._exposed = [0.0] * NEVER
+        self._ended = [0.0] * NEVER
         self._curve: Curve | None = None
         self._last: Curve | None = None
-        #: Jobs whose end was seen.
+        #: Jobs whose end was observed.
         self.ends: float = 0.0
-        #: Between which steps jobs ended whose end was seen here and was not written down yet.
+        #: Between which steps jobs ended whose end was observed here and was not written down yet.
         self.unwritten: Seen = Counter()
 
     def saw_running(self, before: int, now: int) -> None:
         """Learn that a job that ran at a step still ran at a later one."""
         if now > before:
-            self._fresh[before, -now] += 1
-            self._forget(before)
-            self._running[now] += 1
-            self._curve = None
+            self._survive(before, now, 1.0)
 
     def saw_end(self, before: int, now: int) -> None:
-        """Learn that a job that ran at a step was over at a later one."""
+        """Learn that a job that ran at a step was finished at a later one."""
         now = max(now, before + 1)
         self.unwritten[before, now] += 1
-        self._fresh[before, now] += 1
-        self._forget(before)
-        self._between[before, now] += 1
-        self.ends += 1
-        self._curve = None
+        self._end(before, now, 1.0)
 
     def learn(self, seen: Seen) -> None:
-        """Learn what others have seen: between which steps so many jobs ended."""
-        for (before, now), count in seen.items():
-            # It ran from its launch to the one step, and was over at the other.
-            if before:
-                self._fresh[0, -before] += count
-            self._fresh[before, now] += count
-            self._between[before, now] += count
-            self.ends += count
-        self._curve = None
+        """Learn what other processes observed: between which steps so many jobs ended."""
+        for (before, now), jobs in seen.items():
+            self._survive(0, before, jobs)
+            self._end(before, now, jobs)
 
     def curve(self) -> Curve:
         """Return what is believed now."""
         if self._curve is None:
-            self._learn()
-            self._curve = self._last = Curve.of(self._foretell())
+            if self.ends > _MEMORY:
+                self.ends /= 2
+                self._exposed = [jobs / 2 for jobs in self._exposed]
+                self._ended = [jobs / 2 for jobs in self._ended]
+            self._fit()
+            self._curve = self._last = Curve.of([min(1.0, ended) for ended in (0.0, *accumulate(self._shares[:-1]))])
         return self._curve
 
     def last_curve(self) -> Curve:
-        """Return what was believed when it was last asked for, without learning what was seen since.
+        """Return what was believed when it was last asked for, without learning what was observed since.
 
-        Learning takes about a millisecond. Plans learn once a second; what is asked for each job goes by the last plan.
+        Plans learn once a second; what is asked for each job goes by the last plan.
         """
         return self._last or self.curve()
 
-    def _forget(self, step: int) -> None:
-        # A job counts once in the mixture, with the last that is known of it.
-        if self._running[step] > 1:
-            self._running[step] -= 1
-        else:
-            del self._running[step]
+    def _survive(self, before: int, now: int, jobs: float) -> None:
+        for step in range(before, now):
+            self._exposed[step] += jobs
+        self._curve = None
 
-    def _learn(self) -> None:
-        fresh, self._fresh = self._fresh, Counter()
-        if not fresh:
-            return
-        shapes, parts = _shapes(), _parts()
-        for (before, now), count in fresh.items():
-            # What still runs ends between now and never.
-            low, high = (-now, NEVER) if now < 0 else (before, now)
-            self._lead += count * math.log(_given(self._parts, parts, before, low, high))
-            single = _share(shapes, before, low, high)
-            before_it = _log_sum(self._shapes)
-            self._shapes = [
-                weight + count * math.log(share) for weight, share in zip(self._shapes, single, strict=True)
-            ]
-            self._lead -= _log_sum(self._shapes) - before_it
-        self._lead = max(-_LARGEST_LEAD, min(_LARGEST_LEAD, self._lead))
-        for _ in range(_SWEEPS):
-            self._sweep(parts)
-        if self.ends > _MEMORY:
-            self._halve()
+    def _end(self, before: int, now: int, jobs: float) -> None:
+        # An end that was thought to be impossible may lie anywhere between its two steps.
+        shares = [share + _NOTHING for share in self._shares[before:now]]
+        whole, running = sum(shares), jobs
+        for step, share in enumerate(shares, before):
+            ended = jobs * share / whole
+            self._exposed[step] += running
+            self._ended[step] += ended
+            running -= ended
+        self.ends += jobs
+        self._curve = None
 
-    def _sweep(self, parts: Sequence[Row]) -> None:
-        seen = list(self._between.items())
-        seen += [((step, NEVER), count) for step, count in self._running.items() if step]
-        sums = list(self._guess)
-        for (low, high), count in seen:
-            shares = [
-                weight * (upper - lower)
-                for weight, lower, upper in zip(self._parts, parts[low], parts[high], strict=True)
-            ]
-            whole = sum(shares)
-            if whole > _NOTHING:
-                scale = count / whole
-                sums = [total + scale * share for total, share in zip(sums, shares, strict=True)]
-        self._parts = _normal(sums)
+    def _fit(self) -> None:
+        """Fit the prior to the observations, and take both together for the shares."""
+        self._fit_prior()
+        exposed, ended = _smooth(self._exposed), _smooth(self._ended)
+        prior_running = running = 1.0
+        shares = []
+        for step, prior in enumerate(_lognormal(self._location, self._spread)):
+            hazard = (_PRIOR * prior + ended[step]) / max(_PRIOR * prior_running + exposed[step], _NOTHING)
+            shares.append(running * min(1.0, hazard))
+            running -= shares[-1]
+            prior_running -= prior
+        self._shares = shares
 
-    def _halve(self) -> None:
-        self.ends /= 2
-        self._between = Counter({seen: count / 2 for seen, count in self._between.items()})
-        self._running = Counter({step: count / 2 for step, count in self._running.items()})
-        self._shapes = [weight / 2 for weight in self._shapes]
-
-    def _foretell(self) -> list[float]:
-        exponent = 1.0 + (_SHARPNESS - 1.0) * _FADES / (_FADES + self.ends)
-        most = max(self._shapes)
-        weights = _normal([math.exp(exponent * (weight - most)) for weight in self._shapes])
-        # Nearly all of them are next to nothing.
-        likely = [(cell, weight) for cell, weight in enumerate(weights) if weight > 1e-4]
-        trust = 1.0 / (1.0 + math.exp(_DOUBT - self._lead))
-        ended = []
-        for shape_row, part_row in zip(_shapes()[:NEVER], _parts()[:NEVER], strict=True):
-            share = sum(weight * shape_row[cell] for cell, weight in likely)
-            if trust > 1e-3:
-                # Written so that rounding cannot make it fall from one age to the next.
-                share = (1.0 - trust) * share + trust * sum(map(float.__mul__, self._parts, part_row))
-            ended.append(min(1.0, share))
-        return ended
+    def _fit_prior(self) -> None:
+        # A job that was last observed to run ends, as it is believed, like others of its age.
+        counts = list(self._ended)
+        later = 0.0
+        for step, share in enumerate(self._shares):
+            left = self._exposed[step - 1] - self._ended[step - 1] - self._exposed[step] if step else 0.0
+            later += max(0.0, left) / max(sum(self._shares[step:]), _NOTHING)
+            counts[step] += later * share
+        jobs = sum(counts)
+        self._location = (_GUESS * self._guess + _product(counts, _LOGARITHMS)) / (_GUESS + jobs)
+        squares = _product(counts, ((at - self._location) ** 2 for at in _LOGARITHMS))
+        self._spread = math.sqrt((_USUAL_SPREAD * _SPREAD**2 + squares) / (_USUAL_SPREAD + jobs))
 
 
-def _share(rows: Sequence[Row], before: int, low: int, high: int) -> list[float]:
-    """Return what each distribution gives to an end between two steps, for jobs that run at a step."""
-    return [
-        (upper - lower + _NOTHING) / (1.0 - begun + _NOTHING)
-        for begun, lower, upper in zip(rows[before], rows[low], rows[high], strict=True)
-    ]
+# Logarithm of the age in the middle of each step.
+_LOGARITHMS = (math.log(1.0), *(math.log(2.0 * 1.09 ** (step + 0.5)) for step in range(NEVER - 1)))
 
 
-def _given(weights: Row, rows: Sequence[Row], before: int, low: int, high: int) -> float:
-    """Return what a mixture gives to the same."""
-    inside = sum(w * (upper - lower) for w, lower, upper in zip(weights, rows[low], rows[high], strict=True))
-    running = sum(w * (1.0 - begun) for w, begun in zip(weights, rows[before], strict=True))
-    return (inside + _NOTHING) / (running + _NOTHING)
+def _lognormal(location: float, spread: float) -> list[float]:
+    """Return the shares of a lognormal distribution that end between each step and the next."""
+    ended = [0.0, *(0.5 * math.erfc((location - math.log(age)) / spread / math.sqrt(2)) for age in AGES[1:]), 1.0]
+    return [upper - lower for lower, upper in pairwise(ended)]
 
 
-def _log_sum(logarithms: Sequence[float]) -> float:
-    most = max(logarithms)
-    return most + math.log(sum(math.exp(each - most) for each in logarithms))
+def _product(counts: Row, values: Iterable[float]) -> float:
+    return sum(map(float.__mul__, counts, values))
 
 
-def _normal(weights: Sequence[float]) -> list[float]:
-    whole = sum(weights)
-    return [weight / whole for weight in weights]
-
-
-def _lognormal(median: float, spread: float) -> Callable[[float], float]:
-    return lambda age: 0.5 * math.erfc(-math.log(age / median) / spread / math.sqrt(2))
-
-
-def _weibull(median: float, shape: float) -> Callable[[float], float]:
-    return lambda age: 1.0 - 0.5 ** ((age / median) ** shape)
-
-
-def _rows(distributions: Sequence[Callable[[float], float]]) -> list[Row]:
-    """Tabulate distributions: one row for each step, one column for each distribution, and a last row of ones."""
-    zero, one = [0.0] * len(distributions), [1.0] * len(distributions)
-    return [zero, *([ended(age) for ended in distributions] for age in AGES[1:]), one]
-
-
-@functools.cache
-def _shapes() -> list[Row]:
-    lognormal = [_lognormal(median, spread) for spread in _SPREADS for median in _MEDIANS]
-    return _rows(lognormal + [_weibull(median, shape) for shape in _SHAPES for median in _MEDIANS])
-
-
-@functools.cache
-def _parts() -> list[Row]:
-    return _rows([_lognormal(median, spread) for spread in _PARTS for median in _MEDIANS])
+def _smooth(counts: Row) -> Row:
+    """Spread each count over its neighbours, twice: chance makes humps, and a plan would make the most of them."""
+    for _ in range(2):
+        around = zip((counts[0], *counts), counts, (*counts[1:], counts[-1]), strict=False)
+        counts = [(before + 2.0 * at + after) / 4.0 for before, at, after in around]
+    return counts

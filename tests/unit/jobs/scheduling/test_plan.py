@@ -19,6 +19,10 @@ HOUR = 3600.0
 LAST = NEVER - 1
 
 
+# Deviations of the number of polls that are kept back.
+CHANCE = 1.25
+
+
 @functools.cache
 def believed(median: float, ends: int) -> Curve:
     """Return what is believed of durations, after some jobs that took as long as guessed."""
@@ -128,7 +132,7 @@ def left(all_loads: list[Load], supply: Supply) -> float:
     """Count what is left for polls and launches: results are paid for, and chance is kept back."""
     free = supply.free - sum(load.count * load.result for load in all_loads)
     jobs = sum(load.count + max(0.0, min(load.queued, free)) for load in all_loads)
-    return free - math.sqrt(jobs)
+    return free - CHANCE * math.sqrt(jobs)
 
 
 def nearly_over(all_loads: list[Load]) -> float:
@@ -163,7 +167,7 @@ def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     # Now and then not all that wait can be launched.
     free *= draw(st.sampled_from([1.0, 1.0, 0.5]))
     free += sum(load.count * load.result for load in all_loads)
-    free += math.sqrt(sum(load.count + min(load.queued, free) for load in all_loads))
+    free += CHANCE * math.sqrt(sum(load.count + min(load.queued, free) for load in all_loads))
     return all_loads, Supply(free - part * returning(nearly_over(all_loads)), first, returning)
 
 
@@ -320,13 +324,13 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
     assert plan([busier], supply).spare <= plan([load], supply).spare - more * (1.0 + load.result) + 1e-6
 
 
-@pytest.mark.parametrize("price", [5, 12, 20])
+@pytest.mark.parametrize("price", [7, 12, 20])
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
 def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> None:
     """Where polls at one price are too many and at the next too few, so many jobs follow each that all are used."""
     load = Load(curve=believed(60.0, 30), running={0: 100})
     more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
-    (pace,) = plan([load], Supply(part * more + (1.0 - part) * fewer + math.sqrt(100.0))).paces
+    (pace,) = plan([load], Supply(part * more + (1.0 - part) * fewer + CHANCE * math.sqrt(100.0))).paces
     assert isinstance(pace, Stretched)
     assert (pace.cheaper.price, pace.dearer.price) == pytest.approx((math.exp((price - 1) / 6), math.exp(price / 6)))
     assert pace.share == pytest.approx(part)
@@ -347,7 +351,7 @@ def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: b
     load = Load(curve=known, running={}, queued=20_000, slots=10.0, result=1.0)
     needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
     # The square root of what is left is kept back.
-    free = (0.5 + math.sqrt(0.25 + needed)) ** 2
+    free = (CHANCE / 2.0 + math.sqrt(CHANCE**2 / 4.0 + needed)) ** 2
     assert plan([load], Supply(free)).paces[0].stretched is stretched
 
 
@@ -420,9 +424,9 @@ def test_what_as_advised_takes_is_a_poll_an_interval_and_one_at_the_end() -> Non
     load = Load(curve=NEVER_OVER, running={0: 2, 30: 1}, paged={7: 4})
     assert Frequent(load).needed(100.0) == pytest.approx(7 * 11.0)
     assert Frequent(load).needed() == Frequent(load).needed(5000.0) == pytest.approx(7 * 361.0)
-    # Of three ends, one is known to be off by twice itself.
+    # With three ends known, a duration is taken to be off by two and a half times itself.
     strict = attrs.evolve(load, strict=True, learned=3.0)
-    assert Frequent(strict).needed(100.0) == pytest.approx(7 * 31.0)
+    assert Frequent(strict).needed(100.0) == pytest.approx(7 * 36.0)
     assert Frequent(attrs.evolve(load, learned=3.0)).needed(100.0) == pytest.approx(7 * 11.0)
 
 
@@ -471,10 +475,10 @@ def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
 
 
 def test_a_plan_keeps_chance_and_results_back() -> None:
-    """Nine jobs whose end is known take a poll and a result each, and three more may be needed by chance."""
+    """Nine jobs whose end is known take a poll and a result each, and some more may be needed by chance."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
     made = plan([Load(curve=known, running={0: 9}, result=1.0)], Supply(100.0))
-    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - 3.0)
+    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 3.0)
     assert made.lives == pytest.approx([3.0])
     made = plan([Load(curve=known, running={0: 9}, queued=16, result=1.0)], Supply(100.0))
-    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - 5.0)
+    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 5.0)
