@@ -29,6 +29,7 @@ _LAUNCHES = (
 )
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
+    "transport/urls": ("transport/test_protocol", "test_client"),
     "transport/protocol": (
         "transport/test_protocol",
         "transport/test_answers",
@@ -70,6 +71,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "jobs/journal/test_failing_state",
         "jobs/launching/test_sender",
     ),
+    "jobs/journal/scope": ("jobs/journal/test_journal",),
     "jobs/journal/journal": (*_LAUNCHES, "jobs/journal/test_journal"),
     "jobs/journal/leases": (*_LAUNCHES, "jobs/journal/test_journal"),
     "jobs/tracked": _LAUNCHES,
