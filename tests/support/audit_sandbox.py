@@ -58,6 +58,12 @@ def get_audit(call: Call) -> dict[str, Any]:
     return _show(call.find(_audits(call), "auditId"))
 
 
+def list_audits(call: Call) -> dict[str, Any]:
+    """List the audits of a workspace."""
+    workspace = call.workspace()
+    return call.page([audit for audit in _audits(call).values() if audit.workspace_id == workspace.id], _show)
+
+
 def list_remarks(call: Call) -> dict[str, Any]:
     """List what an audit has found."""
     audit = call.find(_audits(call), "auditId")
@@ -73,7 +79,7 @@ def _complete(world: World, job: Job) -> None:
 
 
 def _show(audit: Audit) -> dict[str, Any]:
-    return {"id": audit.id, "pageId": audit.page_id, "status": audit.status}
+    return {"id": audit.id, "workspaceId": audit.workspace_id, "pageId": audit.page_id, "status": audit.status}
 
 
 class AuditSandbox(Sandbox):
@@ -84,6 +90,7 @@ class AuditSandbox(Sandbox):
         Route("POST", "/v1/pages/{pageId}/audit", audit_page, "Audit", 202),
         Route("GET", "/v1/pages/{pageId}/audit", get_page_audit, "Audit"),
         Route("GET", "/v1/audits/{auditId}", get_audit, "Audit"),
+        Route("GET", "/v1/workspaces/{workspaceId}/audits", list_audits, "page of Audit", query=PAGING),
         Route("GET", "/v1/audits/{auditId}/remarks", list_remarks, "page of Remark", query=PAGING),
     )
     job_kinds = {**JOB_KINDS, KIND: JobKind(Fixed(20.0), _complete)}  # noqa: RUF012 - a frozen table

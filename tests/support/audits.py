@@ -16,6 +16,7 @@ import cmsapi
 from cmsapi.api.model import Model
 from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.operations import Operation, OperationTable, Replay
+from cmsapi.api.pagination import Paginator
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.kinds.analysis import CREDITS
@@ -47,6 +48,7 @@ class Audit(Model):
     """Describe an audit; a page shows only its newest one."""
 
     id: str
+    workspace_id: str
     page_id: str
     status: AuditStatus
 
@@ -73,6 +75,7 @@ class PageAudit(Kind):
     name = WORD
     operation, parameter, model = "get_audit", "auditId", Audit
     initial_duration = 20.0
+    list_operation, list_parameter = "list_audits", "workspaceId"
     result_requests = 1.0
     launch_operation = "audit_page"
     answer = Audit
@@ -86,6 +89,9 @@ class PageAudit(Kind):
             AuditStatus.FAILED: Phase.FAILED,
         }
         return of_word(document.status, phases)
+
+    def list_of(self, document: Audit) -> str:
+        return document.workspace_id
 
     async def read_result(
         self, caller: OperationCaller, target: str, document: Audit, options: CallOptions
@@ -125,6 +131,7 @@ OPERATIONS = OperationTable(
         "audit_page": Operation("audit_page", "POST", "/v1/pages/{pageId}/audit", Replay.COSTS_CREDIT),
         "get_page_audit": Operation("get_page_audit", "GET", "/v1/pages/{pageId}/audit"),
         "get_audit": Operation("get_audit", "GET", "/v1/audits/{auditId}"),
+        "list_audits": Operation("list_audits", "GET", "/v1/workspaces/{workspaceId}/audits"),
         "list_remarks": Operation("list_remarks", "GET", "/v1/audits/{auditId}/remarks"),
     }
 )
@@ -140,6 +147,10 @@ class Audits:
     async def launch(self, page_id: str) -> Job[AuditReport]:
         """Launch the audit of a page; one analysis credit."""
         return await self._open_launcher().launch(LaunchRequest(kind=WORD, target=page_id, path={"pageId": page_id}))
+
+    def list(self, workspace_id: str) -> Paginator[Audit]:
+        """List the audits of a workspace."""
+        return self._caller.paginate(Audit, "list_audits", {"workspaceId": workspace_id}, limit=LARGEST_PAGE)
 
     async def current(self, page_id: str) -> Audit | None:
         """Read the newest audit of a page, None when it has none."""

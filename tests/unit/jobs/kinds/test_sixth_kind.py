@@ -84,6 +84,22 @@ async def test_everything_takes_its_word() -> None:
 
 
 @pytest.mark.looptime
+async def test_its_lists_poll_many_jobs_at_once() -> None:
+    """Once a list has shown where its jobs stand, one request polls all of them, apart from those of other kinds."""
+    sandbox = AuditSandbox(durations=200.0)
+    async with audit_client(sandbox) as client:
+        async for _ in client.keywords.list(sandbox.page_ids[0]):
+            pass
+        analyses = [await client.keywords.analyze(id_) for id_ in sandbox.keyword_ids[:3]]
+        audits = [await client.audits.launch(page_id) for page_id in sandbox.page_ids[:5]]
+        assert [audit.id async for audit in client.audits.list(sandbox.workspace_id)] == sandbox.audits[::-1]
+        await asyncio.gather(client.jobs.gather(*audits), client.jobs.gather(*analyses))
+    assert sandbox.ledger.count(operation="list_audits") > 10
+    assert sandbox.ledger.count(operation="get_audit") < 20
+    assert paid(sandbox) == 8
+
+
+@pytest.mark.looptime
 async def test_a_failure_of_it_is_told() -> None:
     """A job that the service calls failed raises, and names the kind."""
     sandbox = AuditSandbox(failures={"page_audit": 1.0})
