@@ -68,7 +68,7 @@ class Record:
 
     Args:
         entry: What it says.
-        lease: The lease under which this client holds it or asks for it; None before it was looked for.
+        lease: The lease under which this client holds it or asks for it; None before it was searched for.
         held: Whether this client holds it.
         free: Whether its job may be polled although the entry is not held, because there is no such entry.
         job: The job that it stands for, once there is one.

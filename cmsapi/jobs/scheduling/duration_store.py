@@ -1,7 +1,7 @@
 """Keep what was learned about durations in a shared state, so that no other process has to learn it anew.
 
 Only ends are kept: between which two ages each job ended, counted. From them a process believes what it would if it had
-seen them itself. Whoever writes adds to what others have written meanwhile.
+seen them itself. A write adds to what other processes have written meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import registered_kinds
-from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen
+from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen, step_after, step_before
+from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -32,6 +33,21 @@ class DurationModels(dict[Kind, DurationModel]):
     def __missing__(self, kind: Kind) -> DurationModel:
         self[kind] = model = DurationModel(kind.initial_duration)
         return model
+
+    def saw_running(self, job: TrackedJob, age: float) -> None:
+        """Learn from a job that was seen running at an age."""
+        if (step := step_before(age)) > job.seen_running:
+            self[job.kind].saw_running(job.seen_running, step)
+            job.seen_running = step
+
+    def saw_end(self, job: TrackedJob, age: float) -> float:
+        """Learn from a job whose end was seen at an age, and return the seconds by which that was late, on average."""
+        model, seen = self[job.kind], job.seen_running
+        curve, after = model.last_curve(), max(step_after(age), seen + 1)
+        ended = max(1e-9, curve.ended[min(after, len(curve.ended) - 1)] - curve.ended[seen])
+        late = curve.lateness(seen, age) * curve.running(seen) / ended
+        model.saw_end(seen, after)
+        return min(late, age)
 
 
 class DurationStore:
@@ -135,7 +151,7 @@ def _spell(seen: Seen) -> dict[str, float]:
 
 
 def _read(document: Any) -> Seen:
-    """Read counts; what does not look like some is no knowledge."""
+    """Read counts, and ignore anything else."""
     seen: Seen = Counter()
     if isinstance(document, Mapping):
         for between, count in document.items():

@@ -24,7 +24,7 @@ from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
-from cmsapi.jobs.scheduling.durations import step_after, step_before
+from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.jobs.scheduling.load import Planner, PollLoad, ServiceTraits
 from cmsapi.jobs.scheduling.plan import GROUPS
@@ -169,9 +169,8 @@ class Scheduler:
         now = _now()
         age = now - job.started_at
         self._count(job, wasted=True)
-        if certain and job.age_known and (step := step_before(age)) > job.seen_running:
-            self.durations[job.kind].saw_running(job.seen_running, step)
-            job.seen_running = step
+        if certain and job.age_known:
+            self.durations.saw_running(job, age)
         job.polled_at, job.step = now, step_after(age)
         job.group = self._group()
         self._return(job)
@@ -182,12 +181,8 @@ class Scheduler:
             return
         self._count(job, wasted=False)
         if job.age_known:
-            age, durations, seen = _now() - job.started_at, self.durations[job.kind], job.seen_running
-            curve, after = durations.last_curve(), max(step_after(age), seen + 1)
-            ended = max(1e-9, curve.ended[min(after, len(curve.ended) - 1)] - curve.ended[seen])
-            late = curve.lateness(seen, age) * curve.running(seen) / ended
-            self.tallies[job.kind].end(age, min(late, age))
-            durations.saw_end(seen, after)
+            age = _now() - job.started_at
+            self.tallies[job.kind].end(age, self.durations.saw_end(job, age))
             job.age_known = False
             if self.duration_store is not None:
                 self.duration_store.note()
