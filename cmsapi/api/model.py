@@ -23,7 +23,7 @@ ASSUMED: Mapping[str, Provenance] = {"provenance": Provenance.ASSUMED}
 class Extra(Mapping[str, Any]):
     """Hold the unlisted keys of a document, read-only.
 
-    `types.MappingProxyType` would do, if it could be pickled and copied.
+    Unlike a `types.MappingProxyType`, it can be pickled and copied.
 
     Args:
         items: Wire names and their JSON values.

@@ -91,7 +91,7 @@ class Converter:
         for scalar in SCALARS:
             self._cattrs.register_structure_hook(scalar, exact_reader(scalar))
         self._cattrs.register_structure_hook_factory(_is_list, self._list_reader)
-        # Found once for each type: what cattrs remembers takes a tenth of the reading to find.
+        # Found once for each type: `structure` and `unstructure` look for the hook in each call.
         self._reader: Callable[[Any], Hook] = functools.cache(self._cattrs.get_structure_hook)
         self._writer: Callable[[Any], Writer] = functools.cache(self._cattrs.get_unstructure_hook)
 
