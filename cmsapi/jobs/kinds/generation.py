@@ -1,6 +1,6 @@
 """The generation of an article with AI (specification 2.5, 3 and 4.4).
 
-A content has one current generation. It may be another one than the job's, because somebody launched a newer one: that
+A content has one current generation. It may be another one than the job's, because a newer one was launched since: that
 is *superseded*, not progress.
 """
 
