@@ -30,6 +30,10 @@ class Replay(enum.Enum):
     COSTS_CREDIT = "launching paid work: a repeat may be paid twice"
 
 
+def _is_unlimited(operation: Operation) -> bool:
+    return operation.path in UNLIMITED_PATHS
+
+
 @attrs.frozen
 class Operation:
     """Describe one operation.
@@ -52,11 +56,9 @@ class Operation:
     provenance: Provenance = Provenance.SPEC
     success: frozenset[int] = frozenset()
     section: str = "4"
-    unlimited: bool = attrs.field(init=False, repr=False, eq=False)
-
-    @unlimited.default
-    def _unlimited(self) -> bool:
-        return self.path in UNLIMITED_PATHS
+    unlimited: bool = attrs.field(
+        init=False, repr=False, eq=False, default=attrs.Factory(_is_unlimited, takes_self=True)
+    )
 
     @property
     def route(self) -> str:

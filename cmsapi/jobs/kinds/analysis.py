@@ -33,7 +33,10 @@ FINISHED = (AnalysisStatus.SUCCESS, AnalysisStatus.FAILED)
 SETTLING_TIME = 5.0
 
 
-def interpret(kind: Kind, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
+# The functions with `self` are methods of both kinds of analysis.
+
+
+def interpret(self: Kind, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
     """Say what the status of an analysis means."""
     word = document.analysis_status
     state = None if word is None else str(word)
@@ -54,19 +57,19 @@ def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: fl
     return analyzed_at is None and now - history.began >= SETTLING_TIME
 
 
-def shown(kind: Kind, document: Keyword | Prompt) -> Shown:
+def shown(self: Kind, document: Keyword | Prompt) -> Shown:
     """Say what a keyword or prompt shows of its analysis: items of lists may have no status, or no time."""
     if document.lacks("analysisStatus"):
         return Shown.NOTHING
     return Shown.STATE if document.lacks("lastAnalyzedAt") else Shown.RESULT
 
 
-async def read_evidence(kind: Kind, caller: OperationCaller, entry: Entry) -> Any:
+async def read_evidence(self: Kind, caller: OperationCaller, entry: Entry) -> Any:
     """Read the keyword or prompt."""
-    return await caller.call(kind.model, kind.operation, {kind.parameter: entry.target})
+    return await caller.call(self.model, self.operation, {self.parameter: entry.target})
 
 
-def judge_shown(kind: Kind, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
+def judge_shown(self: Kind, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
     """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
     if document.analysis_status in RUNNING:
         return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)

@@ -13,6 +13,10 @@ from cmsapi.jobs.kinds.registry import kind_of
 from cmsapi.jobs.tracked import JobKey
 
 
+def _key(request: LaunchRequest) -> JobKey:
+    return (request.kind, request.target)
+
+
 @attrs.frozen(kw_only=True)
 class LaunchRequest:
     """Describe one launch.
@@ -29,11 +33,7 @@ class LaunchRequest:
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
-    key: JobKey = attrs.field(init=False)
-
-    @key.default
-    def _key(self) -> JobKey:
-        return (self.kind, self.target)
+    key: JobKey = attrs.field(init=False, default=attrs.Factory(_key, takes_self=True))
 
 
 def already_running(request: LaunchRequest, problem: str, job: object = None) -> JobError:
