@@ -312,6 +312,18 @@ def test_patterns_of_absent_keys_are_shared() -> None:
     assert read[0].absent_keys is read[1].absent_keys
 
 
+def test_a_model_tells_which_keys_its_document_lacked() -> None:
+    """Absent is told from null; neither the text nor the HTML of a model shows what it remembers."""
+    read = converter.decode(models.PageRef, {"id": "p", "url": None})
+
+    assert read.absent_keys == frozenset({"lastStatusCode"})
+    assert (read.lacks("lastStatusCode"), read.lacks("url")) == (True, False)
+    assert models.PageRef(id="p").absent_keys is None
+    for shown in (repr(read), read._repr_html_()):
+        assert "absent" not in shown
+        assert "time_texts" not in shown
+
+
 def test_patterns_of_absent_keys_are_bounded() -> None:
     """A service that omits keys at random does not fill the memory."""
     names = [name for name in strategies.CONTENT if name != "id"][:8]
