@@ -69,7 +69,7 @@ class RedisState:
 
     def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
         self._lease_ttl = lease_ttl
-        self._place = redact_url(url)
+        self._shown_url = redact_url(url)
         try:
             pool = redis.BlockingConnectionPool.from_url(
                 url,
@@ -83,7 +83,7 @@ class RedisState:
             )
         except (ValueError, TypeError) as error:
             raise ConfigError(
-                f"state: {self._place} is not the URL of a Redis server ({type(error).__name__})."
+                f"state: {self._shown_url} is not the URL of a Redis server ({type(error).__name__})."
             ) from None
         self._redis: redis.Redis = redis.Redis.from_pool(pool)
         self._owner: Owner | None = None
@@ -107,7 +107,7 @@ class RedisState:
             StateError: The server does not answer, refuses, or holds another version's state.
         """
         if self._closed:
-            raise StateError(f"The state {self._place} is closed; nothing was written.")
+            raise StateError(f"The state {self._shown_url} is closed; nothing was written.")
         unanswered, greeted = self._unanswered, False
         try:
             if self._owner is None:
@@ -136,12 +136,12 @@ class RedisState:
         if said.startswith("CMSAPI "):
             _, found, ours = said.split()
             return StateError(
-                f"The state {self._place} was made by another version of this SDK (its layout is {found}, this "
+                f"The state {self._shown_url} was made by another version of this SDK (its layout is {found}, this "
                 f"one's is {ours}); it was left as it is. Let all processes that share it use one version, "
                 "or use another database. Jobs that are open in it are only known there."
             )
         return StateError(
-            f"The state {self._place} cannot be used ({type(error).__name__}: {said}). "
+            f"The state {self._shown_url} cannot be used ({type(error).__name__}: {said}). "
             # Before it is greeted, nothing is sent to it that would change something.
             f"{'What was to be written may have been written' if greeted else 'Nothing was written'}. "
             "See that the server runs, can be reached, and lets this user run scripts."
@@ -152,14 +152,16 @@ class RedisState:
         about: Any = await self._redis.info()
         version = str(about.get("redis_version", ""))
         if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
-            raise StateError(f"The server at {self._place} is Redis {version}; the shared state needs 6.2 or later.")
+            raise StateError(
+                f"The server at {self._shown_url} is Redis {version}; the shared state needs 6.2 or later."
+            )
         await self._warn_of_loss(about)
         self._owner = owner
 
     async def _warn_of_loss(self, about: Any) -> None:
-        if self._place in _warned:
+        if self._shown_url in _warned:
             return
-        _warned.add(self._place)
+        _warned.add(self._shown_url)
         try:
             said: Any = await self._redis.config_get("save", "maxmemory-policy")
         except RedisError:
@@ -169,7 +171,7 @@ class RedisState:
             logger.warning(
                 "the server at %s writes nothing to a disk: when it restarts, open jobs and what is left of the limits "
                 "are forgotten, and launches may be paid twice; switch on appendonly",
-                self._place,
+                self._shown_url,
             )
         policy = str(said.get("maxmemory-policy") or about.get("maxmemory_policy") or "noeviction")
         if policy != "noeviction":
@@ -177,7 +179,7 @@ class RedisState:
             kept = "about the limits" if policy.startswith("volatile") else "about open jobs and the limits"
             logger.warning(
                 "the server at %s may evict what is kept %s (maxmemory-policy %s); use noeviction",
-                self._place,
+                self._shown_url,
                 kept,
                 policy,
             )
@@ -290,8 +292,8 @@ class RedisState:
             if attempt:
                 await asyncio.sleep(min(0.1, 0.005 * 2**attempt) * secrets.randbelow(1000) / 1000)
         raise StateError(
-            f"The state {self._place} cannot be used: other processes changed the limits each of the {UPDATES} times "
-            "that this one tried to. Nothing was written."
+            f"The state {self._shown_url} cannot be used: {UPDATES} times, another process changed the limits first. "
+            "Nothing was written."
         )
 
     async def aclose(self) -> None:

@@ -101,7 +101,7 @@ class SqliteFile:
             self._epoch: str | None = None
             self._wait_until(until)
             self._epoch = self.transact(lambda db: _lay_out(db, path), flushed=True)
-            self._places = self._look()
+            self._opened = self._identities()
         except BaseException:
             self.db.close()
             raise
@@ -122,7 +122,7 @@ class SqliteFile:
             return work(self)
         finally:
             # Also when it failed: that may be why.
-            if self._look() != self._places:
+            if self._identities() != self._opened:
                 raise _replaced(self._path)
 
     def _check_epoch(self) -> None:
@@ -136,8 +136,8 @@ class SqliteFile:
             self.db.execute(f"PRAGMA busy_timeout = {milliseconds}")
             self._waits = milliseconds
 
-    def _look(self) -> list[tuple[int, int] | None]:
-        return [_place(path) for path in self._paths]
+    def _identities(self) -> list[tuple[int, int] | None]:
+        return [_identity(path) for path in self._paths]
 
     def transact(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool) -> T:
         """Do all of it or nothing, alone; when it must be `flushed`, it is on the disk before this returns."""
@@ -191,7 +191,7 @@ def _kind(mode: int) -> str:
     return next((name for is_kind, name in kinds if is_kind(mode)), "device")
 
 
-def _place(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     """Return device and number of a file, None where there is none."""
     try:
         found = path.stat()

@@ -42,6 +42,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "ratelimit/unanswered": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/foreign_usage": (*_LIMITER, "ratelimit/test_request_log"),
     "ratelimit/limiter": ("ratelimit/test_limiter", "ratelimit/test_lanes"),
+    "ratelimit/sharing/allocator": ("ratelimit/sharing/test_allocator", "ratelimit/sharing/test_exchange"),
     "jobs/scheduling/plan": ("jobs/scheduling/test_plan",),
     "jobs/scheduling/intervals": ("jobs/scheduling/test_intervals",),
     "jobs/scheduling/durations": ("jobs/scheduling/test_durations",),
