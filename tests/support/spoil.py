@@ -17,8 +17,11 @@ from tests.support.servers import Server
 
 def _put(field: str, value: Any) -> Callable[[str], str]:
     def spoil(text: str) -> str:
-        # A document that is spoilt already stays as it is.
-        return json.dumps({**json.loads(text), field: value}) if text.startswith("{") else text
+        try:
+            return json.dumps({**json.loads(text), field: value})
+        except (ValueError, TypeError):
+            # It is spoilt already.
+            return text
 
     return spoil
 
