@@ -1,4 +1,4 @@
-"""The methods that the analyses of keywords and of prompts have in common.
+"""What the analyses of keywords and of prompts have in common.
 
 Completion is an *edge*, not a level. An analysis has no identifier, so a `success` read just after a launch may be the
 previous one. A finished word counts as *this* analysis by the first rule that applies:
@@ -15,7 +15,7 @@ polls *and* for longer than such jobs take, the job ends with an error, so that 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from cmsapi.api.models import AnalysisStatus, Keyword, Prompt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
@@ -33,20 +33,46 @@ FINISHED = (AnalysisStatus.SUCCESS, AnalysisStatus.FAILED)
 SETTLING_TIME = 5.0
 
 
-# The functions with `self` are methods of both kinds of analysis.
+class Analysis(Kind):
+    """Describe an analysis: its target is what is analysed, and that is the result, too."""
 
+    balance: ClassVar[Balance | None] = CREDITS
 
-def interpret(self: Kind, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
-    """Say what the status of an analysis means."""
-    word = document.analysis_status
-    state = None if word is None else str(word)
-    if word in RUNNING:
-        return Observation(Phase.RUNNING, state)
-    if word not in FINISHED:
-        return Observation(Phase.UNKNOWN, state, decided=False)
-    if not _is_this_analysis(document.last_analyzed_at, history, now):
-        return Observation(Phase.RUNNING, state, decided=False)
-    return Observation(Phase.SUCCEEDED if word == AnalysisStatus.SUCCESS else Phase.FAILED, state)
+    def interpret(self, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
+        """Say what the status of an analysis means."""
+        word = document.analysis_status
+        state = None if word is None else str(word)
+        if word in RUNNING:
+            return Observation(Phase.RUNNING, state)
+        if word not in FINISHED:
+            return Observation(Phase.UNKNOWN, state, decided=False)
+        if not _is_this_analysis(document.last_analyzed_at, history, now):
+            return Observation(Phase.RUNNING, state, decided=False)
+        return Observation(Phase.SUCCEEDED if word == AnalysisStatus.SUCCESS else Phase.FAILED, state)
+
+    def shown(self, document: Keyword | Prompt) -> Shown:
+        """Say what a keyword or prompt shows of its analysis: items of lists may have no status, or no time."""
+        if document.lacks("analysisStatus"):
+            return Shown.NOTHING
+        return Shown.STATE if document.lacks("lastAnalyzedAt") else Shown.RESULT
+
+    async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Any:
+        """Read the keyword or prompt."""
+        return await caller.call(self.model, self.operation, {self.parameter: entry.target})
+
+    def judge_shown(self, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
+        """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
+        if document.analysis_status in RUNNING:
+            return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)
+        analyzed_at = document.last_analyzed_at
+        if analyzed_at is not None and now is not None and analyzed_at > now + CLOCK_BLUR:
+            # The service's clock was set back since.
+            return Finding.unknown(
+                f"it was analysed at {analyzed_at.isoformat()}, later than the service's clock says now"
+            )
+        if entry.served_at is not None and analyzed_at is not None and analyzed_at.timestamp() >= entry.served_at:
+            return Finding(verdict=Verdict.LAUNCHED, why=f"it was analysed at {analyzed_at.isoformat()}", running=True)
+        return None
 
 
 def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: float) -> bool:
@@ -55,28 +81,3 @@ def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: fl
     if analyzed_at is not None and history.launched_at is not None:
         return analyzed_at >= history.launched_at - CLOCK_BLUR
     return analyzed_at is None and now - history.began >= SETTLING_TIME
-
-
-def shown(self: Kind, document: Keyword | Prompt) -> Shown:
-    """Say what a keyword or prompt shows of its analysis: items of lists may have no status, or no time."""
-    if document.lacks("analysisStatus"):
-        return Shown.NOTHING
-    return Shown.STATE if document.lacks("lastAnalyzedAt") else Shown.RESULT
-
-
-async def read_evidence(self: Kind, caller: OperationCaller, entry: Entry) -> Any:
-    """Read the keyword or prompt."""
-    return await caller.call(self.model, self.operation, {self.parameter: entry.target})
-
-
-def judge_shown(self: Kind, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
-    """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
-    if document.analysis_status in RUNNING:
-        return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)
-    analyzed_at = document.last_analyzed_at
-    if analyzed_at is not None and now is not None and analyzed_at > now + CLOCK_BLUR:
-        # The service's clock was set back since.
-        return Finding.unknown(f"it was analysed at {analyzed_at.isoformat()}, later than the service's clock says now")
-    if entry.served_at is not None and analyzed_at is not None and analyzed_at.timestamp() >= entry.served_at:
-        return Finding(verdict=Verdict.LAUNCHED, why=f"it was analysed at {analyzed_at.isoformat()}", running=True)
-    return None

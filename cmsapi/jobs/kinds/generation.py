@@ -7,8 +7,9 @@ is *superseded*, not progress.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import Content, Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
@@ -35,16 +36,21 @@ _OVER = (*DECIDED, GenerationStatus.FAILED)
 class ArticleGeneration(Kind):
     """Describe the generation of an article; the content is the target, and the job has an identifier of its own."""
 
-    name = JobKind.GENERATION
-    operation, parameter, model = "get_generation", "contentId", Generation
-    initial_duration = 120.0
+    name: ClassVar[JobKind] = JobKind.GENERATION
+    operation: ClassVar[str] = "get_generation"
+    parameter: ClassVar[str] = "contentId"
+    model: ClassVar[type[Model]] = Generation
+    initial_duration: ClassVar[float] = 120.0
     # Its `lastGeneration` may be of another type, so that it only makes a poll due.
-    shown_by = Content
-    has_review = True
-    launch_operation = "generate_content"
-    answer = Generation
-    balance, charge_evidence = Balance("ai_writing", "ai_writing"), ChargeEvidence.OPTIONAL
-    where_to_look = "client.contents.generation shows whether there is one; client.jobs.watch waits for it."
+    shown_by: ClassVar[type[Model] | None] = Content
+    has_review: ClassVar[bool] = True
+    launch_operation: ClassVar[str] = "generate_content"
+    answer: ClassVar[type[Model] | None] = Generation
+    balance: ClassVar[Balance | None] = Balance("ai_writing", "ai_writing")
+    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.OPTIONAL
+    where_to_look: ClassVar[str] = (
+        "client.contents.generation shows whether there is one; client.jobs.watch waits for it."
+    )
 
     def interpret(self, document: Generation, history: JobHistory, now: float) -> Observation:
         """Say what the status means, if the generation is still the job's."""

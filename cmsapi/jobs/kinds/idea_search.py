@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import attrs
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import ContentIdea, ContentIdeaSearch, CreditUsage, SearchStatus
 from cmsapi.display import markup
 from cmsapi.jobs.kinds import evidence
@@ -64,14 +65,18 @@ class ContentIdeas(Sequence[ContentIdea]):
 class IdeaSearch(Kind):
     """Describe the search of content ideas; the keyword is the launch's target, the search's identifier the job's."""
 
-    name = JobKind.IDEA_SEARCH
-    operation, parameter, model = "get_content_idea_search", "contentIdeaSearchId", ContentIdeaSearch
-    result_requests, reads_results_early = 1.0, True
-    launch_operation, joins = "start_content_idea_search", False
-    answer = ContentIdeaSearch
-    balance = Balance("content_idea_search", "content_ideas_searches")
-    charge_evidence = ChargeEvidence.REQUIRED
-    where_to_look = "client.credit_usages.list('content_idea_search') shows whether it was charged."
+    name: ClassVar[JobKind] = JobKind.IDEA_SEARCH
+    operation: ClassVar[str] = "get_content_idea_search"
+    parameter: ClassVar[str] = "contentIdeaSearchId"
+    model: ClassVar[type[Model]] = ContentIdeaSearch
+    result_requests: ClassVar[float] = 1.0
+    reads_results_early: ClassVar[bool] = True
+    launch_operation: ClassVar[str] = "start_content_idea_search"
+    joins: ClassVar[bool] = False
+    answer: ClassVar[type[Model] | None] = ContentIdeaSearch
+    balance: ClassVar[Balance | None] = Balance("content_idea_search", "content_ideas_searches")
+    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.REQUIRED
+    where_to_look: ClassVar[str] = "client.credit_usages.list('content_idea_search') shows whether it was charged."
 
     def interpret(self, document: ContentIdeaSearch, history: JobHistory, now: float) -> Observation:
         """Say what the status means."""

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import AnalysisStatus, CreditUsage, Keyword
-from cmsapi.jobs.kinds import analysis, evidence
+from cmsapi.jobs.kinds import evidence
+from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict
-from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind, Kind
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind
 from cmsapi.state.journal import Entry
 
 
-class KeywordAnalysis(Kind):
+class KeywordAnalysis(Analysis):
     """Describe the analysis of a keyword; the keyword is the target, and the result."""
 
-    name = JobKind.KEYWORD_ANALYSIS
-    operation, parameter, model = "get_keyword", "keywordId", Keyword
-    list_operation, list_parameter = "list_keywords", "pageId"
-    launch_operation = "analyze_keyword"
-    balance, charge_evidence = analysis.CREDITS, ChargeEvidence.REQUIRED
-    where_to_look = "client.keywords.get shows whether it runs; client.jobs.watch waits for it."
-    interpret, shown = analysis.interpret, analysis.shown
-    read_evidence, judge_shown = analysis.read_evidence, analysis.judge_shown
+    name: ClassVar[JobKind] = JobKind.KEYWORD_ANALYSIS
+    operation: ClassVar[str] = "get_keyword"
+    parameter: ClassVar[str] = "keywordId"
+    model: ClassVar[type[Model]] = Keyword
+    list_operation: ClassVar[str] = "list_keywords"
+    list_parameter: ClassVar[str] = "pageId"
+    launch_operation: ClassVar[str] = "analyze_keyword"
+    charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.REQUIRED
+    where_to_look: ClassVar[str] = "client.keywords.get shows whether it runs; client.jobs.watch waits for it."
 
     def list_of(self, document: Keyword) -> str | None:
         """Return the web page whose list has the keyword."""

@@ -72,7 +72,7 @@ class ChargeEvidence(enum.Enum):
 
 
 class Kind(abc.ABC):
-    """Describe one kind of job. A subclass sets and overrides what differs from the defaults; one level, no more."""
+    """Describe one kind of job. A subclass sets and overrides what differs from the defaults."""
 
     #: Its word, in tokens, in the journal and in `job.kind`.
     name: ClassVar[JobKind]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from cmsapi.api.model import Model
 from cmsapi.api.models import KnowledgeDocument, KnowledgeStatus
 from cmsapi.jobs.kinds.kind import JobKind, Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
@@ -20,9 +21,11 @@ _PHASES: Mapping[Any, Phase] = {
 class KnowledgeProcessing(Kind):
     """Describe the processing of a knowledge document; creating the document starts it, and it costs no credit."""
 
-    name = JobKind.KNOWLEDGE_DOCUMENT
-    operation, parameter, model = "get_knowledge_document", "knowledgeDocumentId", KnowledgeDocument
-    initial_duration = 30.0
+    name: ClassVar[JobKind] = JobKind.KNOWLEDGE_DOCUMENT
+    operation: ClassVar[str] = "get_knowledge_document"
+    parameter: ClassVar[str] = "knowledgeDocumentId"
+    model: ClassVar[type[Model]] = KnowledgeDocument
+    initial_duration: ClassVar[float] = 30.0
 
     def interpret(self, document: KnowledgeDocument, history: JobHistory, now: float) -> Observation:
         """Say what the status means."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from cmsapi.api.model import Model
 from cmsapi.api.models import Prompt
-from cmsapi.jobs.kinds import analysis
+from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
-from cmsapi.jobs.kinds.kind import JobKind, Kind
+from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.state.journal import Entry
 
 
-class PromptAnalysis(Kind):
+class PromptAnalysis(Analysis):
     """Describe the analysis of a prompt; the prompt is the target, and the result."""
 
-    name = JobKind.PROMPT_ANALYSIS
-    operation, parameter, model = "get_prompt", "promptId", Prompt
-    launch_operation = "analyze_prompt"
-    balance = analysis.CREDITS
-    where_to_look = "client.prompts.get shows whether it runs; client.jobs.watch waits for it."
-    interpret, shown = analysis.interpret, analysis.shown
-    read_evidence, judge_shown = analysis.read_evidence, analysis.judge_shown
+    name: ClassVar[JobKind] = JobKind.PROMPT_ANALYSIS
+    operation: ClassVar[str] = "get_prompt"
+    parameter: ClassVar[str] = "promptId"
+    model: ClassVar[type[Model]] = Prompt
+    launch_operation: ClassVar[str] = "analyze_prompt"
+    where_to_look: ClassVar[str] = "client.prompts.get shows whether it runs; client.jobs.watch waits for it."
 
     def judge(self, entry: Entry, document: Prompt, charges: Charges | None, others: Others) -> Finding:
         """Say that nothing is left: usages do not name prompts."""
