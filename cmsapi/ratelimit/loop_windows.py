@@ -11,13 +11,9 @@ import asyncio
 import math
 import threading
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
 
 from cmsapi.ratelimit.permits import OUT, Permit, Quota
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 # While other loops have requests out, a loop that waits asks this often whether one of those was closed.
 _CLOSED_AFTER = 1.0
@@ -53,18 +49,6 @@ class LoopGroup:
             member.closed = True
             self.members.remove(member)
             self.windows.abandon(member.out, self.at(now))
-
-
-def _locked(
-    method: Callable[Concatenate[SlidingWindows, float, P], T],
-) -> Callable[Concatenate[LoopWindows, float, P], T]:
-    """Make a method of windows one that loops share."""
-
-    def locked(self: LoopWindows, now: float, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self.group.lock:
-            return method(self.group.windows, self.group.at(now), *args, **kwargs)
-
-    return locked
 
 
 class LoopWindows:
@@ -188,11 +172,30 @@ class LoopWindows:
         """Requests of this hour that others made with the same key, as far as the answers tell."""
         return self.group.windows.foreign
 
-    free = _locked(SlidingWindows.free)
-    returning = _locked(SlidingWindows.returning)
-    first_return = _locked(SlidingWindows.first_return)
-    reset_in = _locked(SlidingWindows.reset_in)
-    idle = _locked(SlidingWindows.idle)
+    def free(self, now: float) -> float:
+        """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""
+        with self.group.lock:
+            return self.group.windows.free(self.group.at(now))
+
+    def returning(self, now: float, within: float) -> int:
+        """Return how many permits the hour gives back within so many seconds, as far as their answers are there."""
+        with self.group.lock:
+            return self.group.windows.returning(self.group.at(now), within)
+
+    def first_return(self, now: float) -> float:
+        """Return seconds until the hour gives a permit back, infinity when that takes an answer first."""
+        with self.group.lock:
+            return self.group.windows.first_return(self.group.at(now))
+
+    def reset_in(self, now: float) -> float:
+        """Return seconds until the hour gives one of our permits back, 0 when none of them is settled."""
+        with self.group.lock:
+            return self.group.windows.reset_in(self.group.at(now))
+
+    def idle(self, now: float) -> bool:
+        """Tell whether nothing is out, so that forgetting these windows loses nothing."""
+        with self.group.lock:
+            return self.group.windows.idle(self.group.at(now))
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with so many others ahead."""
