@@ -13,8 +13,9 @@ from collections import deque
 
 import attrs
 
-SECOND = 1.0
-HOUR = 3600.0
+# Less by a nanosecond: the same moment on two clocks may differ by a rounding error.
+SECOND = 1.0 - 1e-9
+HOUR = 3600.0 - 1e-9
 UNLIMITED = 10**9
 
 

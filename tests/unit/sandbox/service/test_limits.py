@@ -135,3 +135,12 @@ def test_limits_are_positive() -> None:
 def caller_of_small_hour() -> Caller:
     """Give a caller of a sandbox with five requests an hour."""
     return Caller(Sandbox(limits=Limits(per_hour=5)))
+
+
+def test_a_second_that_is_short_by_a_rounding_error_has_passed() -> None:
+    """Times of one moment on two clocks may differ in the last digit, so that a second seems to be less than one."""
+    window = SlidingWindow(Limits(per_second=1))
+    window.add(63.489798)
+    assert 64.489798 - 63.489798 < 1.0
+    assert window.wait(64.489798) == 0.0
+    assert window.wait(64.489) > 0.0
