@@ -221,7 +221,7 @@ class Jobs:
             await poller.scheduler.duration_store.known()
         user = await poller.poll_settings.read_user()
         balance = None if known.balance is None else known.balance.of(user)
-        return poller.scheduler.poll_load.forecast(known, poller.policy, count, balance)
+        return poller.scheduler.poll_load.forecast(known, poller.poll_settings.policy, count, balance)
 
     def _open_recovery(self) -> Recovery:
         launcher = self._open_launcher()

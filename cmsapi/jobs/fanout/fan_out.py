@@ -102,9 +102,9 @@ class Fanout(Generic[I, R]):
         self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
         # Launches that wait for the limit cannot be called back one by one when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
-        self._budget = CreditBudget(max_credits, poller.read_credits)
+        self._budget = CreditBudget(max_credits, poller.poll_settings.read_user)
         self._poller = poller
-        strict = poller.policy.budget == "strict"
+        strict = poller.poll_settings.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
             waiting=operator.length_hint(items, 0),
             slots=math.inf if most is None else most,
@@ -240,7 +240,7 @@ class Fanout(Generic[I, R]):
             failure = error
             raise
         else:
-            key = (job.tracked.kind, self._poller.policy)
+            key = (job.tracked.kind, self._poller.poll_settings.policy)
             return job
         finally:
             self._launching.release()

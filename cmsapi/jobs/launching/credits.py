@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
-from cmsapi.api.models import Credits
+from cmsapi.api.models import User
 from cmsapi.errors import (
     APIError,
     ArgumentError,
@@ -26,13 +26,13 @@ class CreditBudget:
 
     Args:
         max_credits: Credits that it may spend, or None for the whole balance.
-        read_credits: Reads the balances; one request.
+        read_user: Reads the user, with the balances; one request.
     """
 
-    def __init__(self, max_credits: int | None, read_credits: Callable[[], Awaitable[Credits]]) -> None:
+    def __init__(self, max_credits: int | None, read_user: Callable[[], Awaitable[User]]) -> None:
         self._most = max_credits
         self._left: float = math.inf if max_credits is None else max_credits
-        self._read_credits = read_credits
+        self._read_user = read_user
         self._active_calls = 0
         self._settled = asyncio.Event()
         # Launches that the balance still covers, as it was last read; 0 before the first reading.
@@ -82,13 +82,16 @@ class CreditBudget:
             return
         self._reading = True
         try:
-            self._covered = getattr(await self._read_credits(), balance.field)
+            left = balance.of(await self._read_user())
         except CMSError:
             # The caller gets the conflict itself; the balance stays unknown.
             return
         finally:
             self._reading = False
-        if self._covered < 1:
+        if left is None:
+            return
+        self._covered = left
+        if left < 1:
             self._stop("No credits are left for such launches")
 
     def _stop(self, why: str) -> None:

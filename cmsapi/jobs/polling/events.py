@@ -21,7 +21,7 @@ def status(job: TrackedJob, scheduler: Scheduler, at: Callable[[float], datetime
     """
     next_poll, end, why = None, None, "it is finished"
     if not job.closed:
-        next_poll, end, why = scheduler.next_poll(job), scheduler.expected_end(job), scheduler.why(job)
+        next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
     return JobStatus(
         state=job.word,
         phase=job.phase,

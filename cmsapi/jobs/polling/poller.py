@@ -14,15 +14,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import Credits
-from cmsapi.config import PollPolicy
-from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
+from cmsapi.errors import APIError, ClientClosedError, CMSError
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
+from cmsapi.jobs.polling.acquiring import acquire
 from cmsapi.jobs.polling.ending import End, decide, doubt_limit, end_of, unreadable, vanished
 from cmsapi.jobs.polling.failures import Consequence, count_failure
 from cmsapi.jobs.polling.list_reader import ListReader
@@ -40,8 +38,6 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 T = TypeVar("T")
 
-# A job that another process polls is claimed in one round of so many; in the others its entry is only checked.
-CLAIM_EVERY = 5
 # So many failed polls in a row are worth a line in the log.
 WORRYING_POLLS = 10
 
@@ -73,11 +69,6 @@ class Poller:
         self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._list_reader.start)
         self._shut = False
 
-    @property
-    def policy(self) -> PollPolicy:
-        """How often to poll."""
-        return self.poll_settings.policy
-
     def ensure_open(self) -> None:
         """Raise when the client is closed or belongs to another loop."""
         self._caller.open()
@@ -106,10 +97,6 @@ class Poller:
             StateError: The state cannot be reached; nothing was sent.
         """
         await self.journal.open(self.poll_settings.read_user)
-
-    async def read_credits(self) -> Credits:
-        """Read the balances; one request."""
-        return (await self.poll_settings.read_user()).organization.credits
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
@@ -215,24 +202,11 @@ class Poller:
         return max(0.0, (now - history.launched_at).total_seconds())
 
     async def _acquire(self, job: TrackedJob, record: Record) -> None:
-        """Wait until no other process polls a job."""
         try:
-            await self.journal.open(job.settings.read_user)
-            rounds = 0
-            while job.subscribed and not await self.journal.acquire(record, claim=rounds % CLAIM_EVERY == 0):
-                rounds += 1
-                await asyncio.sleep(FOLLOW)
-        except StateError as error:
-            # Two streams of polls are better than none.
-            logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
-            record.free = True
+            await acquire(job, record, self.journal)
         except CMSError as error:
             job.wake(error)
             self.unsubscribe(job)
-        except Exception:
-            # A mistake, of a state or of this package: no code awaits this task, and the waiters would never wake.
-            logger.exception("Journal unavailable; polling %r anyway", job)
-            record.free = True
         finally:
             job.acquiring = False
         if record.held or record.free:

@@ -49,6 +49,13 @@ class DurationModels(dict[Kind, DurationModel]):
         model.saw_end(seen, after)
         return min(late, age)
 
+    def expected_end(self, job: TrackedJob) -> float | None:
+        """Return when such jobs are finished as a rule, None when too little is known."""
+        model = self[job.kind]
+        if not job.age_known or model.ends < 1:
+            return None
+        return job.started_at + model.last_curve().quantile(0.5, job.seen_running)
+
 
 class DurationStore:
     """Keep the durations of one service.

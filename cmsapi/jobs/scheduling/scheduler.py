@@ -4,10 +4,6 @@ All jobs of an account on one event loop share one scheduler, because they share
 take (`durations`), plans how often to poll (`plan`) for the present load (`load`), keeps when each job is due (`queue`,
 `list_reads`), lets launches wait that do not fit (`admission`), and sets one timer for the earliest poll. An account
 whose jobs have no waiters has no timer.
-
-Scouts buy knowledge. As long as next to nothing is known of a kind, three jobs are polled after 8 s, three others
-after 11 s, three after 16 s and so on. They are different jobs, because each teaches something new, and a job that has
-ended by then needed that poll anyway.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 
 import attrs
@@ -27,8 +23,9 @@ from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.jobs.scheduling.load import Planner, PollLoad, ServiceTraits
-from cmsapi.jobs.scheduling.plan import GROUPS
+from cmsapi.jobs.scheduling.plan import draw_group
 from cmsapi.jobs.scheduling.queue import PollQueue
+from cmsapi.jobs.scheduling.scouts import Scouts
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.scheduling.timer import Timer
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
@@ -41,7 +38,6 @@ from cmsapi.transport.caller import OperationCaller
 _FRESH, _STALE = 1.0, 15.0
 # Where polls wait for permits, whether there is room for more is checked as often as this.
 _SOON = 0.1
-_SCOUT_FIRST, _SCOUT_GROWTH, _SCOUTS_AT_ONCE, _SCOUTS, _SCOUTED = 8.0, 1.4, 3, 75, 15
 _LONGEST_RETRY = 120.0
 # With fewer jobs than this, a request to learn how the service behaves does not pay.
 _MANY = 10
@@ -98,7 +94,7 @@ class Scheduler:
             polling=self._polling,
             admission=self.admission,
         )
-        self._scouts: Counter[Kind] = Counter()
+        self._scouts = Scouts()
         self._crowded_until = -math.inf
         self._changed = True
         self._timer = Timer(self._next_moment, self._on_time)
@@ -115,7 +111,7 @@ class Scheduler:
         """
         if job in self._jobs:
             return
-        job.scheduled, job.group = True, self._group()
+        job.scheduled, job.group = True, draw_group(self._rng)
         self._jobs[job] = callbacks
         self._by_target.setdefault(job.key, []).append(job)
         self._changed = True
@@ -125,7 +121,9 @@ class Scheduler:
             self._poll_queue.set(job, _now(), "it has not been polled yet")
         else:
             self.list_reads.place(job)
-            self._scout(job)
+            due = self._scouts.choose(job, self.durations[job.kind].ends)
+            if due is not None:
+                self._poll_queue.set(job, due, "the first of a kind show how long they take")
         self._timer.reset()
 
     def drop(self, job: TrackedJob) -> None:
@@ -168,18 +166,21 @@ class Scheduler:
             return
         now = _now()
         age = now - job.started_at
-        self._count(job, wasted=True)
+        self.tallies[job.kind].poll(wasted=True)
         if certain and job.age_known:
             self.durations.saw_running(job, age)
         job.polled_at, job.step = now, step_after(age)
-        job.group = self._group()
-        self._return(job)
+        job.group = draw_group(self._rng)
+        # A job that is polled with its page stays there: the page is timed when all of it has been seen.
+        if self._ends_poll(job) and self.list_reads.page_of(job) is None:
+            self.list_reads.displace(job)
+            self.list_reads.place(job)
 
     def saw_end(self, job: TrackedJob) -> None:
         """Note that a poll found a job finished."""
         if not job.scheduled:
             return
-        self._count(job, wasted=False)
+        self.tallies[job.kind].poll(wasted=False)
         if job.age_known:
             age = _now() - job.started_at
             self.tallies[job.kind].end(age, self.durations.saw_end(job, age))
@@ -197,7 +198,7 @@ class Scheduler:
         """
         if not job.scheduled:
             return
-        self._count(job, wasted=True)
+        self.tallies[job.kind].poll(wasted=True)
         job.polled_at = _now()
         if not self._ends_poll(job):
             return
@@ -256,13 +257,6 @@ class Scheduler:
             )
         return f"every {policy.min_interval:g} to {policy.max_interval:g} s, as the service advises"
 
-    def expected_end(self, job: TrackedJob) -> float | None:
-        """Return when such jobs are finished as a rule, None when too little is known."""
-        durations = self.durations[job.kind]
-        if not job.age_known or durations.ends < 1:
-            return None
-        return job.started_at + durations.last_curve().quantile(0.5, job.seen_running)
-
     def stretches(self, job: TrackedJob) -> bool:
         """Tell whether polls of a job are rarer than the service advises."""
         return job.scheduled and self._planner.stretches(job.load_key)
@@ -299,30 +293,6 @@ class Scheduler:
             return False
         self._timer.reset()
         return True
-
-    def _return(self, job: TrackedJob) -> None:
-        """Have a job wait again after a poll."""
-        # A job that is polled with its page stays there: the page is timed when all of it has been seen.
-        if self._ends_poll(job) and self.list_reads.page_of(job) is None:
-            self.list_reads.displace(job)
-            self.list_reads.place(job)
-
-    def _scout(self, job: TrackedJob) -> None:
-        number = self._scouts[job.kind]
-        if job.age_known and not job.step and self.durations[job.kind].ends < _SCOUTED and number < _SCOUTS:
-            self._scouts[job.kind] += 1
-            age = _SCOUT_FIRST * _SCOUT_GROWTH ** (number // _SCOUTS_AT_ONCE)
-            due = max(job.started_at + age, job.polled_at + job.settings.policy.min_interval)
-            self._poll_queue.set(job, due, "the first of a kind show how long they take")
-
-    def _group(self) -> int:
-        # `randrange` takes four times as long, and each poll draws one.
-        return int(self._rng.random() * GROUPS)
-
-    def _count(self, job: TrackedJob, *, wasted: bool) -> None:
-        tally = self.tallies[job.kind]
-        tally.polls += 1
-        tally.wasted += wasted
 
     def _hurry(self) -> None:
         self._changed = True
