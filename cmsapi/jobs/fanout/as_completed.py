@@ -1,22 +1,21 @@
-"""Jobs that are launched already: wait for all of them, or take them as they end."""
+"""Wait for jobs that are launched already: for all of them, or for each as it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from cmsapi.errors import ArgumentError, ClientClosedError
-from cmsapi.jobs.fanout.fan_out import Outcome
+from cmsapi.jobs.fanout.outcomes import Outcome, OutcomeStream
 from cmsapi.jobs.job import Job
 
 R = TypeVar("R")
 
 
-class AsCompleted(Generic[R]):
+class AsCompleted(OutcomeStream[str, R]):
     """Give the outcomes of jobs as they end; an async iterator and context manager. More jobs may be added on the way.
 
     Leaving the context early stops waiting; the jobs continue.
@@ -24,23 +23,17 @@ class AsCompleted(Generic[R]):
     Args:
         jobs: The jobs.
         start: Runs a coroutine as a task of the client.
+
+    Raises:
+        ArgumentError: One of them is not a job.
     """
 
     def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
+        super().__init__()
         self._start = start
-        # None ends the iteration.
-        self._ended: asyncio.Queue[Outcome[str, R] | None] = asyncio.Queue()
         self._waiting: set[asyncio.Task[Outcome[str, R]]] = set()
-        self._open = 0
+        self._ended = True
         self.add(*jobs)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def add(self, *jobs: Job[R]) -> None:
         """Wait for more jobs.
@@ -50,53 +43,35 @@ class AsCompleted(Generic[R]):
         """
         _check_jobs(jobs)
         for job in jobs:
-            task = self._start(self._one(job))
-            self._open += 1
+            task = self._start(_outcome_of(job))
+            self._ended = False
             self._waiting.add(task)
-            task.add_done_callback(functools.partial(self._note, job))
+            task.add_done_callback(functools.partial(self._on_finished, job))
 
     async def aclose(self) -> None:
         """Stop waiting; the jobs continue."""
         waiting = tuple(self._waiting)
         self._waiting.clear()
-        self._open -= len(waiting)
+        self._end()
         for task in waiting:
             task.cancel()
-        # A call that waits for an outcome at this moment must not wait for one that does not come any more.
-        while self._open < 0:
-            self._open += 1
-            self._ended.put_nowait(None)
         await asyncio.gather(*waiting, return_exceptions=True)
 
-    def __aiter__(self) -> AsyncIterator[Outcome[str, R]]:
-        return self
-
-    async def __anext__(self) -> Outcome[str, R]:
-        if not self._open:
-            raise StopAsyncIteration
-        # Taken before it is there, so that two iterations at once do not wait for the same last one.
-        self._open -= 1
-        try:
-            outcome = await self._ended.get()
-        except asyncio.CancelledError:
-            self._open += 1
-            raise
-        if outcome is None:
-            raise StopAsyncIteration
-        return outcome
-
-    async def _one(self, job: Job[R]) -> Outcome[str, R]:
-        try:
-            return Outcome(job.target, job, await job, None)
-        except Exception as error:
-            return Outcome(job.target, job, None, error)
-
-    def _note(self, job: Job[R], task: asyncio.Task[Outcome[str, R]]) -> None:
+    def _on_finished(self, job: Job[R], task: asyncio.Task[Outcome[str, R]]) -> None:
         if task not in self._waiting:
             return
         self._waiting.remove(task)
         closed = ClientClosedError(f"The client was closed before {job!r} was finished. It continues.")
-        self._ended.put_nowait(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
+        self._put(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
+        if not self._waiting:
+            self._end()
+
+
+async def _outcome_of(job: Job[R]) -> Outcome[str, R]:
+    try:
+        return Outcome(job.target, job, await job, None)
+    except Exception as error:
+        return Outcome(job.target, job, None, error)
 
 
 def _check_jobs(jobs: Iterable[object]) -> None:

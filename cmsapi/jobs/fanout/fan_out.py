@@ -6,15 +6,13 @@ import asyncio
 import contextlib
 import math
 import operator
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar, cast
-
-import attrs
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from typing import Literal, TypeVar
 
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
+from cmsapi.jobs.fanout.outcomes import Outcome, OutcomeStream
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.launching.credits import CreditBudget
 from cmsapi.jobs.launching.pending import TRACES, PendingLaunch
@@ -30,32 +28,7 @@ I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
 
-@attrs.frozen
-class Outcome(Generic[I, R]):
-    """Hold how one item of a fan-out ended.
-
-    Args:
-        item: The item.
-        job: Its job, or None when it was not launched.
-        value: The job's result, or None.
-        error: Why there is no result, or None.
-        earlier: Whether it ended in an earlier run of a batch.
-    """
-
-    item: I
-    job: Job[R] | None
-    value: R | None
-    error: Exception | None
-    earlier: bool = False
-
-    def result(self) -> R:
-        """Return the job's result, or raise the error that there is instead."""
-        if self.error is not None:
-            raise self.error
-        return cast("R", self.value)
-
-
-class Fanout(Generic[I, R]):
+class Fanout(OutcomeStream[I, R]):
     """Launch a job for each item and give the outcomes as they come; an async iterator and context manager.
 
     Leaving the context early stops launching: launches that wait for quota are called back, those that are being sent
@@ -85,6 +58,7 @@ class Fanout(Generic[I, R]):
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
     ) -> None:
+        super().__init__()
         function("launch", launch)
         if not isinstance(items, AsyncIterable):
             several("items", items)
@@ -104,6 +78,7 @@ class Fanout(Generic[I, R]):
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
         self._budget = CreditBudget(max_credits, poller.poll_settings.read_user)
         self._poller = poller
+        self._admission = poller.scheduler.admission
         strict = poller.poll_settings.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
             waiting=operator.length_hint(items, 0),
@@ -112,7 +87,8 @@ class Fanout(Generic[I, R]):
             strict=strict,
         )
         self._errors = errors
-        self._ended: asyncio.Queue[Outcome[I, R] | _Over] = asyncio.Queue()
+        # Why the stream ends early; raised after its last outcome.
+        self._failure: Exception | None = None
         self._feeder: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
         self._left = False
@@ -125,29 +101,17 @@ class Fanout(Generic[I, R]):
         """The jobs that were launched and are not finished, in the order of their launches."""
         return list(self._launched)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def __aiter__(self) -> AsyncIterator[Outcome[I, R]]:
-        return self
-
     async def __anext__(self) -> Outcome[I, R]:
         if self._feeder is None and not self._left:
-            self._poller.scheduler.admission.open(self._launch_queue)
+            self._admission.open(self._launch_queue)
             self._feeder = self._poller.start(self._feed())
-            self._feeder.add_done_callback(self._fed)
-        outcome = await self._ended.get()
-        if isinstance(outcome, _Over):
-            # For the next call.
-            self._ended.put_nowait(outcome)
-            if outcome.error is not None:
-                raise outcome.error
-            raise StopAsyncIteration
+            self._feeder.add_done_callback(self._on_fed)
+        try:
+            outcome = await super().__anext__()
+        except StopAsyncIteration:
+            if self._failure is not None:
+                raise self._failure from None
+            raise
         self._room.release()
         if outcome.error is not None and self._errors == "raise":
             await self.aclose()
@@ -158,7 +122,7 @@ class Fanout(Generic[I, R]):
     async def aclose(self) -> None:
         """Stop launching; launched jobs continue, and `launched` lists them."""
         self._left = True
-        self._poller.scheduler.admission.close(self._launch_queue)
+        self._admission.close(self._launch_queue)
         tasks = [task for task in (self._feeder, *self._running) if task is not None]
         for task in tasks:
             task.cancel()
@@ -166,7 +130,7 @@ class Fanout(Generic[I, R]):
         in_flight, self._in_flight = self._in_flight, []
         answers = await asyncio.gather(*in_flight, return_exceptions=True)
         self._launched |= {job_of(job, self._poller): None for job in answers if isinstance(job, TrackedJob)}
-        self._ended.put_nowait(_Over(None))
+        self._end()
 
     async def _feed(self) -> None:
         try:
@@ -176,10 +140,10 @@ class Fanout(Generic[I, R]):
                     if self._free is not None:
                         await self._free.acquire()
                     await self._launching.acquire()
-                    await self._poller.scheduler.admission.admit(self._launch_queue)
+                    await self._admission.admit(self._launch_queue)
                     if not await self._budget.begin():
-                        self._poller.scheduler.admission.launched(self._launch_queue, None)
-                        self._ended.put_nowait(Outcome(item, None, None, self._budget.stopped))
+                        self._admission.launched(self._launch_queue, None)
+                        self._put(Outcome(item, None, None, self._budget.stopped))
                         break
                     task = self._poller.start(self._one(item))
                     self._running.add(task)
@@ -187,21 +151,19 @@ class Fanout(Generic[I, R]):
         finally:
             if not self._left:
                 await asyncio.gather(*self._running, return_exceptions=True)
-                self._poller.scheduler.admission.close(self._launch_queue)
+                self._admission.close(self._launch_queue)
 
-    def _fed(self, feeder: asyncio.Task[None]) -> None:
+    def _on_fed(self, feeder: asyncio.Task[None]) -> None:
         """End the outcomes: all items are done, the caller's own iterable failed, or the client was closed."""
-        if not feeder.cancelled():
-            error = feeder.exception()
-            self._ended.put_nowait(_Over(error if isinstance(error, Exception) else None))
-        elif not self._left:
-            self._ended.put_nowait(
-                _Over(
-                    ClientClosedError(
-                        "The client was closed during a fan-out; `launched` lists the jobs that continue."
-                    )
-                )
+        if self._left and feeder.cancelled():
+            return
+        if feeder.cancelled():
+            self._failure = ClientClosedError(
+                "The client was closed during a fan-out; `launched` lists the jobs that continue."
             )
+        elif isinstance(error := feeder.exception(), Exception):
+            self._failure = error
+        self._end()
 
     async def _one(self, item: I) -> None:
         job: Job[R] | None = None
@@ -217,7 +179,7 @@ class Fanout(Generic[I, R]):
             asked = asyncio.current_task()
             if asked is not None and not asked.cancelling():
                 # Something that the launch or the job waited for was cancelled, not this fan-out.
-                self._ended.put_nowait(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
+                self._put(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
                 return
             if job is None:
                 self._in_flight += [pending.task for pending in traces if pending.in_flight]
@@ -229,7 +191,7 @@ class Fanout(Generic[I, R]):
         finally:
             if self._free is not None:
                 self._free.release()
-        self._ended.put_nowait(outcome)
+        self._put(outcome)
 
     async def _launch_one(self, item: I, traces: list[PendingLaunch]) -> Job[R]:
         key: LoadKey | None = None
@@ -244,7 +206,7 @@ class Fanout(Generic[I, R]):
             return job
         finally:
             self._launching.release()
-            self._poller.scheduler.admission.launched(self._launch_queue, key)
+            self._admission.launched(self._launch_queue, key)
             await self._budget.end(failure, sent=any(pending.counted for pending in traces))
 
 
@@ -257,11 +219,6 @@ def _launched(job: Job[R]) -> Job[R]:
             parameter="launch",
         )
     return job
-
-
-@attrs.frozen
-class _Over:
-    error: Exception | None
 
 
 async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:
