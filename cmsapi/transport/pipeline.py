@@ -44,6 +44,7 @@ from cmsapi.transport.call import Call, CallOptions, Exchange, describe
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
+from cmsapi.transport.request_timer import RequestTimer
 from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of, pause_after
 
 
@@ -74,9 +75,11 @@ class Pipeline:
     active_calls: ActiveCalls = attrs.field(factory=ActiveCalls)
     base_url: str = ""
     counters: Counters = attrs.field(factory=Counters)
+    _request_timer: RequestTimer = attrs.field(init=False)
     _tells: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._request_timer = RequestTimer(self.timeouts.request)
         self._tells = isinstance(self.transport, SendAwareTransport)
 
     async def send(
@@ -208,12 +211,16 @@ class Pipeline:
 
     async def _carry(self, call: Call, permit: Permit) -> Response:
         """Take a permit through one request, and end it."""
-        scope, before, departing = asyncio.timeout(self.timeouts.request), call.options.before_attempt, permit.departing
+        scope, before, departing = asyncio.timeout(None), call.options.before_attempt, permit.departing
         try:
             async with scope:
-                if before is not None:
-                    departing = _until(await before(permit), departing)
-                response = _checked(await self._through_transport(call.request, departing))
+                self._request_timer.enter(scope)
+                try:
+                    if before is not None:
+                        departing = _until(await before(permit), departing)
+                    response = _checked(await self._through_transport(call.request, departing))
+                finally:
+                    self._request_timer.leave(scope)
         except (NotSentError, LeaseLostError):
             permit.unsent()
             await call.not_executed()
