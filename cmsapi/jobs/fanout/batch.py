@@ -1,15 +1,16 @@
-"""A fan-out with a memory: running it again launches only what is missing.
+"""Run a named fan-out; running it again launches only the items that have no job yet.
 
-Each item of a batch has a key. How its job ended is kept in the client's state under the name of the batch and that
-key. So a rerun, in this process or in another one after a crash, knows what is done, waits for what still runs, and
-launches the rest. An item whose launch may have happened is *unknown*: it is reported, and not launched again unless
-`retry_unknown` says so.
+Each item of a batch has a key. The client's state keeps the end of its job under the name of the batch and that key.
+So a rerun, in this process or in another one after a crash, knows the jobs that are finished, waits for the jobs that
+still run, and launches the other items. An item whose launch may have happened is *unknown*: the batch reports it, and
+does not launch it again before `retry_unknown`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -38,7 +39,7 @@ _LONGEST_KEY = 500
 
 
 class Batch:
-    """Hold a named batch; an async context manager, made by `client.jobs.batch`.
+    """Run a named batch; an async context manager, made by `client.jobs.batch`.
 
     Args:
         name: Its name in the client's state.
@@ -64,11 +65,11 @@ class Batch:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop launching; launched jobs continue, and the next run takes them up."""
+        """Stop launching; launched jobs continue, and the next run waits for them."""
         for fan_out in self._open:
             await fan_out.aclose()
         for run in self._runs:
-            # A run that is waited for at this moment ends by itself.
+            # A run cannot be closed while an iteration waits for it; it ends by itself.
             with contextlib.suppress(RuntimeError):
                 await run.aclose()
         self._open.clear()
@@ -99,7 +100,7 @@ class Batch:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Keys of the items that may have been launched and paid for, without a job to show for it."""
+        """Keys of the items that may have been launched and paid for, but have no known job."""
         return tuple(key for key, entry in self._outcomes.items() if entry.status == UNKNOWN)
 
     async def retry_failed(self) -> tuple[str, ...]:
@@ -113,8 +114,8 @@ class Batch:
     async def forget(self) -> tuple[str, ...]:
         """Forget how all items have ended, and return their keys; jobs that run continue.
 
-        A batch that is through stays in the state, one line an item, until this is called. A later run under its name
-        launches every item anew, each for another credit.
+        A finished batch stays in the state, one row an item, until this is called. A later run under its name launches
+        every item anew, each for another credit.
 
         Raises:
             StateError: The state cannot be reached.
@@ -146,127 +147,111 @@ class Batch:
 
         Args:
             launch: Launches the one job of an item, such as `client.keywords.analyze`.
-            items: The items; all of them are taken before the first is launched.
-            key: Names an item, always by the same name; no two items have the same one.
+            items: The items; all of them are read before the first is launched.
+            key: Returns the key of an item: the same in each run, and another one for each item.
             in_flight: As for `client.jobs.map`.
-            errors: Likewise.
-            max_credits: Likewise, for this run.
-            earlier: What to do about items that ended in an earlier run. `"read"` gives their outcomes too, and reads
-                each result again, which takes one request and no credit; `"skip"` leaves them out.
-            ordered: Whether outcomes come in the order of the items, not in that in which the jobs end.
+            errors: As for `client.jobs.map`.
+            max_credits: As for `client.jobs.map`, for this run.
+            earlier: `"read"` also gives the outcomes of items that ended in an earlier run, and reads each result
+                again, which takes one request and no credit; `"skip"` leaves these items out.
+            ordered: Whether outcomes come in the order of the items, not in the order in which the jobs finish.
 
         Raises:
-            ArgumentError: Something is of the wrong type; nothing was sent.
+            ArgumentError: An argument is of the wrong kind; nothing was sent.
         """
         if earlier not in ("read", "skip"):
-            raise ArgumentError(f"earlier is 'read' or 'skip', not {excerpt(earlier)}.", parameter="earlier")
+            raise ArgumentError(
+                f"`earlier` must be 'read' or 'skip', got {excerpt(earlier)}. Nothing was sent.", parameter="earlier"
+            )
         if not callable(key):
-            raise ArgumentError("key is a function that names an item.", parameter="key")
+            raise ArgumentError(
+                f"`key` must be a function of an item, got {excerpt(key)}. Nothing was sent.", parameter="key"
+            )
 
         async def run() -> AsyncGenerator[Outcome[I, R], None]:
             keyed = await _keyed(items, key)
             await self._read()
             self._keys = tuple(keyed)
-            ended = {name: item for name, item in keyed.items() if name in self._outcomes and earlier == "read"}
-            missing = {name: item for name, item in keyed.items() if name not in self._outcomes}
-            reading = Fanout(_by_key(self._read_again), list(ended.items()), self._poller, errors=errors)
+            wanted = [name for name in keyed if earlier == "read" or name not in self._outcomes]
+            ended = [name for name in wanted if name in self._outcomes]
+            missing = [name for name in wanted if name not in self._outcomes]
+            reading: Fanout[str, R] = Fanout(self._read_again, ended, self._poller, errors=errors)
             launching = Fanout(
-                _by_key(self._launching(launch)),
-                list(missing.items()),
+                self._launching(launch, keyed),
+                missing,
                 self._poller,
                 in_flight=in_flight,
                 errors=errors,
                 max_credits=max_credits,
             )
             self._open += [reading, launching]
-            order = list(keyed) if ordered else []
-            waiting: dict[str, Outcome[I, R]] = {}
-            async for name, outcome in self._outcomes_of(reading, launching):
-                if not ordered:
-                    yield attrs.evolve(outcome, item=keyed[name])
-                    continue
-                waiting[name] = attrs.evolve(outcome, item=keyed[name])
-                while order and (order[0] in waiting or order[0] not in {**ended, **missing}):
-                    if (first := order.pop(0)) in waiting:
-                        yield waiting.pop(first)
+            outcomes: AsyncIterator[Outcome[Any, R]] = self._outcomes_of(reading, launching)
+            if ordered:
+                outcomes = _in_order(outcomes, wanted)
+            async for outcome in outcomes:
+                yield attrs.evolve(outcome, item=keyed[outcome.item])
             if self.unfinished:
-                # Others that run the same batch may have ended them.
+                # Another process that runs the same batch may have ended them.
                 await self._read()
-            for rest in waiting.values():
-                yield rest
 
         running = run()
         self._runs.append(running)
         return running
 
-    async def _outcomes_of(
-        self, reading: Fanout[tuple[str, Any], Any], launching: Fanout[tuple[str, Any], Any]
-    ) -> AsyncIterator[tuple[str, Outcome[Any, Any]]]:
+    async def _outcomes_of(self, reading: Fanout[str, R], launching: Fanout[str, R]) -> AsyncIterator[Outcome[str, R]]:
         async for outcome in reading:
-            name = outcome.item[0]
             if isinstance(outcome.value, GenerationReview):
-                decision: Any = self._outcomes[name].decision
+                decision: Any = self._outcomes[outcome.item].decision
                 outcome.value.decision = decision or outcome.value.decision
-            yield name, attrs.evolve(outcome, earlier=True)
+            yield attrs.evolve(outcome, earlier=True)
         async for outcome in launching:
-            await self._note(outcome.item[0], outcome)
-            yield outcome.item[0], outcome
+            await self._note(outcome)
+            yield outcome
 
-    def _launching(self, launch: Callable[[I], Awaitable[Job[R]]]) -> Callable[[str, I], Awaitable[Job[R]]]:
-        async def launch_one(name: str, item: I) -> Job[R]:
+    def _launching(
+        self, launch: Callable[[I], Awaitable[Job[R]]], keyed: Mapping[str, I]
+    ) -> Callable[[str], Awaitable[Job[R]]]:
+        async def launch_one(name: str) -> Job[R]:
             token = ITEM.set((self.name, name))
             try:
-                return await launch(item)
+                return await launch(keyed[name])
             finally:
                 ITEM.reset(token)
 
         return launch_one
 
-    async def _read_again(self, name: str, item: object) -> Job[Any]:
+    async def _read_again(self, name: str) -> Job[Any]:
         """Return the ended job of an item, so that awaiting it reads its result again."""
         entry = self._outcomes[name]
         if (problem := without_result(entry)) is not None:
             raise problem
         return job_of(self._poller.take_over(Record(entry)), self._poller)
 
-    async def _note(self, name: str, outcome: Outcome[Any, Any]) -> None:
-        job, now = None if outcome.job is None else outcome.job.tracked, self._journal.wall()
-        if job is None or not job.closed or job.phase is Phase.REVIEW:
-            if isinstance(outcome.error, LaunchUnknownError) and "open" not in outcome.error.evidence:
-                await self._note_unknown(name, outcome.error)
+    async def _note(self, outcome: Outcome[str, Any]) -> None:
+        """Keep how an item ended; an item whose job still runs has no end yet."""
+        name, error, now = outcome.item, outcome.error, self._journal.wall()
+        job = None if outcome.job is None else outcome.job.tracked
+        kept_by_launch = False
+        if job is not None and job.closed and job.phase is not Phase.REVIEW:
+            launched = Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
+            if job.record is not None:
+                launched = job.record.entry
+            # A job that was launched for something else is kept there, not here.
+            kept_by_launch = (launched.batch, launched.item) == (self.name, name)
+            entry = attrs.evolve(
+                launched,
+                status="undecided" if job.phase is Phase.UNKNOWN else job.phase.value,
+                job_id=job.history.job_id,
+                decision=outcome.value.decision if isinstance(outcome.value, GenerationReview) else None,
+            )
+        elif isinstance(error, LaunchUnknownError) and "open" not in error.evidence:
+            facts = {word: fact for word, fact in error.evidence.items() if isinstance(fact, str) and len(fact) <= 500}
+            entry = Entry(kind=error.kind, target=name_of(error.target), asked_at=now, status=UNKNOWN, facts=facts)
+        else:
             return
-        record = job.record
-        status = "undecided" if job.phase is Phase.UNKNOWN else job.phase.value
-        said = record.entry if record is not None else Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
-        review = outcome.value if isinstance(outcome.value, GenerationReview) else None
-        entry = attrs.evolve(
-            said,
-            batch=self.name,
-            item=name,
-            status=status,
-            job_id=job.history.job_id,
-            decision=review.decision if review is not None else None,
-            ended_at=now,
-        )
-        if (said.batch, said.item) != (self.name, name):
-            # It joined a job that was launched for something else.
+        entry = attrs.evolve(entry, batch=self.name, item=name, ended_at=now)
+        if not kept_by_launch:
             await self._journal.note_outcome(entry)
-        self._outcomes[name] = entry
-
-    async def _note_unknown(self, name: str, error: LaunchUnknownError) -> None:
-        facts = {word: value for word, value in error.evidence.items() if isinstance(value, str) and len(value) <= 500}
-        now = self._journal.wall()
-        entry = Entry(
-            kind=error.kind,
-            target=name_of(error.target),
-            asked_at=now,
-            batch=self.name,
-            item=name,
-            status=UNKNOWN,
-            facts=facts,
-            ended_at=now,
-        )
-        await self._journal.note_outcome(entry)
         self._outcomes[name] = entry
 
 
@@ -277,13 +262,20 @@ async def _keyed(items: Iterable[I] | AsyncIterable[I], key: Callable[[I], str])
         name = text("key", key(item), at_most=_LONGEST_KEY)
         if name in keyed:
             raise ArgumentError(
-                f"Two items of the batch have the key {name!r}; give each its own, or the second would never be "
-                "launched. Nothing was sent.",
+                f"`key` must return another key for each item, got {name!r} for two of them; the second one would "
+                "never be launched. Nothing was sent.",
                 parameter="key",
             )
         keyed[name] = item
     return keyed
 
 
-def _by_key(launch: Callable[[str, I], Awaitable[Job[R]]]) -> Callable[[tuple[str, I]], Awaitable[Job[R]]]:
-    return lambda pair: launch(*pair)
+async def _in_order(outcomes: AsyncIterator[Outcome[str, R]], names: Iterable[str]) -> AsyncIterator[Outcome[str, R]]:
+    """Give outcomes in the order of the names; after an item without an outcome, they come at the end."""
+    left, waiting = deque(names), dict[str, Outcome[str, R]]()
+    async for outcome in outcomes:
+        waiting[outcome.item] = outcome
+        while left and left[0] in waiting:
+            yield waiting.pop(left.popleft())
+    for outcome in waiting.values():
+        yield outcome
