@@ -1,4 +1,4 @@
-"""`client.jobs`: everything about jobs that is not one job."""
+"""Offer `client.jobs`: fan-outs, batches, waiting for many jobs, and jobs of other processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.token import Token
 
-# Jobs that a plan may be asked for: more overflow the arithmetic of times.
+# The most jobs of one plan: times overflow above it.
 _MOST = 1_000_000_000
 
 I = TypeVar("I")  # noqa: E741  an item
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 class Jobs:
-    """Fan out, wait for many, and find jobs again.
+    """Launch and await many jobs, and find jobs again.
 
     Args:
         open_launcher: Returns the client's launcher, which has its poller; raises when the client must not be used.
@@ -57,7 +57,7 @@ class Jobs:
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
     ) -> Fanout[I, R]:
-        """Launch a job for each item and give the outcomes in the order in which they end.
+        """Launch a job for each item and give the outcomes in the order in which the jobs finish.
 
         Use `async with` around the loop when it may be left early::
 
@@ -68,12 +68,12 @@ class Jobs:
         Args:
             launch: Launches the job of one item, such as `client.keywords.analyze`.
             items: The items, also from an async iterable.
-            in_flight: At most so many jobs that are launched and not finished. `"auto"` launches a job when its whole
-                life, from its launch to its result, fits into what the limit leaves, and at most a thousand at a time.
+            in_flight: The most jobs that are launched and not finished. `"auto"` launches a job when all its requests,
+                from its launch to its result, fit into the request limit, and at most a thousand at a time.
             errors: `"collect"` puts an item's error into its outcome; `"raise"` stops launching and raises it.
-            max_credits: Launches, of one credit each, after which the next item has an `OutOfCreditsError` and no
-                more are taken. The same happens when a launch is refused and the balance turns out to be empty,
-                which takes one request to find out.
+            max_credits: The most credits to spend, one a launch. The next item then has an `OutOfCreditsError`, and no
+                more are taken. The same happens when the service refuses a launch and the balance is empty; reading
+                the balance takes one request.
 
         Returns:
             An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
@@ -84,9 +84,9 @@ class Jobs:
         return Fanout(launch, items, self._poller, in_flight=in_flight, errors=errors, max_credits=max_credits)
 
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
-        """Give the outcomes of jobs in the order in which they end; `.add()` takes more on the way.
+        """Give the outcomes of jobs in the order in which they finish; `.add()` takes more meanwhile.
 
-        Use `async with` around the loop when it may be left early, so that the other jobs are not polled any more.
+        Use `async with` around the loop when it may be left early, so that the polls of the other jobs end.
 
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
@@ -99,14 +99,14 @@ class Jobs:
 
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
-            JobError: One has no result; raised when all are finished, with a note on the others.
+            JobError: A job has no result; raised when all are finished, with a note on the others.
         """
         return await gather(jobs)
 
     def batch(self, name: str) -> Batch:
         """Name a fan-out, so that running it again launches only what is missing; sends nothing by itself.
 
-        What has ended is kept in the client's `state`, so that a rerun after a crash needs a shared one::
+        The client's `state` keeps the ends of the jobs, so that a rerun after a crash needs a shared one::
 
             async with client.jobs.batch("nightly") as batch:
                 async for outcome in batch.map(client.keywords.analyze, keyword_ids):
@@ -116,14 +116,14 @@ class Jobs:
             name: The name, the same in each run.
 
         Raises:
-            ArgumentError: It is not a text, empty, or longer than 500 characters.
+            ArgumentError: The name is not a text, is empty, or has more than 500 characters.
         """
         return Batch(name, self._poller)
 
     async def journal(self) -> list[OpenLaunch]:
-        """Return the open launches of this state, the oldest first, whichever process made them.
+        """Return the open launches of this state, of all processes, the oldest first.
 
-        It takes nothing up. With a shared state it takes one request, the first time, to find out whose journal it is.
+        It recovers nothing. With a shared state the first call takes one request, to read whose journal it is.
 
         Raises:
             StateError: The state cannot be reached.
@@ -133,21 +133,21 @@ class Jobs:
         return await read_journal(poller.journal, poller.base_url)
 
     async def resume(self) -> Resumed:
-        """Take up every launch of this state that no live process works on, whichever process made it.
+        """Recover the launches of this state whose processes are dead.
 
-        It takes no credit, and a request or more only for launches whose answer was lost; for those it waits
-        until they can no longer arrive.
+        It takes no credit. Only launches whose answers were lost take requests, and it waits until such a launch can no
+        longer arrive.
 
         Raises:
             StateError: The state cannot be reached.
-            CMSError: The service could not be read; what was not taken up stays in the journal.
+            CMSError: The service cannot be read; launches that are not recovered stay in the journal.
         """
         return await self._open_recovery().resume()
 
     async def reviews(self) -> list[GenerationReview]:
-        """Return the generated articles that wait for a decision, whichever process launched them.
+        """Return the generated articles that wait for a decision, of all processes.
 
-        One request for each generation of this state that is not decided. A decision made on one of them here ends it.
+        It takes one request for each generation of this state without a decision. Deciding on a review ends its job.
 
         Raises:
             StateError: The state cannot be reached.
@@ -157,12 +157,12 @@ class Jobs:
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
 
-        Once it is awaited it is polled here, unless another process that shares the state polls it already.
+        This client polls the job once it is awaited, unless another process that shares the state polls it already.
 
-        It is the same object as long as this client has one for it, and launches of the same work join it.
+        While this client knows the job, it returns the same object, and launches of the same work join the job.
 
         Raises:
-            ArgumentError: It is not a token, was changed, or names a job of another service.
+            ArgumentError: The text is not a token, was changed, or names a job of another service.
         """
         poller = self._poller
         found = Token.read(token, poller.base_url)
@@ -201,10 +201,10 @@ class Jobs:
         return job_of(poller.track(known, id, JobHistory(began=poller.time(), watched=True)), poller)
 
     async def plan(self, kind: str, count: int) -> Forecast:
-        """Say what a fan-out would take: credits, requests and time. It launches nothing and takes one request.
+        """Estimate the credits, requests and time of a fan-out. It launches nothing and takes one request.
 
-        That request reads the balances and shows what is left of the hour. The times rest on how long such jobs took,
-        as far as this process or others that share its state have seen it.
+        That request reads the balances, and its answer shows how many requests the hour has left. The times rest on
+        the durations that this process, and others that share its state, have seen.
 
         Args:
             kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
@@ -212,8 +212,8 @@ class Jobs:
             count: How many jobs.
 
         Raises:
-            ArgumentError: There is no such kind, or `count` is no count; nothing was sent.
-            StateError: The state cannot be reached, so that what it has learned is not known; nothing was sent.
+            ArgumentError: There is no such kind, or `count` is not a number of jobs; nothing was sent.
+            StateError: The state cannot be reached, so that the durations in it are not known; nothing was sent.
         """
         poller, known = self._poller, _kind(kind)
         within("count", count, 0, _MOST)
@@ -230,7 +230,7 @@ class Jobs:
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.
 
-        At the end of a notebook's cell it stays up to date, also while other cells run.
+        As the last line of a notebook's cell the table stays up to date, also while other cells run.
         """
         return JobTable(self._poller)
 
@@ -251,4 +251,4 @@ def _kind(word: str) -> Kind:
     if isinstance(word, str) and (known := find_kind(word)) is not None:
         return known
     words = ", ".join(repr(kind.name.value) for kind in registered_kinds())
-    raise ArgumentError(f"kind is one of {words}, not {excerpt(word)}.", parameter="kind")
+    raise ArgumentError(f"`kind` must be one of {words}, got {excerpt(word)}. Nothing was sent.", parameter="kind")

@@ -1,7 +1,7 @@
-"""Names of jobs that outlive the process: text without secrets, versioned and checked.
+"""Name a job by text that outlives the process: without secrets, with a version and a checksum.
 
-A token says which job, of which kind, at which service, and when it was launched. It gives no access: attaching
-it needs a key.
+A token holds the kind, the identifier, the service and the launch time of a job. It gives no access: a client needs a
+key to attach it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.registry import find_kind
 
 PREFIX = "cmsjob1"
-# Of two identifiers of the greatest length, in four bytes a character.
+# A token with two identifiers of the greatest length, of four bytes a character, is shorter.
 LONGEST = 128 * 1024
-# At the ends of what a datetime can hold, differences of times overflow.
+# Differences of times overflow near the first and the last year of a datetime.
 _YEARS = (1970, 9998)
 
 
 @attrs.frozen(kw_only=True)
 class Token:
-    """Hold what a token says.
+    """Hold the content of a token.
 
     Args:
         kind: Kind of job.
         target: Identifier that a poll needs.
-        job_id: Identifier of the job where the kind has one apart from its target, or None.
+        job_id: Identifier of the job if its kind has one apart from the target, or None.
         launched_at: The service's time of the launch, or None.
         watched: Whether another program launched it.
-        base_url: Where the job runs.
+        base_url: Base URL of the service that runs the job.
     """
 
     kind: JobKind
@@ -65,18 +65,18 @@ class Token:
         """Read a token for a client of `base_url`.
 
         Raises:
-            ArgumentError: It is not a token, was changed on its way, or names a job of another service.
+            ArgumentError: The text is not a token, was changed, or names a job of another service.
         """
         if not isinstance(text, str) or not text.isascii() or len(text) > LONGEST or text.count(".") != 2:
-            raise _bad("This is not a job token.")
+            raise _bad("The text is not a job token.")
         prefix, payload, check = text.split(".")
         if prefix != PREFIX:
-            raise _bad(f"This is not a job token of this version ({PREFIX}).")
+            raise _bad(f"The text is not a job token of this version ({PREFIX}).")
         if check != _check(payload):
             raise _bad("The job token was changed or cut on its way.")
         token = _read(payload)
         if token.base_url != base_url:
-            raise _bad(f"The job runs at {token.base_url}, and this client talks to {base_url}.")
+            raise _bad(f"The job runs at {token.base_url}, but this client uses {base_url}.")
         return token
 
 
@@ -112,7 +112,7 @@ def _read(payload: str) -> Token:
 
 
 def _moment(text: str) -> datetime:
-    # A time without an offset could not be compared with the service's.
+    # Without an offset the time cannot be compared with times of the service.
     time = datetime.fromisoformat(text).astimezone(UTC)
     if not _YEARS[0] <= time.year <= _YEARS[1]:
         raise ValueError

@@ -1,1 +1,1 @@
-"""Many jobs: fan-outs, batches that remember, a table of them."""
+"""Work with many jobs: fan-outs, named batches, jobs as they finish, a table of jobs."""

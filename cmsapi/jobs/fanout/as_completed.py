@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class AsCompleted(OutcomeStream[str, R]):
-    """Give the outcomes of jobs as they end; an async iterator and context manager. More jobs may be added on the way.
+    """Give the outcomes of jobs as they finish; an async iterator and context manager. `add` takes more jobs meanwhile.
 
     Leaving the context early stops waiting; the jobs continue.
 
@@ -25,7 +25,7 @@ class AsCompleted(OutcomeStream[str, R]):
         start: Runs a coroutine as a task of the client.
 
     Raises:
-        ArgumentError: One of them is not a job.
+        ArgumentError: One of the jobs is not a job.
     """
 
     def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
@@ -39,7 +39,7 @@ class AsCompleted(OutcomeStream[str, R]):
         """Wait for more jobs.
 
         Raises:
-            ArgumentError: One of them is not a job; none is added.
+            ArgumentError: One of the jobs is not a job; none is added.
         """
         _check_jobs(jobs)
         for job in jobs:
@@ -78,19 +78,19 @@ def _check_jobs(jobs: Iterable[object]) -> None:
     wrong = [job for job in jobs if not isinstance(job, Job)]
     for one in wrong:
         if inspect.iscoroutine(one):
-            # Not run, so that nothing is launched, and closed, so that Python does not complain about that.
+            # It must launch nothing, and Python warns of a coroutine that is neither awaited nor closed.
             one.close()
     if wrong:
         forgotten = ": did you forget `await`?" if inspect.iscoroutine(wrong[0]) else "."
         raise ArgumentError(
-            f"Expected a Job, got {type(wrong[0]).__name__}{forgotten} A launch gives its job when it is awaited: "
+            f"Expected a Job, got {type(wrong[0]).__name__}{forgotten} Await a launch to get its job: "
             "job = await client.keywords.analyze(...); client.jobs.map launches many. Nothing was sent.",
             parameter="jobs",
         )
 
 
 async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
-    """Wait for all jobs; the first error is raised when all are finished, with a note on the others."""
+    """Wait for all jobs; when all are finished, raise the first error, with a note on the others."""
     _check_jobs(jobs)
     results = await asyncio.gather(*jobs, return_exceptions=True)
     errors = [(job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)]
@@ -98,7 +98,7 @@ async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
         _, first = errors[0]
         first.add_note(
             f"{len(errors)} of {len(jobs)} jobs have no result: {', '.join(repr(job) for job, _ in errors[:5])}"
-            f"{' …' if len(errors) > 5 else ''}. Awaiting one of the others again gives its result without a request."
+            f"{' …' if len(errors) > 5 else ''}. Await one of the other jobs for its result; that sends no request."
         )
         raise first
     return results  # type: ignore[return-value]  # no errors among them

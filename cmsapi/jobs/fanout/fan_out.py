@@ -1,4 +1,4 @@
-"""Many jobs at once: launch a bounded number, and hand out what ends as it ends."""
+"""Launch a job for each of many items, a bounded number at a time, and give the outcomes as the jobs finish."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
-# So many outcomes that are not taken stop the launching, when there is no other bound: about an hour's worth.
+# Without `in_flight`, launching stops at so many outcomes that the caller has not taken: about those of an hour.
 _ROOM = 1000
 _LAUNCHES_AT_ONCE = 40
 
@@ -31,16 +31,16 @@ R = TypeVar("R")
 class Fanout(OutcomeStream[I, R]):
     """Launch a job for each item and give the outcomes as they come; an async iterator and context manager.
 
-    Leaving the context early stops launching: launches that wait for quota are called back, those that are being sent
-    are waited for. Launched jobs continue: `launched` has those that are not finished. Without the context, outcomes
-    that are not taken stop the launching after twice `in_flight`, or after a thousand.
+    Leaving the context early stops launching: it cancels launches that wait for permits, and waits for launches in
+    flight. Launched jobs continue: `launched` has those that are not finished. Without the context, launching stops
+    after twice `in_flight`, or after a thousand, outcomes that the caller has not taken.
 
     Args:
         launch: Launches the job of one item.
-        items: The items; may be endless, since only as many are taken as can be in flight.
+        items: The items; may be endless, because no more are taken than can be in flight.
         poller: Polls the jobs.
-        in_flight: At most so many jobs that are launched and not finished; `"auto"` for as many as fit into the request
-            limit, and at most a thousand.
+        in_flight: The most jobs that are launched and not finished; `"auto"` for as many as fit into the request limit,
+            and at most a thousand.
         errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
         max_credits: Credits that may be spent, one a launch; None for as many as there are.
 
@@ -65,16 +65,18 @@ class Fanout(OutcomeStream[I, R]):
         if in_flight != "auto":
             within("in_flight", in_flight, 1)
         if errors not in ("collect", "raise"):
-            raise ArgumentError(f"errors is 'collect' or 'raise', not {excerpt(errors)}.", parameter="errors")
+            raise ArgumentError(
+                f"`errors` must be 'collect' or 'raise', got {excerpt(errors)}. Nothing was sent.", parameter="errors"
+            )
         if max_credits is not None:
             within("max_credits", max_credits, 0)
         self._launch = launch
         self._items = items
         most = None if in_flight == "auto" else in_flight
         self._free = asyncio.Semaphore(most) if most is not None else None
-        # A loop that was left without closing this must not continue to pay.
+        # A caller that left its loop without closing the fan-out must not pay for all remaining items.
         self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
-        # Launches that wait for the limit cannot be called back one by one when the credits run out.
+        # A launch that waits for a permit cannot be cancelled when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
         self._budget = CreditBudget(max_credits, poller.poll_settings.read_user)
         self._poller = poller
@@ -93,7 +95,7 @@ class Fanout(OutcomeStream[I, R]):
         self._running: set[asyncio.Task[None]] = set()
         self._left = False
         self._in_flight: list[asyncio.Task[TrackedJob]] = []
-        # A dictionary, so that a job leaves it in the same time however many there are.
+        # A dictionary: it keeps the order, and removing a job takes the same time however many there are.
         self._launched: dict[Job[R], None] = {}
 
     @property
@@ -154,12 +156,12 @@ class Fanout(OutcomeStream[I, R]):
                 self._admission.close(self._launch_queue)
 
     def _on_fed(self, feeder: asyncio.Task[None]) -> None:
-        """End the outcomes: all items are done, the caller's own iterable failed, or the client was closed."""
+        """End the stream: all items have ended, the caller's iterable failed, or the client was closed."""
         if self._left and feeder.cancelled():
             return
         if feeder.cancelled():
             self._failure = ClientClosedError(
-                "The client was closed during a fan-out; `launched` lists the jobs that continue."
+                "The client was closed before the fan-out was finished; `launched` lists the jobs that continue."
             )
         elif isinstance(error := feeder.exception(), Exception):
             self._failure = error
@@ -167,7 +169,7 @@ class Fanout(OutcomeStream[I, R]):
 
     async def _one(self, item: I) -> None:
         job: Job[R] | None = None
-        # In the context of this task, and of the launch that it starts.
+        # The launch runs in a copy of this task's context.
         traces: list[PendingLaunch] = []
         TRACES.set(traces)
         try:
@@ -178,7 +180,7 @@ class Fanout(OutcomeStream[I, R]):
         except asyncio.CancelledError:
             asked = asyncio.current_task()
             if asked is not None and not asked.cancelling():
-                # Something that the launch or the job waited for was cancelled, not this fan-out.
+                # The launch or the job waited for a task that was cancelled; the fan-out continues.
                 self._put(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
                 return
             if job is None:
@@ -211,11 +213,11 @@ class Fanout(OutcomeStream[I, R]):
 
 
 def _launched(job: Job[R]) -> Job[R]:
-    """Refuse what a launch function returns in place of the job; nothing could be said of it but its value."""
+    """Return the job that a launch function gave, and refuse any other value."""
     if not isinstance(job, Job):
         raise ArgumentError(
-            f"launch returns the job, not its result; do not await it inside. This one returned a "
-            f"{type(job).__name__}. The job that it launched continues and may be paid for.",
+            f"`launch` must return the job and not await it; it returned a "
+            f"{type(job).__name__}. If it launched a job, that job continues and may be paid for.",
             parameter="launch",
         )
     return job

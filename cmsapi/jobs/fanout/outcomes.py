@@ -1,4 +1,4 @@
-"""How items of a fan-out end, and the stream that gives their outcomes as they come."""
+"""Hold the outcome of an item, and give outcomes as they come."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome(Generic[I, R]):
         job: Its job, or None when it was not launched.
         value: The job's result, or None.
         error: Why there is no result, or None.
-        earlier: Whether it ended in an earlier run of a batch.
+        earlier: Whether the item ended in an earlier run of a batch.
     """
 
     item: I
@@ -36,7 +36,7 @@ class Outcome(Generic[I, R]):
     earlier: bool = False
 
     def result(self) -> R:
-        """Return the job's result, or raise the error that there is instead."""
+        """Return the job's result, or raise `error`."""
         if self.error is not None:
             raise self.error
         return cast("R", self.value)
@@ -66,7 +66,7 @@ class OutcomeStream(abc.ABC, Generic[I, R]):
         return self
 
     async def __anext__(self) -> Outcome[I, R]:
-        # Several iterations may wait at once; each looks again after every change.
+        # Several iterations may wait at once, so that each checks again after a change.
         while not self._outcomes:
             if self._ended:
                 raise StopAsyncIteration
@@ -79,6 +79,6 @@ class OutcomeStream(abc.ABC, Generic[I, R]):
         self._changed.set()
 
     def _end(self) -> None:
-        """End the iteration after the outcomes that are there."""
+        """End the iteration after the outcomes that are already in the stream."""
         self._ended = True
         self._changed.set()

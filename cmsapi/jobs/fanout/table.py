@@ -1,4 +1,4 @@
-"""One table of a client's jobs that keeps itself up to date in a notebook."""
+"""Show the jobs of a client as one table, which a notebook keeps up to date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cmsapi.jobs.polling.poller import Poller
 _REFRESH = 1.0
 _COLUMNS = ("kind", "id", "phase", "state", "polls", "runs for, s", "next poll", "expected end")
 
-# The table that each client shows at present: a new one takes over from it.
+# The table that each client shows at present; a new one replaces it.
 _shown: weakref.WeakKeyDictionary[Poller, JobTable] = weakref.WeakKeyDictionary()
 
 
@@ -22,7 +22,7 @@ class JobTable:
     """Show the jobs that a client has launched, attached or waits for; sends nothing.
 
     As the last line of a notebook's cell it stays up to date, also while other cells run. Elsewhere it shows the jobs
-    as they are when it is printed. Jobs that end stay in the table.
+    as they are when it is printed. Finished jobs stay in the table.
 
     Args:
         poller: Polls the jobs.
@@ -41,7 +41,7 @@ class JobTable:
         return tuple(self._seen)
 
     def close(self) -> None:
-        """Stop keeping it up to date."""
+        """Stop updating the table."""
         if self._task is not None:
             self._task.cancel()
 
@@ -54,7 +54,7 @@ class JobTable:
         return markup.table(f"{len(rows)} jobs, {running} not finished", _COLUMNS, rows)
 
     def _ipython_display_(self) -> None:
-        # Only IPython calls this, so that it is there.
+        # Only IPython calls this method, so that the import works.
         from IPython.display import HTML, display
 
         handle = display(HTML(self._repr_html_()), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
@@ -64,7 +64,7 @@ class JobTable:
         try:
             self._task = self._poller.start(self._follow(handle, HTML))
         except RuntimeError:
-            # The client is closed, or no loop runs: what is shown is what will ever be known.
+            # The client is closed, or no loop runs: the jobs will not change.
             self._task = None
 
     async def _follow(self, handle: Any, html: Any) -> None:

@@ -291,7 +291,7 @@ async def test_two_items_of_one_key_are_refused() -> None:
     """The second one would silently never be launched, so that nothing is."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client:
-        with pytest.raises(cmsapi.ArgumentError, match="Two items"):
+        with pytest.raises(cmsapi.ArgumentError, match="must return another key for each item"):
             await run(client, sandbox.keyword_ids[:2], key=lambda _: "same")
     assert len(sandbox.ledger) == 0
 

@@ -276,7 +276,7 @@ async def test_a_launch_function_that_gives_the_result_is_told_so() -> None:
         outcomes = [outcome async for outcome in client.jobs.map(launch, sandbox.keyword_ids[:3])]
     assert sorted(outcome.item for outcome in outcomes) == sorted(sandbox.keyword_ids[:3])
     for outcome in outcomes:
-        with pytest.raises(cmsapi.ArgumentError, match="do not await it inside") as caught:
+        with pytest.raises(cmsapi.ArgumentError, match="must return the job and not await it") as caught:
             outcome.result()
         assert caught.value.parameter == "launch"
 

@@ -103,9 +103,9 @@ async def test_a_word_without_a_kind_breaks_nothing() -> None:
         assert client.jobs.statistics().finished == 1
         assert (await client.jobs.plan("keyword_analysis", 3)).learned_from == 1
         for refused in (client.jobs.statistics, lambda kind: client.jobs.watch(kind, "vid_1")):
-            with pytest.raises(cmsapi.ArgumentError, match="kind is one of"):
+            with pytest.raises(cmsapi.ArgumentError, match="`kind` must be one of"):
                 refused(newcomer)
         with pytest.raises(cmsapi.ArgumentError, match="does not know: 'video'"):
             client.jobs.attach(token)
-        with pytest.raises(cmsapi.ArgumentError, match="kind is one of"):
+        with pytest.raises(cmsapi.ArgumentError, match="`kind` must be one of"):
             await client.jobs.plan(newcomer, 3)
