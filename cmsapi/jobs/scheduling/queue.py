@@ -15,10 +15,15 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 
 # Polls that are due within so many seconds of each other are begun together.
 _SLOT = 0.05
+# Of scouts: the age of the first ones, its growth, how many have one age, and how many there are of a kind.
+_FIRST_AGE, _GROWTH, _AT_ONE_AGE, _MOST = 8.0, 1.4, 3, 75
+# Ends of a kind that are enough to plan by.
+_ENOUGH_ENDS = 15
 
 
 @attrs.define(eq=False)
@@ -200,6 +205,32 @@ class PollQueue:
         while own and own[0][2].due != own[0][0]:
             heapq.heappop(own)
         return own[0][0] if own else math.inf
+
+
+class Scouts:
+    """Choose the first poll of the first jobs of each kind, to learn how long such jobs take.
+
+    As long as next to nothing is known of a kind, three jobs are polled after 8 s, three others after 11 s, three after
+    16 s and so on. They are different jobs, because each teaches something new, and a job that has ended by then needed
+    that poll anyway.
+    """
+
+    def __init__(self) -> None:
+        self._chosen: Counter[Kind] = Counter()
+
+    def choose(self, job: TrackedJob, ends: float) -> float | None:
+        """Return the loop time of the first poll of a job that is a scout, None for any other job.
+
+        Args:
+            job: The job.
+            ends: The ends that were seen of its kind.
+        """
+        number = self._chosen[job.kind]
+        if not job.age_known or job.step or ends >= _ENOUGH_ENDS or number >= _MOST:
+            return None
+        self._chosen[job.kind] += 1
+        age = _FIRST_AGE * _GROWTH ** (number // _AT_ONE_AGE)
+        return max(job.started_at + age, job.polled_at + job.settings.policy.min_interval)
 
 
 def _early(cohort: Cohort) -> float:

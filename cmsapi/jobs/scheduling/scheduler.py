@@ -24,8 +24,7 @@ from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.jobs.scheduling.load import Planner, PollLoad, ServiceTraits
 from cmsapi.jobs.scheduling.plan import draw_group
-from cmsapi.jobs.scheduling.queue import PollQueue
-from cmsapi.jobs.scheduling.scouts import Scouts
+from cmsapi.jobs.scheduling.queue import PollQueue, Scouts
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.scheduling.timer import Timer
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
