@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+# A timer of uvloop counts whole milliseconds and may ring that much early.
+_TICK = 0.001
+
 
 class RequestTimer:
     """End the scopes of requests when their time is over.
@@ -37,7 +40,7 @@ class RequestTimer:
         self._timer = None
         while self._ends:
             scope, ends_at = next(iter(self._ends.items()))
-            if ends_at > loop.time():
+            if ends_at > loop.time() + _TICK:
                 self._timer = loop.call_at(ends_at, self._ring, loop)
                 return
             del self._ends[scope]
