@@ -91,8 +91,7 @@ class Jobs:
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
-        start = self._poller.start
-        return AsCompleted(several("jobs", jobs), start)
+        return AsCompleted(several("jobs", jobs), self._poller.start)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
         """Wait for all jobs and return their results in order.

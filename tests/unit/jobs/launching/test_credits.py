@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,26 @@ async def test_other_conflicts_do_not_stop_a_fan_out() -> None:
     assert sum(isinstance(outcome.error, cmsapi.ConflictError) for outcome in outcomes) == 6
     assert sum(outcome.error is None for outcome in outcomes) == 14
     assert sandbox.ledger.count(operation="get_me") == 2
+
+
+async def test_a_balance_that_is_not_shown_does_not_stop_the_rest() -> None:
+    """When the service does not show the balance, it stays unknown, and each refused item has its own conflict."""
+    sandbox = box(30.0, credits=Credits(analysis=2))
+
+    class Hiding:
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            response = await sandbox.transport.send(request)
+            if not request.url.endswith("/v1/me"):
+                return response
+            document = json.loads(response.body)
+            document["organization"]["credits"]["analysis"] = None
+            return cmsapi.Response(response.status, response.headers, json.dumps(document).encode())
+
+    async with client_of(sandbox, transport=Hiding()) as client:
+        fanout = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:6], in_flight=1)
+        outcomes = [outcome async for outcome in fanout]
+    errors = [type(outcome.error) for outcome in outcomes if outcome.error is not None]
+    assert errors == [cmsapi.ConflictError] * 4
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True])
