@@ -25,7 +25,7 @@ from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.credits import is_free
 from cmsapi.jobs.launching.intent import IntentLog
-from cmsapi.jobs.launching.pending import TRACES, PendingLaunch, PendingLaunches
+from cmsapi.jobs.launching.pending import TRACES, PendingLaunch, PendingLaunches, without_fan_out
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest, already_running
 from cmsapi.jobs.launching.sender import Sender
@@ -78,7 +78,8 @@ class Launcher:
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
         elif on_review is not None:
-            self.poller.decide_with(job, on_review)
+            # What the hook launches is no part of the batch or the fan-out for which this was launched.
+            without_fan_out().run(self.poller.decide_with, job, on_review)
         return handle
 
     async def _join(self, request: LaunchRequest) -> TrackedJob | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 
 import attrs
 
@@ -53,6 +53,14 @@ TRACES: ContextVar[list[PendingLaunch] | None] = ContextVar("cmsapi_launches", d
 
 #: The batch and the item for which a task launches, so that the journal can say so.
 ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
+
+
+def without_fan_out() -> Context:
+    """Return a copy of the current context in which launches belong to no fan-out and to no item of a batch."""
+    context = copy_context()
+    context.run(TRACES.set, None)
+    context.run(ITEM.set, None)
+    return context
 
 
 class PendingLaunches:

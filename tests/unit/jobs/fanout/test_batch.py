@@ -306,3 +306,25 @@ async def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
         with pytest.raises(cmsapi.ArgumentError):
             client.jobs.batch("")
     assert len(sandbox.ledger) == 0
+
+
+async def test_what_a_review_hook_launches_is_no_item_of_the_batch() -> None:
+    """A hook that analyses a keyword leaves the outcome of its article as it is, for this run and the next one."""
+    sandbox = box(20.0)
+    (article,) = sandbox.content_ids[:1]
+    async with client_of(sandbox) as client:
+        launched: list[Job[cmsapi.Keyword]] = []
+
+        async def decide(review: GenerationReview) -> cmsapi.ReviewChoice:
+            launched.append(await client.keywords.analyze(sandbox.keyword_ids[3]))
+            return "confirm"
+
+        async def launch(content_id: str) -> Job[GenerationReview]:
+            return await client.contents.generate(content_id, on_review=decide)
+
+        for _ in range(2):
+            async with client.jobs.batch("articles") as batch:
+                (outcome,) = [outcome async for outcome in batch.map(launch, [article])]
+                await launched[0]
+            assert isinstance(outcome.result(), GenerationReview)
+    assert len(sandbox.ledger.launches()) == 2
