@@ -64,9 +64,9 @@ class CreditBudget:
 
         Args:
             error: Why there is no job, or None if there is one.
-            sent: Whether a launch was sent for the job; one that was joined costs nothing.
+            sent: Whether a launch was sent that may have cost a credit; one that was joined or refused costs nothing.
         """
-        if is_free(error) if error is not None else not sent:
+        if not sent:
             self._left += 1
             self._covered += 1
         try:

@@ -53,6 +53,20 @@ async def test_a_launch_that_cost_nothing_gives_its_credit_back() -> None:
     assert {type(outcome.error) for outcome in outcomes if outcome.error} == {cmsapi.NotFoundError}
 
 
+async def test_a_launch_that_the_policy_refuses_gives_its_credit_back() -> None:
+    """Jobs that run already, and that the policy does not join, do not count towards `max_credits`."""
+    sandbox = box(30.0)
+    items = sandbox.keyword_ids[:4]
+    async with client_of(sandbox, launch=cmsapi.LaunchPolicy(dedupe="error")) as client:
+        for keyword_id in items[:2]:
+            await client.keywords.analyze(keyword_id)
+        outcomes = [
+            outcome async for outcome in client.jobs.map(client.keywords.analyze, items, max_credits=2, in_flight=1)
+        ]
+    assert [outcome.item for outcome in outcomes if outcome.error is None] == list(items[2:])
+    assert all(type(outcome.error) is cmsapi.JobError for outcome in outcomes[:2])
+
+
 @pytest.mark.parametrize("shared", [False, True], ids=["in the client", "from another client"])
 async def test_a_job_that_is_joined_costs_nothing(shared: bool, tmp_path: Path) -> None:
     """Items whose jobs run already do not count towards `max_credits`: the bound is for what is launched now."""
