@@ -35,7 +35,7 @@ _PRICES = 72
 # A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
 _FEWEST_POLLS = 1.06
 # Polls are a matter of chance; so many deviations of their number are kept back.
-_CHANCE = 1.25
+_CHANCE = 1.1
 # Where polls are never made fewer, a duration of which one end is known is taken to be off by so many times itself.
 _DOUBT = 5.0
 # What comes back later is not quite certain to be ours.

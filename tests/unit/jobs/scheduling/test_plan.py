@@ -20,7 +20,7 @@ LAST = NEVER - 1
 
 
 # Deviations of the number of polls that are kept back.
-CHANCE = 1.25
+CHANCE = 1.1
 
 
 @functools.cache
