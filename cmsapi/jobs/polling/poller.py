@@ -207,9 +207,12 @@ class Poller:
         except CMSError as error:
             job.wake(error)
             self.unsubscribe(job)
+            if job.subscribed:
+                # Events, listeners and review hooks outlast a request that failed.
+                await asyncio.sleep(job.settings.policy.max_interval)
         finally:
             job.acquiring = False
-        if record.held or record.free:
+        if job.subscribed:
             self._schedule(job)
 
     # Polls

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from itertools import count, pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Finished, JobEvent, Observed, PollFailed
-from cmsapi.sandbox import Fault, Sandbox
+from cmsapi.sandbox import Fault, Fixed, Sandbox
 from cmsapi.transport.message import Request, Response
 from tests.support.jobs import Spoiling, box, changed, client_of, polls, unreadable
 
@@ -505,3 +506,23 @@ async def test_a_slip_is_answered_with_the_way_on(client: cmsapi.Client, sandbox
     with pytest.raises(cmsapi.ClientClosedError) as caught:
         await job
     assert job.token in caught.value.__notes__[0]
+
+
+@pytest.mark.looptime(False)
+async def test_events_go_on_after_a_failure_to_open_the_journal(tmp_path: Path) -> None:
+    """Where a client cannot find out whose journal it is, events try again; a waiter gets the error."""
+    sandbox = Sandbox(durations=Fixed(0.2), faults=Fault(match="GET /v1/me", status=503, times=1, between=(0.2, 60.0)))
+    fast = PollPolicy(min_interval=0.1, max_interval=0.2)
+    async with client_of(sandbox) as client:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+        await asyncio.sleep(0.3)
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    retry = cmsapi.RetryPolicy(max_attempts=1)
+    async with client_of(sandbox, state=state, polling=fast, retry=retry) as client:
+        job = client.jobs.attach(token)
+        waiter = asyncio.create_task(job.wait())
+        async with asyncio.timeout(10.0):
+            events = [type(event) async for event in job.events()]
+        assert events[-1] is Finished
+        with pytest.raises(cmsapi.ServiceUnavailableError):
+            await waiter
