@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
@@ -74,8 +75,7 @@ async def terminal(box: Sandbox, *tokens: str, columns: int = 100) -> AsyncItera
         stdout=its,
         stderr=its,
         start_new_session=True,
-        # Makes it the terminal of the new session, so that Ctrl-C is a signal.
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
+        preexec_fn=_take_terminal,
         env={**_inherited(), "CMSAPI_API_KEY": box.api_key, "CMSAPI_BASE_URL": box.base_url, "TERM": "xterm"},
     )
     os.close(its)
@@ -88,6 +88,12 @@ async def terminal(box: Sandbox, *tokens: str, columns: int = 100) -> AsyncItera
         await process.wait()
         asyncio.get_running_loop().remove_reader(ours)
         os.close(ours)
+
+
+def _take_terminal() -> None:
+    """Make it the terminal of the new session, so that Ctrl-C is a signal, also where the tests run without one."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _inherited() -> dict[str, str]:
