@@ -240,6 +240,11 @@ class TrackedJob:
         return not self.closed and bool(self.waiters or self.followers or self.listeners or self.on_review)
 
     @property
+    def final_status(self) -> str:
+        """How the journal and batches call its end; their *unknown* is a launch that may have happened."""
+        return "undecided" if self.phase is Phase.UNKNOWN else self.phase.value
+
+    @property
     def undecided(self) -> bool:
         """Whether it is finished because its article waits for a decision, which was not made yet."""
         result = self.result

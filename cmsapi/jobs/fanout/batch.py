@@ -240,7 +240,7 @@ class Batch:
             kept_by_launch = (launched.batch, launched.item) == (self.name, name)
             entry = attrs.evolve(
                 launched,
-                status="undecided" if job.phase is Phase.UNKNOWN else job.phase.value,
+                status=job.final_status,
                 job_id=job.history.job_id,
                 decision=outcome.value.decision if isinstance(outcome.value, GenerationReview) else None,
             )

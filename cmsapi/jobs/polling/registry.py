@@ -118,8 +118,7 @@ class JobRegistry:
             return
         review = job.result if isinstance(job.result, GenerationReview) else None
         if job.phase is not Phase.REVIEW:
-            status = "undecided" if job.phase is Phase.UNKNOWN else job.phase.value
-            self.journal.record_end(record, status, review.decision if review is not None else None)
+            self.journal.record_end(record, job.final_status, review.decision if review is not None else None)
             return
         self.journal.record_review(record)
         if review is not None:
