@@ -40,7 +40,7 @@ SHORT_TIMEOUT = 1.0
 CONNECTIONS = 16
 # Attempts to change the document of an account while other processes do; seconds for which it is kept; and milliseconds
 # for which a process that came too late once goes first.
-UPDATES = 50
+UPDATES = 200
 LIMITS_TTL = 7200
 PROMISE_TTL = 300
 OLDEST = (6, 2)
