@@ -18,7 +18,7 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
@@ -161,7 +161,7 @@ class Schedule:
         caller: Any = None
         settings, now = PollSettings(caller, PollPolicy()), asyncio.get_running_loop().time()
         callbacks = PollCallbacks(Hooks(), self._poll, self._never, self._never)
-        kind = kind_of(JobKind.KEYWORD_ANALYSIS)
+        kind = KINDS[JobKind.KEYWORD_ANALYSIS]
         for number in range(jobs):
             job = TrackedJob(kind, _IDS[number], JobHistory(now), settings, age_known=True)
             self._jobs.append(job)

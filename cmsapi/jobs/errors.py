@@ -7,7 +7,7 @@ from typing import Any
 
 from cmsapi.errors import JobError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN
 from cmsapi.state.journal import Entry
@@ -21,7 +21,7 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
     return LaunchUnknownError(
         f"The {kind} for {target} may have been launched and charged, and there is no usable "
         f"answer; it is not repeated, because that could be paid twice.{charged} "
-        f"{(find_kind(kind) or Kind).where_to_look}",
+        f"{(KINDS.get(kind) or Kind).where_to_look}",
         kind=str(kind),
         target=target,
         evidence=evidence,
@@ -37,7 +37,7 @@ def sent_times(entry: Entry) -> int:
 def without_result(entry: Entry) -> JobError | None:
     """Tell how an item of a batch ended in another run; None when it has a result."""
     if entry.status == Phase.SUCCEEDED:
-        if find_kind(entry.kind) is not None:
+        if KINDS.get(entry.kind) is not None:
             return None
         return JobError(
             f"The {entry.kind} of {entry.target} has ended, but this version of cmsapi does not know such jobs and "

@@ -18,7 +18,7 @@ from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.idea_search import ContentIdeas
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.kinds.registry import find_kind, kind_of, registered_kinds
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.recovery import Recovery, Resumed
@@ -168,7 +168,7 @@ class Jobs:
         history = JobHistory(
             began=poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
         )
-        job = poller.track(kind_of(found.kind), found.target, history)
+        job = poller.track(KINDS[found.kind], found.target, history)
         if not found.watched:
             job = poller.registry.attach(job)
             poller.join(job)
@@ -247,7 +247,7 @@ class Jobs:
 
 
 def _kind(word: str) -> Kind:
-    if isinstance(word, str) and (known := find_kind(word)) is not None:
+    if isinstance(word, str) and (known := KINDS.get(word)) is not None:
         return known
-    words = ", ".join(repr(kind.name.value) for kind in registered_kinds())
+    words = ", ".join(repr(kind.name.value) for kind in KINDS.values())
     raise ArgumentError(f"`kind` must be one of {words}, got {excerpt(word)}. Nothing was sent.", parameter="kind")

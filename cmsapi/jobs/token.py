@@ -18,7 +18,7 @@ from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, DecodeError
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.kinds.registry import KINDS
 
 PREFIX = "cmsjob1"
 # A token with two identifiers of the greatest length, of four bytes a character, is shorter.
@@ -93,7 +93,7 @@ def _read(payload: str) -> Token:
                 "watched": bool(watched),
                 "at": str(base_url),
             }:
-                if (known := find_kind(kind)) is not None:
+                if (known := KINDS.get(kind)) is not None:
                     known.check(target)
                     return Token(
                         kind=known.name,

@@ -23,7 +23,7 @@ from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
-from cmsapi.jobs.kinds.registry import register, unregister
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.status import Phase
@@ -169,8 +169,8 @@ class AuditClient(cmsapi.Client):
 @contextmanager
 def known_audits() -> Iterator[None]:
     """Let the package know the kind for a while."""
-    register(PageAudit())
+    KINDS[WORD] = PageAudit()
     try:
         yield
     finally:
-        unregister(WORD)
+        KINDS.pop(WORD, None)

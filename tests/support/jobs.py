@@ -12,7 +12,7 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.sandbox import Behaviour, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox
 from cmsapi.transport.message import Request, Response
@@ -68,7 +68,7 @@ def tracked_job(
     """Make a job without a client, in a state; it began at the loop time 0 unless `history` says otherwise."""
     caller: Any = None
     state.setdefault("history", JobHistory(began=0.0))
-    return TrackedJob(kind_of(kind), target, settings=PollSettings(caller, policy or PollPolicy()), **state)
+    return TrackedJob(KINDS[kind], target, settings=PollSettings(caller, policy or PollPolicy()), **state)
 
 
 @attrs.frozen

@@ -21,7 +21,7 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout
-from cmsapi.jobs.fanout.outcomes import Outcome
+from cmsapi.jobs.fanout.stream import Outcome
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
-from cmsapi.jobs.fanout.outcomes import Outcome, OutcomeStream
+from cmsapi.jobs.fanout.stream import Outcome, OutcomeStream
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.launching.credits import CreditBudget
 from cmsapi.jobs.launching.pending import TRACES, PendingLaunch

@@ -15,7 +15,7 @@ from collections import deque
 import attrs
 
 from cmsapi.api.models import User
-from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.state.journal import Entry, Fact
 
 # A balance is read anew before a launch when so many launches have left since, or so many seconds have passed: the
@@ -69,7 +69,7 @@ class BalanceReadings:
     def leaves(self, kind: str) -> dict[str, Fact]:
         """Return the mark of a launch that leaves now, as facts of its entry; empty when no balance is known."""
         self._left += 1
-        mark, known = self._newest, find_kind(kind)
+        mark, known = self._newest, KINDS.get(kind)
         if mark is None or known is None or known.balance is None:
             return {}
         return {"mark": f"{self._process}:{mark.number}", "balance": known.balance.of(mark.user)}

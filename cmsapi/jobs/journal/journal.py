@@ -25,7 +25,7 @@ from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.leases import FOLLOW, Leases
 from cmsapi.jobs.journal.scope import JournalScope, ReadUser
 from cmsapi.jobs.journal.write_queue import WriteQueue
-from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.store import State
@@ -257,7 +257,7 @@ class LaunchJournal:
         """Read the open entries by their keys, without those of kinds that only a newer version knows."""
         await self.flush()
         found = await self.state.entries(self.scope)
-        strange = {key: entry.kind for key, entry in found.items() if find_kind(entry.kind) is None}
+        strange = {key: entry.kind for key, entry in found.items() if KINDS.get(entry.kind) is None}
         if strange:
             logger.warning(
                 "%d launches of kinds that this version of cmsapi does not know (%s) stay in the journal as they are, "

@@ -9,7 +9,7 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import INTENT, SENDING
 from cmsapi.state.journal import Entry
@@ -51,7 +51,7 @@ async def read_journal(journal: LaunchJournal, base_url: str) -> list[OpenLaunch
 
 
 def _told(entry: Entry, base_url: str) -> OpenLaunch:
-    kind = kind_of(entry.kind)
+    kind = KINDS[entry.kind]
     token = None
     if entry.status not in (INTENT, SENDING):
         token = Token(

@@ -18,7 +18,7 @@ from cmsapi.errors import (
     RateLimitWaitError,
 )
 from cmsapi.jobs.kinds.kind import Balance
-from cmsapi.jobs.kinds.registry import kind_launched_by
+from cmsapi.jobs.kinds.registry import KINDS
 
 
 class CreditBudget:
@@ -71,8 +71,8 @@ class CreditBudget:
             self._covered += 1
         try:
             if isinstance(error, ConflictError) and self.stopped is None:
-                kind = kind_launched_by(error.operation)
-                await self._read_balance(None if kind is None else kind.balance)
+                launched = (kind for kind in KINDS.values() if kind.launch_operation == error.operation)
+                await self._read_balance(next((kind.balance for kind in launched), None))
         finally:
             self._active_calls -= 1
             self._settled.set()

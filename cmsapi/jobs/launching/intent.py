@@ -16,7 +16,7 @@ from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.kinds.evidence import Verdict
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import ITEM
 from cmsapi.jobs.launching.reconcile import Reconciler, adopt
 from cmsapi.jobs.launching.request import LaunchRequest, already_running
@@ -162,7 +162,7 @@ class IntentLog:
         recent = self.journal.wall() - entry.asked_at < STALE_AFTER
         if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
             return False
-        over = await kind_of(entry.kind).is_over(self.reconciler.caller, entry)
+        over = await KINDS[entry.kind].is_over(self.reconciler.caller, entry)
         if over:
             await self.journal.delete(record)
         return over

@@ -20,7 +20,7 @@ from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, is_after
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence
-from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.charges import CLOCKS, age, between, counts
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN, Record, TrackedJob
@@ -95,7 +95,7 @@ class Reconciler:
         return max(0.0, settle - gone) if gone >= 0 else settle
 
     async def _read(self, entry: Entry) -> Finding:
-        kind = find_kind(entry.kind)
+        kind = KINDS.get(entry.kind)
         if kind is None:
             return Finding.unknown(f"this version of cmsapi does not know the kind {entry.kind}")
         document = await kind.read_evidence(self.caller, entry)
@@ -230,5 +230,5 @@ def _is_sure(other: Entry, entry: Entry) -> bool:
 
 
 def _balance_of(word: str) -> Balance | None:
-    kind = find_kind(word)
+    kind = KINDS.get(word)
     return None if kind is None else kind.balance

@@ -12,7 +12,7 @@ from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.errors import unknown_launch
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.evidence import Verdict
-from cmsapi.jobs.kinds.registry import find_kind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.reconcile import Reconciler, adopt
 from cmsapi.jobs.polling.poller import Poller
@@ -99,7 +99,7 @@ class Recovery:
         reviews = []
         found = await journal.state.entries(journal.scope)
         for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
-            kind = find_kind(entry.kind)
+            kind = KINDS.get(entry.kind)
             if kind is None or not kind.has_review or entry.status not in (RUNNING, REVIEW):
                 continue
             record = Record(entry, Lease(journal.scope, key))

@@ -9,8 +9,12 @@ import attrs
 
 from cmsapi.errors import JobError
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import JobKey
+
+
+def _kind(word: str) -> Kind:
+    return KINDS[word]
 
 
 def _key(request: LaunchRequest) -> JobKey:
@@ -22,14 +26,14 @@ class LaunchRequest:
     """Describe one launch.
 
     Args:
-        kind: Kind of job, or its word.
+        kind: The word of the kind of job; the attribute is the kind itself.
         target: What it works on.
         path: Path parameters of the operation that launches it.
         body: Its body, by wire name.
         key: What launches of the same work have in common.
     """
 
-    kind: Kind = attrs.field(converter=kind_of)
+    kind: Kind = attrs.field(converter=_kind)
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None

@@ -14,7 +14,7 @@ import attrs
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import by_own_clock
 from cmsapi.jobs.kinds.observation import JobHistory
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import JobKey, PollSettings, Record, TrackedJob
@@ -80,7 +80,7 @@ class JobRegistry:
             settings: How to poll the job if it is not known yet.
         """
         entry = record.entry
-        kind = kind_of(entry.kind)
+        kind = KINDS[entry.kind]
         served_at = entry.served_at
         launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
         target = kind.job_target(entry.target, entry.job_id)

@@ -14,7 +14,7 @@ from typing import Any
 
 from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.kinds.registry import registered_kinds
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen, step_after, step_before
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.state.store import State
@@ -95,7 +95,7 @@ class DurationStore:
         async with self._reading:
             if not self._known:
                 state = self.state
-                kinds = registered_kinds()
+                kinds = tuple(KINDS.values())
                 found = {kind: _read(await state.get_document(self._scope, _name(kind))) for kind in kinds}
                 self._known = True
                 for kind, seen in found.items():

@@ -11,14 +11,14 @@ from cmsapi.api.models import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Job
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.sandbox import Fault, Limits, Lognormal, Sandbox
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime
 
-KEY = (kind_of(JobKind.KEYWORD_ANALYSIS), PollPolicy())
+KEY = (KINDS[JobKind.KEYWORD_ANALYSIS], PollPolicy())
 LIFE = 4.0
 
 

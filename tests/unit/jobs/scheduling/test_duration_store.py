@@ -10,13 +10,13 @@ import pytest
 
 import cmsapi
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.registry import kind_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
 from cmsapi.sandbox import Fixed, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
 
-KIND = kind_of(JobKind.KEYWORD_ANALYSIS)
+KIND = KINDS[JobKind.KEYWORD_ANALYSIS]
 
 
 def learned(*ages: float) -> DurationModel:
