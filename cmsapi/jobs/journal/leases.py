@@ -100,6 +100,7 @@ class Leases:
         return await evict_dead_owners(self._state, self._scope.name)
 
     async def _heartbeat(self) -> None:
+        level = logging.WARNING
         while self._records:
             await asyncio.sleep(HEARTBEAT)
             try:
@@ -112,8 +113,14 @@ class Leases:
                     if lapsed:
                         await self._renew()
                     self._heard = now
-            except StateError as error:
-                logger.warning("Journal unavailable; other processes may take its launches over: %s", error)
+                level = logging.WARNING
+            except Exception as error:
+                # Whatever went wrong: without heartbeats another process would take over what this one works on. When
+                # they fail for longer than a lease lives, the entries count as lost.
+                strange = None if isinstance(error, StateError) else error
+                message = "Heartbeat failed; other processes may take the launches over: %s"
+                logger.log(level, message, error, exc_info=strange)
+                level = logging.DEBUG
 
     async def _renew(self) -> None:
         for record in self.all():

@@ -49,6 +49,7 @@ class Disk(MemoryState):
         self.asked: Counter[str] = Counter()
         self.slow: dict[str, float] = {}
         self.fails: Sequence[str] = ()
+        self.error: Exception = StateError(FULL)
         self.died = False
         self.funerals: Counter[str] = Counter()
 
@@ -58,7 +59,7 @@ class Disk(MemoryState):
 
     def _answered(self, what: str) -> None:
         if what in self.fails:
-            raise StateError(FULL)
+            raise self.error
 
     async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
         """Begin an entry; when that fails it may be written all the same."""
@@ -700,9 +701,37 @@ async def test_signs_of_life_go_on_after_a_failure(fleet: Fleet, caplog: pytest.
         await asyncio.sleep(15)
         disk.fails = ()
         (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-        assert said == f"Journal unavailable; other processes may take its launches over: {FULL}"
+        assert said == f"Heartbeat failed; other processes may take the launches over: {FULL}"
         await asyncio.sleep(30)
         assert not await others(other)
+
+
+async def test_heartbeats_go_on_after_an_unexpected_error(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    """An error that no state should raise is logged once with its traceback, and the entry stays with this process."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ENTRY)
+    with record.in_work():
+        disk.fails, disk.error = ("heartbeat",), OSError("no such device")
+        await asyncio.sleep(25)
+        disk.fails = ()
+        (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+        assert said.getMessage() == "Heartbeat failed; other processes may take the launches over: no such device"
+        assert said.exc_info is not None
+        for _ in range(10):
+            await asyncio.sleep(10)
+            assert not await others(other)
+        assert one.holds(record)
+
+
+async def test_held_entries_are_lost_when_heartbeats_keep_failing(fleet: Fleet) -> None:
+    """When the heartbeats fail for longer than a lease lives, this process takes its entries for lost."""
+    (one, disk), (other, _) = await fleet.open(), await fleet.open()
+    record = await one.begin("k", ENTRY)
+    with record.in_work():
+        disk.fails, disk.error = ("heartbeat",), OSError("no such device")
+        await asyncio.sleep(31)
+        assert not one.holds(record)
+        assert await others(other)
 
 
 async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> None:
