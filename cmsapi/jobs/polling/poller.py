@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from cmsapi.api.model import Model
-from cmsapi.errors import APIError, ClientClosedError, CMSError
+from cmsapi.errors import APIError, ClientClosedError, CMSError, OutcomeUnknownError
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
@@ -203,7 +203,7 @@ class Poller:
 
     async def _acquire(self, job: TrackedJob, record: Record) -> None:
         try:
-            await acquire(job, record, self.journal)
+            await self._unless_closed(acquire(job, record, self.journal))
         except CMSError as error:
             job.wake(error)
             self.unsubscribe(job)
@@ -240,19 +240,25 @@ class Poller:
 
     async def _poll_once(self, job: TrackedJob, priority: Priority) -> None:
         try:
-            observation, result = await self._poll_request.send(job, priority)
+            observation, result = await self._unless_closed(self._poll_request.send(job, priority))
         except Exception as error:
             job.poll = None
             if not job.closed:
                 self._on_failure(job, error)
             raise
-        except asyncio.CancelledError:
-            job.poll = None
-            raise
         job.poll = None
         # A decision that was under way may have finished it meanwhile.
         if not job.closed:
             self._on_response(job, observation, result)
+
+    async def _unless_closed(self, requests: Coroutine[Any, Any, T]) -> T:
+        """Make requests; a cancellation that comes out of them while the client is open is an error of a transport."""
+        try:
+            return await requests
+        except asyncio.CancelledError as error:
+            if self._shut:
+                raise
+            raise OutcomeUnknownError("The transport cancelled the request, and there is no answer.") from error
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""

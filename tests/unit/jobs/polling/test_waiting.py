@@ -382,6 +382,47 @@ async def test_a_transport_that_breaks_its_promise_does_not_hang_waiters(
         assert (await job).analysis_status == "success"
 
 
+@pytest.mark.parametrize("kind", ["keyword_analysis", "idea_search"])
+async def test_a_transport_that_cancels_itself_does_not_end_the_polls(kind: str) -> None:
+    """A cancellation that comes out of a transport counts as a failed poll, and the next poll comes as usual."""
+    left = [0]
+    sandbox = box(8.0)
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if left[0]:
+            left[0] -= 1
+            raise asyncio.CancelledError
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job: cmsapi.Job[Any] = (
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+            if kind == "keyword_analysis"
+            else await client.content_ideas.search(sandbox.workspace_id, "tents")
+        )
+        failures: list[PollFailed] = []
+        job.on(PollFailed, failures.append)
+        left[0] = 2
+        await job.wait(timeout=120.0)
+    assert [type(failure.error) for failure in failures] == [cmsapi.OutcomeUnknownError] * 2
+
+
+async def test_a_refresh_whose_transport_cancels_itself_raises_an_error() -> None:
+    """Who refreshes a job was not cancelled, and is told that the poll has failed."""
+    sandbox = box(60.0)
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.url.endswith(sandbox.keyword_ids[0]):
+            raise asyncio.CancelledError
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        with pytest.raises(cmsapi.OutcomeUnknownError):
+            await job.refresh()
+        assert not job.done
+
+
 async def test_connections_that_were_closed_end_the_waiters() -> None:
     """When the connections given to the client are closed, who waits is told, and nothing is polled any more."""
     broken = [True]
