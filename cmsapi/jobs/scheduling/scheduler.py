@@ -9,6 +9,7 @@ whose jobs have no waiters has no timer.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import random
 from collections import defaultdict
@@ -32,6 +33,8 @@ from cmsapi.observability.events import Throttled
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.transport.caller import OperationCaller
+
+logger: logging.Logger = logging.getLogger("cmsapi")
 
 # A plan is good for a second. Without news it is made again when requests may have come back.
 _FRESH, _STALE = 1.0, 15.0
@@ -315,7 +318,7 @@ class Scheduler:
                 self._replan(now)
             self._begin_polls(now)
         except Exception:
-            # The loop reports it. What one job cannot do must not end the polls of all others.
+            # The loop reports it, and the next round comes soon.
             self._crowded_until = now + _FRESH
             raise
 
@@ -332,7 +335,11 @@ class Scheduler:
                 page.due, page.asked_at, page.reading = math.inf, now, True
                 # No settings of a copy keep its original from seeing the page.
                 reader = min(page.jobs, key=lambda job: job.settings.depth)
-                self._jobs[reader].read_list(page.listing, reader.settings.caller)
+                try:
+                    self._jobs[reader].read_list(page.listing, reader.settings.caller)
+                except Exception:
+                    logger.exception("the read of a page of a list could not begin")
+                    self.list_reads.failed(page.listing)
         due = self._poll_queue.take(now, room)
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)
@@ -341,7 +348,12 @@ class Scheduler:
             # An eager poll of one job may have shown the end of another one.
             if (callbacks := self._jobs.get(job)) is not None:
                 self._polling.add(job)
-                callbacks.poll(job)
+                try:
+                    callbacks.poll(job)
+                except Exception:
+                    # What one job cannot do does not end the polls of the other jobs.
+                    logger.exception("the poll of %r could not begin", job)
+                    self.failed(job, refused=False)
 
 
 def _now() -> float:

@@ -19,6 +19,11 @@ from tests.support.jobs import tracked_job
 pytestmark = pytest.mark.looptime
 
 
+def never(*_: object) -> None:
+    """Stand for a callback that a test does not expect."""
+    raise NotImplementedError
+
+
 async def test_a_loop_may_fire_a_little_early() -> None:
     """What a timer was set for is done when it fires, even where the clock falls short of it by a trifle."""
     loop = asyncio.get_running_loop()
@@ -39,9 +44,6 @@ async def test_a_loop_may_fire_a_little_early() -> None:
         polled_at.append(loop.time())
         loop.call_soon(scheduler.saw_running, job)
 
-    def never(*_: object) -> None:
-        raise NotImplementedError
-
     # The clock of the loop moves in steps of a microsecond, and a timer within a nanosecond of it fires.
     policy = PollPolicy(min_interval=5.0000000002, max_interval=10.0)
     job = tracked_job(policy=policy, history=JobHistory(began))
@@ -52,3 +54,29 @@ async def test_a_loop_may_fire_a_little_early() -> None:
     assert len(polled_at) == 1
     assert polled_at[0] < began + policy.min_interval
     assert limiter_uses < 20
+
+
+async def test_a_job_that_cannot_be_polled_holds_up_no_other_job(caplog: pytest.LogCaptureFixture) -> None:
+    """When the poll of one job cannot begin, those that are due with it are polled, and it is tried again."""
+    scheduler = Scheduler(RateLimiter(SlidingWindows(None, None)), random.Random())
+    polled: list[TrackedJob] = []
+    broken = True
+
+    def poll(job: TrackedJob) -> None:
+        if job is jobs[0] and broken:
+            raise RuntimeError("no poll today")
+        polled.append(job)
+        asyncio.get_running_loop().call_soon(scheduler.saw_running, job)
+
+    jobs = [tracked_job(target=str(number)) for number in range(3)]
+    callbacks = PollCallbacks(Hooks(), poll, never, never)
+    for job in jobs:
+        scheduler.add(job, callbacks, at_once=True)
+    await asyncio.sleep(1.0)
+    assert polled == jobs[1:]
+    assert "no poll today" in caplog.text
+    broken = False
+    await asyncio.sleep(30.0)
+    assert {polled.count(job) > 1 for job in jobs} == {True}
+    for job in jobs:
+        scheduler.drop(job)
