@@ -239,6 +239,8 @@ class ListReads:
 
     def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> None:
         """Learn from a page of a list that was read for any reason: the jobs that it shows are polled together."""
+        if (page := self._pages.get(listing)) is not None:
+            page.reading = False
         if not self.listings.listed(listing, targets, show_states=show_states):
             return
         shown = [job for target in targets for job in self._jobs.get((listing.kind, target), ())]
@@ -285,6 +287,9 @@ class ListReads:
         page = self._pages.get(listing)
         if page is None:
             page = self._pages[listing] = ListPage(listing)
+        elif page.reading:
+            # The read may be that of a copy of the client, which may wait for the answer for hours.
+            return None
         page.jobs[job] = None
         self._page_of[job] = page
         return page

@@ -217,3 +217,27 @@ async def test_a_page_of_a_list_is_read_with_the_settings_of_the_original() -> N
         assert loop.time() - began < 120.0
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_job_does_not_wait_for_a_page_that_a_patient_copy_reads() -> None:
+    """While a copy waits for hours for a page of a list, a job of its original that is on that page is polled alone."""
+    rule = Fault(match="GET /v1/pages/*/keywords", slow=9000.0, times=None, between=(40.0, math.inf))
+    sandbox = box(300.0, keywords=200, rules=[rule])
+    loop = asyncio.get_running_loop()
+    async with client_of(sandbox) as client:
+        lists = [[keyword.id async for keyword in client.keywords.list(page_id)] for page_id in sandbox.page_ids]
+        ids = max(lists, key=len)
+        await asyncio.sleep(50.0)
+        before = sandbox.ledger.count(operation="list_keywords")
+        patient = client.with_options(timeouts=cmsapi.Timeouts(request=10_000.0))
+        theirs = [await patient.keywords.analyze(keyword_id) for keyword_id in ids[:2]]
+        waiting = asyncio.gather(*theirs)
+        await asyncio.sleep(30.0)
+        assert sandbox.ledger.count(operation="list_keywords") == before + 1
+        mine = await client.keywords.analyze(ids[2])
+        joined = await client.keywords.analyze(ids[0])
+        began = loop.time()
+        await client.jobs.gather(mine, joined)
+        assert loop.time() - began < 320.0
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
