@@ -9,7 +9,7 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.kinds.kind import JobKind, Kind
 from cmsapi.jobs.scheduling.durations import step_before
-from cmsapi.jobs.scheduling.plan import Load, Pace, Supply
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Supply
 
 _HOUR = 3600.0
 _PRECISION = 1.0

@@ -18,7 +18,7 @@ import attrs
 
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.durations import Curve, DurationModel
-from cmsapi.jobs.scheduling.queue import PollQueue
+from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import JobKey, LoadKey, TrackedJob
 
 # A read of a page is worth so many seconds for which ends are unseen, summed over its jobs. It makes about one request

@@ -1,7 +1,7 @@
 """Have each job of an account polled when it is best.
 
 All jobs of an account on one event loop share one scheduler, because they share one budget. It learns how long jobs
-take (`durations`), plans how often to poll (`plan`) for the present load (`load`), keeps when each job is due (`queue`,
+take (`durations`), plans how often to poll (`planner`, `poll_budget`), keeps when each job is due (`poll_queue`,
 `list_reads`), lets launches wait that do not fit (`admission`), and sets one timer for the earliest poll. An account
 whose jobs have no waiters has no timer.
 """
@@ -23,9 +23,9 @@ from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
-from cmsapi.jobs.scheduling.load import Planner, PollLoad, ServiceTraits
-from cmsapi.jobs.scheduling.plan import draw_group
-from cmsapi.jobs.scheduling.queue import PollQueue, Scouts
+from cmsapi.jobs.scheduling.planner import Planner, PollLoad, ServiceTraits
+from cmsapi.jobs.scheduling.poll_budget import draw_group
+from cmsapi.jobs.scheduling.poll_queue import PollQueue, Scouts
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.scheduling.timer import Timer
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob

@@ -10,7 +10,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.scheduling.queue import PollQueue
+from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from tests.support.jobs import tracked_job
 

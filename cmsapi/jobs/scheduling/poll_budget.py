@@ -4,8 +4,8 @@ There are two ways:
 
 - *Frequent*: every `min_interval` to `max_interval` (specification 8, rule 5), sooner when a job may end soon. It is
   taken while all jobs, polled so for as long as they are expected to go on, fit into what is left of the hour.
-- *Stretched*: the dynamic programme of `intervals`, at the price that makes the expected number of polls fit. Where the
-  number of polls jumps with the price, some jobs follow the cheaper price and others the dearer one.
+- *Stretched*: the dynamic programme of `poll_interval`, at the price that makes the expected number of polls
+  fit. Where the number of polls jumps with the price, some jobs follow the cheaper price and others the dearer one.
 
 What is left is what the hour admits, less what is owed: a launch for each job that will be launched, a request to read
 each result. Requests that come back later count only towards polls that come after they are back.
@@ -24,7 +24,7 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve
-from cmsapi.jobs.scheduling.intervals import Schedule, solve
+from cmsapi.jobs.scheduling.poll_interval import Schedule, solve
 
 #: Jobs of a kind share their price in so many groups, of which some may follow the cheaper price.
 GROUPS = 4

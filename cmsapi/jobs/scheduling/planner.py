@@ -15,8 +15,8 @@ from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
 from cmsapi.jobs.scheduling.list_reads import ListReads
-from cmsapi.jobs.scheduling.plan import Load, Pace, Supply, plan
-from cmsapi.jobs.scheduling.queue import PollQueue
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Supply, plan
+from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import RateLimiter
 

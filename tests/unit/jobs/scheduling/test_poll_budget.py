@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
-from cmsapi.jobs.scheduling.intervals import Schedule, solve
-from cmsapi.jobs.scheduling.plan import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
+from cmsapi.jobs.scheduling.poll_budget import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
+from cmsapi.jobs.scheduling.poll_interval import Schedule, solve
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 HOUR = 3600.0

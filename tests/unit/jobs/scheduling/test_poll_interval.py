@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after
-from cmsapi.jobs.scheduling.intervals import Schedule, solve
+from cmsapi.jobs.scheduling.poll_interval import Schedule, solve
 
 LAST = NEVER - 1
 thorough = settings(max_examples=25, deadline=None, derandomize=True)
