@@ -223,12 +223,14 @@ class Pipeline:
                     self._request_timer.leave(scope)
         except (NotSentError, LeaseLostError):
             permit.unsent()
-            await call.not_executed()
+            await call.not_executed(permit)
             raise
         except BaseException as error:
             # Cancelled or failed: the request counts as sent unless it is certain that it was not.
             permit.unsent() if permit.stage == "taken" else permit.lost()
             if isinstance(error, TimeoutError) and scope.expired():
+                if permit.stage == "unsent":
+                    await call.not_executed(permit)
                 raise self._timed_out(permit) from without_frames(error)
             if isinstance(error, asyncio.CancelledError):
                 # A timeout around the call raises it on, or from it, and its frames hold the request.
@@ -245,7 +247,7 @@ class Pipeline:
         permit.answered(protocol.read_quota(headers))
         self.clock.learn(headers, call.sent_at)
         if response.status == 429:
-            await call.not_executed()
+            await call.not_executed(permit)
         return response
 
     def _through_transport(self, request: Request, departing: Callable[[], None]) -> Awaitable[Response]:

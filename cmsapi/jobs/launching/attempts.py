@@ -76,12 +76,15 @@ class LaunchAttempts:
             pending.left_at = now
         return now + max(self.timeout if self.settle is None else self.settle, _LAST_BYTES)
 
-    async def _not_executed(self) -> None:
+    async def _not_executed(self, permit: Permit) -> None:
         """Take the newest attempt back; one before it that is in doubt stays so, and cannot be called back."""
         pending, record = self.pending, self.record
-        pending.not_executed()
+        # Its time may have ended while it was written down.
+        written = pending.permit is permit
+        if written:
+            pending.not_executed()
         if record.held:
-            facts = {**record.entry.facts, "sent": sent_times(record.entry) - 1}
+            facts = {**record.entry.facts, "sent": sent_times(record.entry) - written}
             if "doubt" in facts:
                 await self.journal.write(record, facts=facts)
             else:

@@ -383,3 +383,100 @@ async def test_the_answer_to_a_search_spares_its_first_poll() -> None:
     assert sandbox.ledger.count(operation="get_content_idea_search") < 150
     assert sandbox.ledger.count(operation="list_content_ideas", status=409) > 5
     assert sandbox.ledger.count(operation="list_content_ideas", status=404) == 0
+
+
+@attrs.define
+class HardToReach:
+    """Connect to a sandbox in vain a number of times, and lose the answer to the launch that gets through.
+
+    Args:
+        sandbox: The service.
+        misses: How many launches wait for a connection until their time is over.
+        tried: How many launches were tried.
+    """
+
+    sandbox: Sandbox
+    misses: int
+    tried: int = 0
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Carry one request."""
+        return await self.send_aware(request, lambda: None)
+
+    async def send_aware(self, request: cmsapi.Request, departing: Callable[[], None]) -> cmsapi.Response:
+        """Carry one request, and tell when its bytes leave."""
+        if request.method == "POST":
+            self.tried += 1
+            if self.tried <= self.misses:
+                await asyncio.sleep(3600.0)
+        departing()
+        answer = await self.sandbox.transport.send(request)
+        if request.method == "POST" and self.tried == self.misses + 1:
+            raise ConnectionResetError
+        return answer
+
+
+async def test_a_launch_that_gets_no_connection_in_time_was_not_sent() -> None:
+    """After a request timeout before its bytes left, the journal says that nothing was sent."""
+    sandbox = box(30.0)
+    transport = HardToReach(sandbox, misses=10)
+    timeouts, retry = cmsapi.Timeouts(request=5.0), cmsapi.RetryPolicy(max_attempts=10, base=600.0, cap=600.0)
+    async with client_of(sandbox, transport=transport, timeouts=timeouts, retry=retry) as client:
+        await client.me()
+        launch = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(4.0)
+        entry = await only_entry(sandbox)
+        assert (entry.status, entry.facts["sent"]) == ("sending", 1)
+        await asyncio.sleep(1.1)
+        assert transport.tried == 1
+        entry = await only_entry(sandbox)
+        assert (entry.status, entry.facts["sent"]) == ("intent", 0)
+        launch.cancel()
+        await asyncio.gather(launch, return_exceptions=True)
+        await asyncio.sleep(1.0)
+        assert not await open_entries(sandbox)
+
+
+async def test_only_attempts_that_left_are_counted_as_sent() -> None:
+    """Two attempts without a connection and one whose answer is lost are one launch that may have been charged."""
+    sandbox = box(30.0)
+    transport = HardToReach(sandbox, misses=2)
+    timeouts, retry = cmsapi.Timeouts(request=5.0), cmsapi.RetryPolicy(max_attempts=3)
+    async with client_of(sandbox, transport=transport, timeouts=timeouts, retry=retry) as client:
+        await client.me()
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await client.content_ideas.search(sandbox.workspace_id, "trail running")
+        assert transport.tried == 3
+        assert caught.value.evidence["sent"] == 1
+        assert "It was sent" not in str(caught.value)
+    assert spent(sandbox) == 1
+
+
+async def test_a_deadline_before_the_bytes_leave_takes_the_attempt_back() -> None:
+    """A launch whose deadline passes while it connects raises that nothing was executed, and leaves no entry."""
+    sandbox = box(30.0)
+    transport = HardToReach(sandbox, misses=1)
+    async with client_of(sandbox, transport=transport, timeouts=cmsapi.Timeouts(deadline=5.0)) as client:
+        await client.me()
+        with pytest.raises(cmsapi.DeadlineError) as caught:
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert not caught.value.sent
+        await asyncio.sleep(1.0)
+        assert not await open_entries(sandbox)
+    assert spent(sandbox) == 0
+
+
+async def test_a_redirect_after_the_effect_is_no_refusal() -> None:
+    """A launch that a proxy answers with a redirect is looked up: it may have reached the service before."""
+    sandbox = box(30.0)
+
+    class Redirecting:
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            answer = await sandbox.transport.send(request)
+            return cmsapi.Response(302, {"Location": "/login"}, b"") if request.method == "POST" else answer
+
+    async with client_of(sandbox, transport=Redirecting()) as client:
+        await client.me()
+        keyword = await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+        assert keyword.id == sandbox.keyword_ids[0]
+    assert (posts(sandbox), spent(sandbox)) == (1, 1)
