@@ -255,8 +255,9 @@ class NotSentError(TransportError):
 class OutcomeUnknownError(TransportError):
     """Report that a request was sent and may have taken effect: repeating it may duplicate the effect.
 
-    Either no complete answer came, or the service answered that it failed (500, 502, 503 and others), which leaves open
-    whether it carried out the request. The message says which; `__cause__` is the `ServerError` if there is one.
+    Either no complete answer came, or the service answered that it failed (500, 502, 503 and others), or the answer is
+    not the service's, for example a proxy's redirect. The message says which; `__cause__` is the `APIError` if there is
+    one.
     """
 
 

@@ -21,6 +21,8 @@ from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.message import Request
 from cmsapi.transport.retry import Outcome, told_attempts
 
+_CHECK = "Check whether it did before you repeat it."
+
 
 @attrs.define(kw_only=True)
 class Exchange:
@@ -50,7 +52,8 @@ class CallOptions:
         sent: Names in the body, to recognise the one that a validation message names.
         before_attempt: Awaited with the permit of each attempt before it is sent. It returns the loop time after which
             no byte may leave any more; what it raises keeps the request here.
-        not_executed: Awaited when an attempt was certainly not executed: not sent, sent too late, or answered with 429.
+        not_executed: Awaited with the permit of an attempt that was certainly not executed: not sent, or answered with
+            429.
     """
 
     priority: Priority = Priority.INTERACTIVE
@@ -58,7 +61,7 @@ class CallOptions:
     max_attempts: int | None = None
     sent: tuple[str, ...] = ()
     before_attempt: Callable[[Permit], Awaitable[float]] | None = None
-    not_executed: Callable[[], Awaitable[None]] | None = None
+    not_executed: Callable[[Permit], Awaitable[None]] | None = None
 
 
 @attrs.define(eq=False)
@@ -98,10 +101,10 @@ class Call:
         """Make the result of the call."""
         return Exchange(status=status, document=document, attempts=self.attempts, sent_at=self.sent_at)
 
-    async def not_executed(self) -> None:
+    async def not_executed(self, permit: Permit) -> None:
         """Note that the last attempt was certainly not executed."""
         if self.options.not_executed is not None:
-            await self.options.not_executed()
+            await self.options.not_executed(permit)
 
     def is_settled_by(self, error: CMSError) -> bool:
         """Tell whether an error says that the call has done its work."""
@@ -123,8 +126,9 @@ class Call:
             why = "after an attempt that was sent and got no clear answer, and the next could not be sent"
         final: CMSError = error
         if why is not None:
+            hint = getattr(error, "hint", None)
             final = OutcomeUnknownError(
-                f"{name} may have happened {why}. Check whether it did before you repeat it.",
+                " ".join(filter(None, [f"{name} may have happened {why}. {_CHECK}", hint])),
                 operation=name,
                 attempts=self.attempts,
             )

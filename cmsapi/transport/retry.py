@@ -3,14 +3,17 @@
 Specification 7 asks for repeats of 429, 500, 502 and 503 with exponential backoff and jitter. There is no idempotency
 key, so what a repeat may cost depends on the operation:
 
-=============  =========================  ==========================================  =========================
-replay class   429, or never sent         500, 502, 503                               outcome unknown
-=============  =========================  ==========================================  =========================
-SAFE           repeat                     repeat                                      repeat
-IDEMPOTENT     repeat                     repeat                                      repeat
-CREATES        repeat                     no: it may exist                            no: it may exist
-COSTS_CREDIT   repeat                     no: it may be paid                          no: it may be paid
-=============  =========================  ==========================================  =========================
+=============  ==================  ==============  ===============  ==============================  ========
+replay class   429, or never sent  500, 502, 503   no clear answer  redirects, pages of others      refused
+=============  ==================  ==============  ===============  ==============================  ========
+SAFE           repeat              repeat          repeat           error                           error
+IDEMPOTENT     repeat              repeat          repeat           error                           error
+CREATES        repeat              it may exist    it may exist     it may exist                    error
+COSTS_CREDIT   repeat              it may be paid  it may be paid   it may be paid                  error
+=============  ==================  ==============  ===============  ==============================  ========
+
+A refusal is a 4xx with the service's error document, or a status by which HTTP says that the request was not carried
+out. Any other answer may come from a proxy that speaks after the service has done the work.
 """
 
 from __future__ import annotations
@@ -28,43 +31,48 @@ from cmsapi.errors import APIError, NotSentError, TransportError
 _DEFAULT = RetryPolicy()
 
 
+# Statuses by which any HTTP server says that it has not carried out the request (RFC 9110, 15.5, and RFC 6585). 403 is
+# not one of them: firewalls put it in the place of answers that they do not let out.
+_NOT_CARRIED_OUT = frozenset(
+    {400, 401, 402, 404, 405, 407, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 425, 426, 428, 431, 451}
+)
+
+
 class Outcome(enum.Enum):
     """Say what is known about a request that did not succeed."""
 
-    REFUSED = "the service said no; repeating it unchanged is pointless"
+    REFUSED = "the service refused it; a repeat gets the same answer"
     NOT_EXECUTED = "the service put it off (429)"
     NOT_SENT = "nothing left this machine"
     FAILED = "the service failed (500, 502, 503)"
     UNKNOWN = "it was sent, and there is no usable answer"
+    UNCLEAR = "the answer is not one of the service's; a repeat gets the same answer"
 
     @property
     def in_doubt(self) -> bool:
         """Whether the request may have taken effect."""
-        return self in (Outcome.FAILED, Outcome.UNKNOWN)
+        return self in (Outcome.FAILED, Outcome.UNKNOWN, Outcome.UNCLEAR)
 
 
 def outcome_of(error: APIError | TransportError) -> Outcome:
     """Classify a failure."""
-    if isinstance(error, APIError):
-        return outcome_of_status(error.status)
-    return Outcome.NOT_SENT if isinstance(error, NotSentError) else Outcome.UNKNOWN
-
-
-def outcome_of_status(status: int) -> Outcome:
-    """Classify an answer that is not a 2xx."""
+    if not isinstance(error, APIError):
+        return Outcome.NOT_SENT if isinstance(error, NotSentError) else Outcome.UNKNOWN
+    status = error.status
     if status == 429:
         return Outcome.NOT_EXECUTED
     if status in (500, 502, 503):
         return Outcome.FAILED
-    # Gateways speak for a service that they have lost sight of.
+    # Gateways that have lost the service.
     if status == 408 or status >= 500:
         return Outcome.UNKNOWN
-    return Outcome.REFUSED
+    refused = status >= 400 and (error.code is not None or status in _NOT_CARRIED_OUT)
+    return Outcome.REFUSED if refused else Outcome.UNCLEAR
 
 
 def may_repeat(outcome: Outcome, replay: Replay) -> bool:
     """Tell whether repeating can do no harm."""
-    if outcome is Outcome.REFUSED:
+    if outcome in (Outcome.REFUSED, Outcome.UNCLEAR):
         return False
     return not outcome.in_doubt or replay in (Replay.SAFE, Replay.IDEMPOTENT)
 

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 import cmsapi
 from cmsapi import Replay, RetryPolicy, errors
-from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of_status
+from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
 from tests.support.connecting import Connect
 from tests.support.script import HANG, LOST, UNSENT, Script, TellingScript, answer, refusal
 
@@ -27,16 +27,22 @@ PAID = "/v1/keywords/kw_1/analyze"
 # outcome: the replay classes that are repeated after it
 TABLE = {
     Outcome.REFUSED: set(),
+    Outcome.UNCLEAR: set(),
     Outcome.NOT_EXECUTED: set(Replay),
     Outcome.NOT_SENT: set(Replay),
     Outcome.FAILED: {Replay.SAFE, Replay.IDEMPOTENT},
     Outcome.UNKNOWN: {Replay.SAFE, Replay.IDEMPOTENT},
 }
-STATUSES = {
-    429: Outcome.NOT_EXECUTED,
-    **dict.fromkeys((500, 502, 503), Outcome.FAILED),
-    **dict.fromkeys((408, 501, 504, 507, 520, 599), Outcome.UNKNOWN),
-    **dict.fromkeys((300, 302, 304, 400, 401, 403, 404, 405, 409, 410, 418, 422, 499), Outcome.REFUSED),
+# status and code of an answer: what is known then
+ANSWERS: dict[tuple[int, str | None], Outcome] = {
+    (429, "rate_limited"): Outcome.NOT_EXECUTED,
+    (429, None): Outcome.NOT_EXECUTED,
+    **{(status, code): Outcome.FAILED for status in (500, 502, 503) for code in ("internal_error", None)},
+    **dict.fromkeys(((status, None) for status in (408, 501, 504, 507, 520, 599)), Outcome.UNKNOWN),
+    **{(status, "conflict"): Outcome.REFUSED for status in (400, 401, 403, 404, 406, 409, 418, 422, 499)},
+    **dict.fromkeys(((status, None) for status in (400, 401, 404, 405, 409, 410, 413, 422)), Outcome.REFUSED),
+    **{(status, code): Outcome.UNCLEAR for status in (299, 300, 301, 302, 304, 307) for code in ("conflict", None)},
+    **dict.fromkeys(((status, None) for status in (403, 406, 418, 444, 460, 499)), Outcome.UNCLEAR),
 }
 CALLS = {
     Replay.SAFE: ("GET", "/v1/me"),
@@ -52,10 +58,11 @@ def test_the_documented_table(outcome: Outcome, replay: Replay) -> None:
     assert may_repeat(outcome, replay) == (replay in TABLE[outcome])
 
 
-@pytest.mark.parametrize(("status", "outcome"), STATUSES.items())
-def test_what_a_status_says(status: int, outcome: Outcome) -> None:
-    """Only 429, 500, 502 and 503 are documented as passing; other 5xx and 408 leave the outcome open."""
-    assert outcome_of_status(status) is outcome
+@pytest.mark.parametrize(("answer", "outcome"), ANSWERS.items())
+def test_what_an_answer_says(answer: tuple[int, str | None], outcome: Outcome) -> None:
+    """The service's own 4xx and what HTTP calls a refusal are refusals; redirects and pages of others are unclear."""
+    status, code = answer
+    assert outcome_of(errors.APIError(status=status, code=code)) is outcome
 
 
 @given(
@@ -104,9 +111,10 @@ async def call(client: cmsapi.Client, replay: Replay) -> Any:
         (LOST, Outcome.UNKNOWN),
         (HANG, Outcome.UNKNOWN),
         (refusal(400, "bad_request"), Outcome.REFUSED),
-        (refusal(302), Outcome.REFUSED),
+        (refusal(302), Outcome.UNCLEAR),
+        (cmsapi.Response(403, {}, b"<html>"), Outcome.UNCLEAR),
     ],
-    ids=["429", "unsent", "500", "502", "503", "504", "408", "lost", "silent", "400", "302"],
+    ids=["429", "unsent", "500", "502", "503", "504", "408", "lost", "silent", "400", "302", "page"],
 )
 async def test_each_class_through_the_pipeline(connect: Connect, replay: Replay, step: Any, outcome: Outcome) -> None:
     """What the table says is what the service sees, and the error says what is known."""
@@ -120,7 +128,7 @@ async def test_each_class_through_the_pipeline(connect: Connect, replay: Replay,
         await call(client, replay)
     # A launch is looked up afterwards, which only reads.
     assert [request.method for request in service.requests].count(service.requests[0].method) == 1
-    if outcome is Outcome.REFUSED:
+    if outcome is Outcome.REFUSED or (outcome is Outcome.UNCLEAR and replay in (Replay.SAFE, Replay.IDEMPOTENT)):
         assert isinstance(caught.value, errors.APIError)
     elif replay is Replay.COSTS_CREDIT:
         assert isinstance(caught.value, errors.LaunchUnknownError)
