@@ -160,7 +160,7 @@ class Job(Generic[R]):
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
         """
-        if not self._tracked.kind.has_review:
+        if not self._tracked.kind.in_review:
             raise ArgumentError(f"A {self.kind.value} has no review; only a generation has one.", parameter="job")
         return cast("GenerationReview", await self.wait())
 

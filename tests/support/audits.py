@@ -22,11 +22,9 @@ from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.jobs.status import Phase
 from cmsapi.runtime.lazy import lazy
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
@@ -74,6 +72,8 @@ class PageAudit(Kind):
 
     name = WORD
     operation, parameter, model = "get_audit", "auditId", Audit
+    running, succeeded, failed = (AuditStatus.RUNNING,), (AuditStatus.DONE,), (AuditStatus.FAILED,)
+    polled_by_id = True
     initial_duration = 20.0
     list_operation, list_parameter = "list_audits", "workspaceId"
     result_requests = 1.0
@@ -81,14 +81,6 @@ class PageAudit(Kind):
     answer = Audit
     balance = CREDITS
     where_to_look = "client.audits.current shows whether there is one."
-
-    def interpret(self, document: Audit, history: JobHistory, now: float) -> Observation:
-        phases = {
-            AuditStatus.RUNNING: Phase.RUNNING,
-            AuditStatus.DONE: Phase.SUCCEEDED,
-            AuditStatus.FAILED: Phase.FAILED,
-        }
-        return of_word(document.status, phases)
 
     def list_of(self, document: Audit) -> str:
         return document.workspace_id
@@ -98,9 +90,6 @@ class PageAudit(Kind):
     ) -> AuditReport:
         remarks = caller.paginate(Remark, "list_remarks", {"auditId": target}, limit=LARGEST_PAGE, options=options)
         return AuditReport(document, tuple([remark async for remark in remarks]))
-
-    def job_target(self, target: str, job_id: str | None) -> str:
-        return target if job_id is None else job_id
 
     async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
         current = await current_audit(caller, target)

@@ -19,15 +19,13 @@ from typing import Any, ClassVar
 
 from cmsapi.api.models import AnalysisStatus, Keyword, Prompt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
-from cmsapi.jobs.kinds.kind import Balance, Kind, Shown
+from cmsapi.jobs.kinds.kind import Balance, Kind, Shown, Words
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
 from cmsapi.transport.caller import OperationCaller
 
 CREDITS = Balance("analysis", "analysis")
-RUNNING = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)
-FINISHED = (AnalysisStatus.SUCCESS, AnalysisStatus.FAILED)
 
 # How long after a launch the service may still show the previous analysis, in seconds.
 SETTLING_TIME = 5.0
@@ -36,19 +34,18 @@ SETTLING_TIME = 5.0
 class Analysis(Kind):
     """Describe an analysis: its target is what is analysed, and that is the result, too."""
 
+    running: ClassVar[Words] = (AnalysisStatus.QUEUED, AnalysisStatus.PENDING)
+    succeeded: ClassVar[Words] = (AnalysisStatus.SUCCESS,)
+    failed: ClassVar[Words] = (AnalysisStatus.FAILED,)
     balance: ClassVar[Balance | None] = CREDITS
 
     def interpret(self, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
         """Say what the status of an analysis means."""
-        word = document.analysis_status
-        state = None if word is None else str(word)
-        if word in RUNNING:
-            return Observation(Phase.RUNNING, state)
-        if word not in FINISHED:
-            return Observation(Phase.UNKNOWN, state, decided=False)
-        if not _is_this_analysis(document.last_analyzed_at, history, now):
-            return Observation(Phase.RUNNING, state, decided=False)
-        return Observation(Phase.SUCCEEDED if word == AnalysisStatus.SUCCESS else Phase.FAILED, state)
+        observation = self.of_word(document.analysis_status)
+        finished = observation.phase in (Phase.SUCCEEDED, Phase.FAILED)
+        if finished and not _is_this_analysis(document.last_analyzed_at, history, now):
+            return Observation(Phase.RUNNING, observation.state, decided=False)
+        return observation
 
     def shown(self, document: Keyword | Prompt) -> Shown:
         """Say what a keyword or prompt shows of its analysis: items of lists may have no status, or no time."""
@@ -62,7 +59,7 @@ class Analysis(Kind):
 
     def judge_shown(self, entry: Entry, document: Keyword | Prompt, now: datetime | None) -> Finding | None:
         """Say what the keyword or prompt itself tells of a launch, or None when that is nothing."""
-        if document.analysis_status in RUNNING:
+        if document.analysis_status in self.running:
             return Finding(verdict=Verdict.LAUNCHED, why="its analysis runs", running=True)
         analyzed_at = document.last_analyzed_at
         if analyzed_at is not None and now is not None and analyzed_at > now + CLOCK_BLUR:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -98,13 +98,9 @@ class Charges:
     since: Sequence[CreditUsage] | None
     before: Sequence[CreditUsage] = ()
 
-    def by_us(self) -> list[CreditUsage]:
-        """Return the usages since by the user of the key, and those that may be by that user."""
-        return [usage for usage in self.since or () if self._may_be_ours(usage.user)]
-
-    def before_by_us(self) -> list[CreditUsage]:
-        """Return the same of the usages before."""
-        return [usage for usage in self.before if self._may_be_ours(usage.user)]
+    def ours(self, usages: Iterable[CreditUsage]) -> list[CreditUsage]:
+        """Return the usages by the user of the key, and those that may be by that user."""
+        return [usage for usage in usages if self._may_be_ours(usage.user)]
 
     def _may_be_ours(self, user: UserRef | None) -> bool:
         if user is None or user.id in (None, self.user.id):

@@ -7,29 +7,21 @@ is *superseded*, not progress.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cmsapi.api.model import Model
 from cmsapi.api.models import Content, Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict
-from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown
-from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
+from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown, Words
+from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 
-_PHASES: Mapping[Any, Phase] = {
-    GenerationStatus.QUEUED: Phase.RUNNING,
-    GenerationStatus.REVIEW: Phase.REVIEW,
-    # Decided elsewhere: a decision made here ends the job before its next poll.
-    GenerationStatus.APPLIED: Phase.SUCCEEDED,
-    GenerationStatus.DISCARDED: Phase.SUCCEEDED,
-    GenerationStatus.FAILED: Phase.FAILED,
-}
 _OVER = (*DECIDED, GenerationStatus.FAILED)
 
 
@@ -40,10 +32,14 @@ class ArticleGeneration(Kind):
     operation: ClassVar[str] = "get_generation"
     parameter: ClassVar[str] = "contentId"
     model: ClassVar[type[Model]] = Generation
+    running: ClassVar[Words] = (GenerationStatus.QUEUED,)
+    # Decided elsewhere: a decision made here ends the job before its next poll.
+    succeeded: ClassVar[Words] = DECIDED
+    failed: ClassVar[Words] = (GenerationStatus.FAILED,)
+    in_review: ClassVar[Words] = (GenerationStatus.REVIEW,)
     initial_duration: ClassVar[float] = 120.0
     # Its `lastGeneration` may be of another type, so that it only makes a poll due.
     shown_by: ClassVar[type[Model] | None] = Content
-    has_review: ClassVar[bool] = True
     launch_operation: ClassVar[str] = "generate_content"
     answer: ClassVar[type[Model] | None] = Generation
     balance: ClassVar[Balance | None] = Balance("ai_writing", "ai_writing")
@@ -54,12 +50,12 @@ class ArticleGeneration(Kind):
 
     def interpret(self, document: Generation, history: JobHistory, now: float) -> Observation:
         """Say what the status means, if the generation is still the job's."""
+        observation = self.of_word(document.status)
         if history.job_id is None:
             history.job_id = document.id
         elif document.id != history.job_id:
-            state = None if document.status is None else str(document.status)
-            return Observation(Phase.SUPERSEDED, state, newer_id=document.id)
-        return of_word(document.status, _PHASES)
+            return Observation(Phase.SUPERSEDED, observation.state, newer_id=document.id)
+        return observation
 
     def shown(self, document: Content) -> Shown:
         """Say whether a content shows that its generation may be over."""
@@ -99,26 +95,17 @@ class ArticleGeneration(Kind):
         if document is None:
             return _judge_no_generation("the content has no generation", entry, charges, others)
         if "baseline" not in entry.facts:
-            if document.status in _OVER or document.status == GenerationStatus.REVIEW:
-                return Finding.unknown(
-                    f"the content has generation {document.id}, and it was not read which one it had before"
-                )
+            if document.status in (*_OVER, GenerationStatus.REVIEW):
+                why = f"the content has generation {document.id}, and it was not read which one it had before"
+                return Finding.unknown(why)
             why = f"generation {document.id} runs, and it was not read which one there was before"
             return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=False)
         if document.id == entry.facts["baseline"]:
             return _judge_no_generation(f"the content still has generation {document.id}", entry, charges, others)
-        if charges is None:
-            # No other user is seen.
-            shared, unseen = False, True
-        else:
-            shared = charges.since is None or len(charges.by_us()) < len(charges.since)
-            unseen = bool(charges.by_us()) or not charges.since
-        return Finding(
-            verdict=Verdict.LAUNCHED,
-            why=f"the content has a new generation, {document.id}",
-            job_id=document.id,
-            ours=unseen and not shared,
-        )
+        why = f"the content has a new generation, {document.id}"
+        # Without charges no other user is seen.
+        ours = charges is None or (charges.since is not None and len(charges.ours(charges.since)) == len(charges.since))
+        return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=ours)
 
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
         """Read whether the generation is decided, has failed, or was replaced."""
@@ -138,7 +125,7 @@ def _judge_no_generation(why: str, entry: Entry, charges: Charges | None, others
     if charges is not None and charges.balance is not None and isinstance(entry.facts.get("balance"), int):
         if charges.since is None:
             return evidence.unproven(charges)
-        ours = charges.by_us()
+        ours = charges.ours(charges.since)
         if len(ours) > len(others.sure) + len(others.perhaps):
             return evidence.unexplained(ours[0])
     return Finding(verdict=Verdict.ABSENT, why=why)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, overload
+from typing import ClassVar, overload
 
 import attrs
 
@@ -17,18 +17,10 @@ from cmsapi.api.models import ContentIdea, ContentIdeaSearch, CreditUsage, Searc
 from cmsapi.display import markup
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
-from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind
-from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
-from cmsapi.jobs.status import Phase
+from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Words
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
-
-_PHASES: Mapping[Any, Phase] = {
-    SearchStatus.PENDING: Phase.RUNNING,
-    SearchStatus.SUCCESS: Phase.SUCCEEDED,
-    SearchStatus.FAILED: Phase.FAILED,
-}
 
 _DIGEST = re.compile("[0-9a-f]{32}")
 
@@ -69,6 +61,10 @@ class IdeaSearch(Kind):
     operation: ClassVar[str] = "get_content_idea_search"
     parameter: ClassVar[str] = "contentIdeaSearchId"
     model: ClassVar[type[Model]] = ContentIdeaSearch
+    running: ClassVar[Words] = (SearchStatus.PENDING,)
+    succeeded: ClassVar[Words] = (SearchStatus.SUCCESS,)
+    failed: ClassVar[Words] = (SearchStatus.FAILED,)
+    polled_by_id: ClassVar[bool] = True
     result_requests: ClassVar[float] = 1.0
     reads_results_early: ClassVar[bool] = True
     launch_operation: ClassVar[str] = "start_content_idea_search"
@@ -78,10 +74,6 @@ class IdeaSearch(Kind):
     charge_evidence: ClassVar[ChargeEvidence] = ChargeEvidence.REQUIRED
     where_to_look: ClassVar[str] = "client.credit_usages.list('content_idea_search') shows whether it was charged."
 
-    def interpret(self, document: ContentIdeaSearch, history: JobHistory, now: float) -> Observation:
-        """Say what the status means."""
-        return of_word(document.status, _PHASES)
-
     async def read_result(
         self, caller: OperationCaller, target: str, document: ContentIdeaSearch, options: CallOptions
     ) -> ContentIdeas:
@@ -89,10 +81,6 @@ class IdeaSearch(Kind):
         path = {"contentIdeaSearchId": target}
         ideas = caller.paginate(ContentIdea, "list_content_ideas", path, limit=LARGEST_PAGE, options=options)
         return ContentIdeas(document, tuple([idea async for idea in ideas]))
-
-    def job_target(self, target: str, job_id: str | None) -> str:
-        """Return the identifier of the search."""
-        return target if job_id is None else job_id
 
     def entry_target(self, target: str) -> str:
         """Return the keyword, or a digest of one that is a whole text."""
@@ -111,10 +99,10 @@ class IdeaSearch(Kind):
         """
         if charges is None or charges.since is None:
             return evidence.unproven(charges)
-        for usage in charges.before_by_us():
+        for usage in charges.ours(charges.before):
             if _may_be_charge_of(usage, entry):
                 return evidence.from_before(usage)
-        left = charges.by_us()
+        left = charges.ours(charges.since)
         unseen = [other for other in others.sure if not _take(left, other)]
         for other in others.perhaps:
             if not any(_may_be_named(other, each) for each in (entry, *unseen)):

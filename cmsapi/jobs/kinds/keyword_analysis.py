@@ -39,13 +39,13 @@ class KeywordAnalysis(Analysis):
         """
         if charges is None or charges.since is None:
             return evidence.unproven(charges)
-        ours = charges.by_us()
+        ours = charges.ours(charges.since)
         alike = [usage for usage in ours if evidence.may_be(evidence.written(usage), document.keyword)]
         if alike:
             return _judge_alike(alike, entry, document, others)
         if len(ours) > len(others.sure) + len(others.perhaps):
             return evidence.unexplained(ours[0])
-        for usage in charges.before_by_us():
+        for usage in charges.ours(charges.before):
             if evidence.may_be(evidence.written(usage), document.keyword):
                 return evidence.from_before(usage)
         word = document.analysis_status

@@ -6,11 +6,10 @@ job or one launch needs later stands in its `JobHistory` or in its entry of the 
 
 from __future__ import annotations
 
-import abc
 import enum
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
@@ -20,6 +19,7 @@ from cmsapi.api.open_enum import OpenEnum
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
@@ -34,6 +34,10 @@ class JobKind(OpenEnum):
     IDEA_SEARCH = "idea_search"
     GENERATION = "generation"
     KNOWLEDGE_DOCUMENT = "knowledge_document"
+
+
+#: The words for one state of a job.
+Words: TypeAlias = tuple[OpenEnum, ...]
 
 
 @attrs.frozen
@@ -71,7 +75,7 @@ class ChargeEvidence(enum.Enum):
     REQUIRED = "nothing is found out without them"
 
 
-class Kind(abc.ABC):
+class Kind:
     """Describe one kind of job. A subclass sets and overrides what differs from the defaults."""
 
     #: Its word, in tokens, in the journal and in `job.kind`.
@@ -86,6 +90,14 @@ class Kind(abc.ABC):
     operation: ClassVar[str]
     parameter: ClassVar[str]
     model: ClassVar[type[Model]]
+    #: The listed words for its state, by what they mean.
+    running: ClassVar[Words]
+    succeeded: ClassVar[Words]
+    failed: ClassVar[Words]
+    #: The words for a result that waits for a decision; none where no result does.
+    in_review: ClassVar[Words] = ()
+    #: Whether a poll names the job by its own identifier, and not by the target of its launch.
+    polled_by_id: ClassVar[bool] = False
     #: Seconds that such a job is expected to take before one was seen.
     initial_duration: ClassVar[float] = 60.0
     #: The documents that show something of such a job, by its target, whatever they were read for; None is `model`.
@@ -100,8 +112,6 @@ class Kind(abc.ABC):
     result_requests: ClassVar[float] = 0.0
     #: Whether a service that refuses to show the result of a running job lets reading the result stand for a poll.
     reads_results_early: ClassVar[bool] = False
-    #: Whether its result waits for a decision.
-    has_review: ClassVar[bool] = False
 
     # Launch
 
@@ -109,7 +119,7 @@ class Kind(abc.ABC):
     launch_operation: ClassVar[str] = ""
     #: Whether launches for the same target with the same settings are the same work.
     joins: ClassVar[bool] = True
-    #: What the answer to a launch names the job with. None when the target does, so that no answer has to be read.
+    #: The answer to a launch, whose `id` names the job. None when the target does, so that no answer has to be read.
     answer: ClassVar[type[Model] | None] = None
     #: The balance that a launch draws on, one credit each; None when it costs nothing.
     balance: ClassVar[Balance | None] = None
@@ -130,15 +140,20 @@ class Kind(abc.ABC):
 
     # What a poll means
 
-    @abc.abstractmethod
-    def interpret(self, document: Any, history: JobHistory, now: float) -> Observation:
-        """Say what a document of the job means; without a request, a clock or chance.
+    def of_word(self, word: Any) -> Observation:
+        """Look up what a listed word means; an unlisted word or a null decides nothing."""
+        phases = (
+            (Phase.RUNNING, self.running),
+            (Phase.REVIEW, self.in_review),
+            (Phase.SUCCEEDED, self.succeeded),
+            (Phase.FAILED, self.failed),
+        )
+        phase = next((phase for phase, words in phases if word in words), Phase.UNKNOWN)
+        return Observation(phase, None if word is None else str(word), decided=phase is not Phase.UNKNOWN)
 
-        Args:
-            document: The answer to a poll.
-            history: What is remembered of the job.
-            now: The loop's time.
-        """
+    def interpret(self, document: Any, history: JobHistory, now: float) -> Observation:
+        """Say what a document of the job means at the loop's time `now`; without a request, a clock or chance."""
+        return self.of_word(document.status)
 
     def observe(self, document: Model, history: JobHistory, now: float) -> Observation:
         """Say what a document of the job means, and remember it."""
@@ -175,7 +190,7 @@ class Kind(abc.ABC):
 
     def job_target(self, target: str, job_id: str | None) -> str:
         """Return the target of the job that a launch for a target has started."""
-        return target
+        return job_id if self.polled_by_id and job_id is not None else target
 
     def entry_target(self, target: str) -> str:
         """Return how the journal calls the target of a launch."""

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cmsapi.api.model import Model
 from cmsapi.api.models import KnowledgeDocument, KnowledgeStatus
-from cmsapi.jobs.kinds.kind import JobKind, Kind, Shown
-from cmsapi.jobs.kinds.observation import JobHistory, Observation, of_word
-from cmsapi.jobs.status import Phase
-
-_PHASES: Mapping[Any, Phase] = {
-    KnowledgeStatus.PENDING: Phase.RUNNING,
-    KnowledgeStatus.SUCCESS: Phase.SUCCEEDED,
-    KnowledgeStatus.FAILED: Phase.FAILED,
-}
+from cmsapi.jobs.kinds.kind import JobKind, Kind, Shown, Words
 
 
 class KnowledgeProcessing(Kind):
@@ -25,11 +16,10 @@ class KnowledgeProcessing(Kind):
     operation: ClassVar[str] = "get_knowledge_document"
     parameter: ClassVar[str] = "knowledgeDocumentId"
     model: ClassVar[type[Model]] = KnowledgeDocument
+    running: ClassVar[Words] = (KnowledgeStatus.PENDING,)
+    succeeded: ClassVar[Words] = (KnowledgeStatus.SUCCESS,)
+    failed: ClassVar[Words] = (KnowledgeStatus.FAILED,)
     initial_duration: ClassVar[float] = 30.0
-
-    def interpret(self, document: KnowledgeDocument, history: JobHistory, now: float) -> Observation:
-        """Say what the status means."""
-        return of_word(document.status, _PHASES)
 
     def shown(self, document: KnowledgeDocument) -> Shown:
         """Say that any document shows all that there is."""

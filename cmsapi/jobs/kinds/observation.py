@@ -29,14 +29,6 @@ class Observation:
     newer_id: str | None = None
 
 
-def of_word(word: Any, phases: Mapping[Any, Phase]) -> Observation:
-    """Look up what a listed word means; an unlisted word or a null decides nothing."""
-    state = None if word is None else str(word)
-    if word in phases:
-        return Observation(phases[word], state)
-    return Observation(Phase.UNKNOWN, state, decided=False)
-
-
 @attrs.define
 class JobHistory:
     """Remember what decides how later polls are read.

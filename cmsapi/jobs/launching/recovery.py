@@ -100,7 +100,7 @@ class Recovery:
         found = await journal.state.entries(journal.scope)
         for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
             kind = KINDS.get(entry.kind)
-            if kind is None or not kind.has_review or entry.status not in (RUNNING, REVIEW):
+            if kind is None or not kind.in_review or entry.status not in (RUNNING, REVIEW):
                 continue
             record = Record(entry, Lease(journal.scope, key))
             review = await kind.read_review(self.reconciler.caller, entry.target, entry.job_id)
