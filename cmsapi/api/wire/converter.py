@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
-import attrs
 import cattrs
-from cattrs.fns import identity
-from cattrs.gen import make_dict_unstructure_fn, override
 
 from cmsapi.api.envelope import Pagination
 from cmsapi.api.model import Model
 from cmsapi.api.open_enum import OpenEnum
 from cmsapi.api.wire.drift import Drift, DriftKind
 from cmsapi.api.wire.mismatch import mismatch, prefix_path
-from cmsapi.api.wire.reading import Hook, exact_reader, list_reader, model_reader
-from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
-from cmsapi.api.wire.writing import Writer, copied, lossless
+from cmsapi.api.wire.reading import Hook, list_reader, model_reader, read_scalar
+from cmsapi.api.wire.shape import SCALARS, is_model
+from cmsapi.api.wire.writing import model_writer, write_word
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
@@ -89,11 +85,8 @@ class Converter:
         self._cattrs = cattrs.Converter()
         _register(self._cattrs, self.drift)
         for scalar in SCALARS:
-            self._cattrs.register_structure_hook(scalar, exact_reader(scalar))
+            self._cattrs.register_structure_hook(scalar, read_scalar)
         self._cattrs.register_structure_hook_factory(_is_list, self._list_reader)
-        # Found once for each type: `structure` and `unstructure` look for the hook in each call.
-        self._reader: Callable[[Any], Hook] = functools.cache(self._cattrs.get_structure_hook)
-        self._writer: Callable[[Any], Writer] = functools.cache(self._cattrs.get_unstructure_hook)
 
     def decode(self, type_: type[T], document: object) -> T:
         """Read a parsed JSON document.
@@ -102,14 +95,10 @@ class Converter:
             type_: A class of models, or a list of one.
             document: The parsed document.
 
-        Returns:
-            The model.
-
         Raises:
             DecodeError: The document does not fit.
         """
-        model: T = self._reader(type_)(document, type_)
-        return model
+        return self._cattrs.structure(document, type_)
 
     def decode_page(self, model: type[T], document: object) -> tuple[list[T], Pagination | None]:
         """Read a list of resources: `{data, pagination}`, `{data}` or a bare list (specification, section 1).
@@ -125,21 +114,19 @@ class Converter:
             return self.decode(items, document), None
         for name in document.keys() - {"data", "pagination"}:
             self.drift.note(DriftKind.UNKNOWN_KEY, f"Page.{name}")
-        pagination = None
-        if document.get("pagination") is not None:
-            pagination = self._decode_part(Pagination, document, "pagination")
-        return self._decode_part(items, document, "data"), pagination
+        part = "pagination"
+        try:
+            place = None if document.get(part) is None else self.decode(Pagination, document[part])
+            part = "data"
+            return self.decode(items, document.get(part)), place
+        except DecodeError as error:
+            prefix_path(error, f".{part}")
+            raise
 
     def encode(self, model: Model) -> dict[str, Any]:
         """Return the wire document of a model."""
-        return self._writer(type(model))(model)
-
-    def _decode_part(self, type_: type[T], document: dict[str, Any], name: str) -> T:
-        try:
-            return self.decode(type_, document.get(name))
-        except DecodeError as error:
-            prefix_path(error, f".{name}")
-            raise
+        document: dict[str, Any] = self._cattrs.unstructure(model)
+        return document
 
     def _list_reader(self, type_: Any) -> Hook:
         (item,) = typing.get_args(type_)
@@ -156,41 +143,15 @@ def _register(converter: cattrs.Converter, drift: Drift) -> None:
         return model_reader(model, converter.get_structure_hook, drift)
 
     converter.register_structure_hook_factory(is_model, structure)
-    converter.register_unstructure_hook_factory(is_model, _model_writer)
+    converter.register_unstructure_hook_factory(is_model, model_writer)
     converter.register_structure_hook(OpenEnum, _read_word)
-    converter.register_unstructure_hook(OpenEnum, _write_word)
-
-
-def _model_writer(model: Any, converter: Any) -> Writer:
-    fields = shape(model)
-    overrides: dict[str, Any] = dict.fromkeys(attrs.fields_dict(Model), override(omit=True))
-    for field in fields:
-        overrides[field.name] = override(rename=field.wire, unstruct_hook=_writer(field, converter))
-    write: Any = make_dict_unstructure_fn(model, converter, **overrides)
-    return lossless(write, [field.wire for field in fields if field.type is datetime])
-
-
-def _writer(field: Field, converter: Any) -> Any:
-    if is_open_enum(field.type):
-        return _write_word
-    if field.type is Any:
-        return copied
-    if not is_model(field.type):
-        return identity
-    write = converter.get_unstructure_hook(field.type)
-    if field.many:
-        return lambda items: None if items is None else [write(item) for item in items]
-    return lambda item: None if item is None else write(item)
+    converter.register_unstructure_hook(OpenEnum, write_word)
 
 
 def _read_word(value: object, vocabulary: type[OpenEnum]) -> OpenEnum:
     if type(value) is not str:
-        raise mismatch(SCALARS[str], value)
+        raise mismatch("a string", value)
     return vocabulary(value)
-
-
-def _write_word(word: OpenEnum | None) -> str | None:
-    return None if word is None else word._value_
 
 
 def _is_list(type_: Any) -> bool:

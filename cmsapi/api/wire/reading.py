@@ -1,11 +1,11 @@
-"""Documents to models: one generated function per class of models.
+"""Documents to models: one generated function per class of models, and one careful way for unusual documents.
 
 `cattrs.gen` generates such functions too, but with a strict hook for each field they take twice as long, parsing
 included: a call for each value, and a frozen `__init__` for each model (the figures are in `docs/benchmarks.md`). The
 functions made here check types in line, fill the slots of an open twin of the class and close it by its `__class__`.
 
-A generated function handles the ordinary document. A value that its class does not announce goes to `Tolerance`, which
-takes it and counts it, or refuses it.
+A generated function reads the ordinary document, which may have unlisted keys besides. Any other one goes to
+`CarefulReader`, which takes what its class does not announce and counts it, or refuses it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import CodeType
-from typing import Any
+from typing import Any, NoReturn
 
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Extra
 from cmsapi.api.wire.drift import Drift, DriftKind
@@ -28,9 +28,6 @@ from cmsapi.errors import DecodeError
 # What cattrs calls to structure: a hook takes the value and its type.
 Hook = Callable[[Any, Any], Any]
 
-# Patterns of absent keys that are remembered once per class instead of once per model.
-_SHARED_PATTERNS = 64
-
 
 def model_reader(model: Any, hook_of: Callable[[Any], Hook], drift: Drift) -> Hook:
     """Make the hook that reads documents of a class.
@@ -40,25 +37,29 @@ def model_reader(model: Any, hook_of: Callable[[Any], Hook], drift: Drift) -> Ho
         hook_of: Returns the hook of another type, for the documents inside.
         drift: Counts what differs from the specification.
     """
-    nested = {field.wire: _nested(field, hook_of) for field in shape(model) if is_model(field.type)}
-    scope: dict[str, Any] = {
-        "DecodeError": DecodeError,
-        "KEYS": [field.wire for field in shape(model)],
-        "NONE_ABSENT": NONE_ABSENT,
-        "NOTHING_ELSE": NOTHING_ELSE,
-        "Model": model,
-        "Twin": _twin(model),
-        "copied": copied,
-        "odd": Tolerance(model, nested, drift),
-        "read_time": datetime.fromisoformat,
-    }
+    nested: dict[str, Hook] = {}
+    scope: dict[str, Any] = {}
     for field in shape(model):
         if is_model(field.type):
-            scope[f"read_{field.name}"] = nested[field.wire]
-            scope[f"type_{field.name}"] = field.type
+            hook = hook_of(field.type)
+            nested[field.name] = _tuple_reader(field.type, hook) if field.many else hook
+            scope |= {f"{field.name}_read": nested[field.name], f"{field.name}_type": field.type}
         elif is_open_enum(field.type):
-            scope[f"{field.name}_words"] = {word.value: word for word in field.type}
-    exec(_compiled(model), scope)  # noqa: S102  our own text, made of our own classes
+            nothing = {None: None} if field.nullable else {}
+            scope[f"{field.name}_words"] = {word.value: word for word in field.type} | nothing
+    careful = CarefulReader(model, nested, drift)
+    scope |= {
+        "Model": model,
+        "NONE_ABSENT": NONE_ABSENT,
+        "NOTHING_ELSE": NOTHING_ELSE,
+        "Twin": _twin(model),
+        "copied": copied,
+        "read_carefully": careful.read,
+        "read_time": datetime.fromisoformat,
+        "refuse": _refuse,
+        "unlisted": careful.unlisted,
+    }
+    exec(_code(model), scope)  # noqa: S102  our own text, made of our own classes
     return typing.cast("Hook", scope["read"])
 
 
@@ -79,132 +80,119 @@ def list_reader(item: Any, hook: Hook) -> Hook:
     return read_list
 
 
-def exact_reader(type_: type) -> Hook:
-    """Make the hook that takes values of one type and converts none; a whole number is a number."""
-    types = (float, int) if type_ is float else (type_,)
-
-    def read_exactly(value: Any, _: Any) -> Any:
-        if type(value) not in types:
-            raise mismatch(SCALARS[type_], value)
+def read_scalar(value: Any, type_: type) -> Any:
+    """Take a value of exactly this type; a whole number is a number, too."""
+    if type(value) is type_ or (type(value) is int and type_ is float):
         return value
+    raise mismatch(SCALARS[type_], value)
 
-    return read_exactly
 
-
-def _nested(field: Field, hook_of: Callable[[Any], Hook]) -> Hook:
-    hook = hook_of(field.type)
-    if not field.many:
-        return hook
-    read = list_reader(field.type, hook)
+def _tuple_reader(item: Any, hook: Hook) -> Hook:
+    read = list_reader(item, hook)
     return lambda values, type_: tuple(read(values, type_))
 
 
-class Tolerance:
-    """Take what an ordinary document does not hold, and count it; or refuse it.
+class CarefulReader:
+    """Read any document of a class, field by field.
 
     Args:
-        model: The class whose documents are read.
-        nested: Hooks of the fields that hold other documents, by wire name.
+        model: The class.
+        nested: Hooks of the fields that hold other documents, by name.
         drift: Counts what differs from the specification.
     """
 
     def __init__(self, model: Any, nested: Mapping[str, Hook], drift: Drift) -> None:
-        self._name = model.__name__
+        self._model = model
         self._nested = nested
         self._drift = drift
-        self._fields = {field.wire: field for field in shape(model)}
-        self._patterns: dict[frozenset[str], frozenset[str]] = {}
+        self._fields = shape(model)
+        self._listed = frozenset(field.wire for field in self._fields)
 
-    def absent_keys(self, document: Mapping[str, Any]) -> frozenset[str]:
-        """Return the listed keys that a document lacks.
+    def read(self, document: Any) -> Any:
+        """Return the model of a document.
 
         Raises:
-            TypeError: It is no object.
+            DecodeError: The document does not fit.
         """
         if not isinstance(document, dict):
-            raise TypeError("no object")
-        absent = frozenset(self._fields.keys() - document.keys())
-        for wire in absent:
-            if self._fields[wire].promised:
-                self._note(DriftKind.ABSENT, wire)
-        if len(self._patterns) < _SHARED_PATTERNS:
-            return self._patterns.setdefault(absent, absent)
-        return self._patterns.get(absent, absent)
+            raise mismatch(f"an object ({self._model.__name__})", document)
+        values: dict[str, Any] = {}
+        texts: list[Any] = []
+        misfits: dict[str, Any] = {}
+        for field in self._fields:
+            value = document.get(field.wire)
+            try:
+                read = value if type(value) is field.type else self._unlike(field, value, document)
+            except DecodeError as error:
+                if field.promised or field.required:
+                    prefix_path(error, f".{field.wire}")
+                    raise
+                # The type is a guess, so another one is no error: `extra` keeps the value.
+                self._note(DriftKind.MISFIT, field.wire)
+                read, misfits[field.wire] = None, value
+            values[field.name] = read
+            if field.type is datetime:
+                texts += (read, value)
+        absent = _shared(self._listed.difference(document))
+        extra = self.unlisted(document, misfits)
+        return self._model(**values, extra=extra, absent_keys=absent, time_texts=tuple(texts))
 
-    def value(self, value: Any, wire: str, absent: frozenset[str], misfits: dict[str, Any]) -> Any:
-        """Return what becomes of an unusual value of a field.
-
-        Raises:
-            ValueError: The value does not fit; a `DecodeError` if that is because of a value inside.
-        """
-        field = self._fields[wire]
-        if value is None:
-            return self._null(field, absent)
-        try:
-            return self._accepted(field, value)
-        except (TypeError, ValueError):
-            if field.promised or field.required:
-                raise
-        # The type is a guess, so another one is no error: `extra` keeps the value.
-        self._note(DriftKind.MISFIT, wire)
-        misfits[wire] = value
-        return None
-
-    def extra(self, document: Mapping[str, Any], misfits: Mapping[str, Any]) -> Extra:
-        """Keep the unlisted keys, and the values that do not fit into their fields."""
-        unlisted = {key: document[key] for key in document if key not in self._fields}
-        for key in unlisted:
+    def unlisted(self, document: dict[str, Any], misfits: dict[str, Any] | None = None) -> Extra:
+        """Keep the unlisted keys of a document, and the values that do not fit into their fields."""
+        extra = {key: value for key, value in document.items() if key not in self._listed}
+        for key in extra:
             self._note(DriftKind.UNKNOWN_KEY, key)
-        kept = {**unlisted, **misfits}
-        return Extra(copied(kept)) if kept else NOTHING_ELSE
+        extra |= misfits or {}
+        return Extra(copied(extra)) if extra else NOTHING_ELSE
 
-    def wrong_value(self, document: Mapping[str, Any], twin: Any) -> DecodeError:
-        """Return the error for the value at which reading has stopped."""
-        if not isinstance(document, dict):
-            return mismatch(f"an object ({self._name})", document)
-        field = self._first_unread(twin)
-        error = mismatch(_expected(field), document.get(field.wire))
-        if field.wire not in document:
-            error.excerpt = "nothing"
-        prefix_path(error, f".{field.wire}")
-        return error
-
-    def prefix_path(self, error: DecodeError, twin: Any) -> None:
-        """Put the key at which reading has stopped in front of the path of an error from inside."""
-        prefix_path(error, f".{self._first_unread(twin).wire}")
-
-    def _note(self, kind: DriftKind, wire: str, example: str = "") -> None:
-        self._drift.note(kind, f"{self._name}.{wire}", example)
-
-    def _null(self, field: Field, absent: frozenset[str]) -> Any:
-        if field.required:
-            raise ValueError("null in place of an identifier")
-        if field.wire in absent:
-            return () if field.many else None
-        if not field.nullable:
-            self._note(DriftKind.NULL, field.wire)
-        return None
-
-    def _accepted(self, field: Field, value: Any) -> Any:
-        if field.wire in self._nested:
-            return self._nested[field.wire](value, field.type)
-        if type(value) is not str:
-            raise ValueError("a value of another type")
-        if is_open_enum(field.type):
+    def _unlike(self, field: Field, value: Any, document: dict[str, Any]) -> Any:
+        """Return what becomes of a value that is not of its field's type as it is."""
+        if value is None:
+            return self._null(field, absent=field.wire not in document)
+        if field.name in self._nested:
+            return self._nested[field.name](value, field.type)
+        if field.type is Any:
+            return copied(value)
+        if type(value) is int and field.type is float:
+            return value
+        if type(value) is str and is_open_enum(field.type):
             word = field.type(value)
             if not word.known:
                 self._note(DriftKind.UNKNOWN_WORD, field.wire, value)
             return word
-        if field.type is not datetime:
-            raise ValueError("a text in place of another type")
-        time = read_time(value)
-        if time.tzinfo is not None:
-            return time
-        self._note(DriftKind.NAIVE_TIME, field.wire, value)
-        return time.replace(tzinfo=UTC)
+        if type(value) is str and field.type is datetime and (time := _time(value)) is not None:
+            if time.tzinfo is not None:
+                return time
+            self._note(DriftKind.NAIVE_TIME, field.wire, value)
+            return time.replace(tzinfo=UTC)
+        raise mismatch(_expected(field), value)
 
-    def _first_unread(self, twin: Any) -> Field:
-        return next(field for field in self._fields.values() if not hasattr(twin, field.name))
+    def _null(self, field: Field, *, absent: bool) -> Any:
+        if field.required:
+            error = mismatch(_expected(field), None)
+            error.excerpt = "nothing" if absent else error.excerpt
+            raise error
+        if absent and field.promised:
+            self._note(DriftKind.ABSENT, field.wire)
+        if not absent and not field.nullable:
+            self._note(DriftKind.NULL, field.wire)
+        return () if absent and field.many else None
+
+    def _note(self, kind: DriftKind, wire: str, example: str = "") -> None:
+        self._drift.note(kind, f"{self._model.__name__}.{wire}", example)
+
+
+# A thousand documents that lack the same keys share one set.
+@functools.lru_cache(maxsize=64)
+def _shared(absent: frozenset[str]) -> frozenset[str]:
+    return absent
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return read_time(text)
+    except ValueError:
+        return None
 
 
 def _expected(field: Field) -> str:
@@ -212,9 +200,11 @@ def _expected(field: Field) -> str:
         return "an identifier"
     if field.type is datetime:
         return "a time in ISO 8601"
-    if is_model(field.type):
-        return f"an object ({field.type.__name__})"
     return SCALARS[str if is_open_enum(field.type) else field.type]
+
+
+def _refuse() -> NoReturn:
+    raise ValueError
 
 
 def _twin(model: Any) -> type:
@@ -225,61 +215,44 @@ def _twin(model: Any) -> type:
 
 
 @functools.cache
-def _compiled(model: Any) -> CodeType:
-    return compile(source(model), f"<cmsapi reads {model.__name__}>", "exec")
-
-
-def source(model: Any) -> str:
-    """Return the text of the function that reads documents of a class."""
-    fields = shape(model)
+def _code(model: Any) -> CodeType:
+    """Compile the function that reads documents of a class."""
+    # Documents inside come last: when one of their neighbours is unusual, all are read again.
+    fields = sorted(shape(model), key=lambda field: is_model(field.type))
     texts = "".join(f"model.{field.name}, {field.name}_, " for field in fields if field.type is datetime)
-    guessed = not all(field.promised for field in fields)
-    return "\n    ".join(
-        [
-            f"def read(document, _, absent=NONE_ABSENT, misfits=None, listed={len(fields)}):",
-            *(["misfits = {}"] if guessed else []),
-            "model = Twin()",
-            "try:",
-            "    try:",
-            *(f"        {field.name}_ = document[{field.wire!r}]" for field in fields),
-            "    except KeyError:",
-            "        absent = odd.absent_keys(document)",
-            "        listed -= len(absent)",
-            f"        {', '.join(f'{field.name}_' for field in fields)}, = map(document.get, KEYS)",
-            *(f"    model.{field.name} = {_reading(field)}" for field in fields),
-            "except DecodeError as error:",
-            "    odd.prefix_path(error, model)",
-            "    raise",
-            "except (TypeError, ValueError):",
-            "    wrong = odd.wrong_value(document, model)",
-            "else:",
-            f"    ordinary = len(document) == listed{' and not misfits' if guessed else ''}",
-            "    model.extra = NOTHING_ELSE if ordinary else odd.extra(document, misfits or {})",
-            "    model.absent_keys = absent",
-            f"    model.time_texts = ({texts})",
-            "    model.__class__ = Model",
-            "    return model",
-            # Outside the handler, so that the error does not drag its cause along.
-            "raise wrong",
-        ]
-    )
+    lines = [
+        "def read(document, _):",
+        "try:",
+        "    model = Twin()",
+        *(f"    model.{field.name} = {_reading(field)}" for field in fields),
+        "except (KeyError, TypeError, ValueError):",
+        "    model = None",
+        # Outside the handler, so that an error does not drag its cause along.
+        "if model is None:",
+        "    return read_carefully(document)",
+        f"model.extra = NOTHING_ELSE if len(document) == {len(fields)} else unlisted(document)",
+        "model.absent_keys = NONE_ABSENT",
+        f"model.time_texts = ({texts})",
+        "model.__class__ = Model",
+        "return model",
+    ]
+    return compile("\n    ".join(lines), f"<cmsapi reads {model.__name__}>", "exec")
 
 
 def _reading(field: Field) -> str:
-    """Return the expression that reads the value in `<name>_`; what it tests first is the most frequent."""
-    name, value = field.name, f"{field.name}_"
-    odd = f"odd.value({value}, {field.wire!r}, absent, misfits)"
+    """Return the expression that reads the value of a field; what it tests first is the most frequent."""
+    name, value = f"{field.name}_", f"document[{field.wire!r}]"
     if field.type is Any:
         return f"copied({value})"
-    if field.nullable:
-        odd = f"None if {value} is None else {odd}"
-    if field.type in SCALARS:
-        types = ("float", "int") if field.type is float else (field.type.__name__,)
-        return f"{value} if {' or '.join(f'type({value}) is {type_}' for type_ in types)} else {odd}"
-    if not field.promised:
-        return odd
-    if field.type is datetime:
-        return f"time if type({value}) is str and (time := read_time({value})).tzinfo and 'T' in {value} else {odd}"
     if is_open_enum(field.type):
-        return f"{name}_words.get({value}) or ({odd})"
-    return f"read_{name}({value}, type_{name}) if {value} is not None else {odd}"
+        return f"{name}words[{value}]"
+    otherwise = f"None if {name} is None else refuse()" if field.nullable else "refuse()"
+    if field.type is datetime:
+        return (
+            f"time if type({name} := {value}) is str and (time := read_time({name})).tzinfo and 'T' in {name} "
+            f"else {otherwise}"
+        )
+    if is_model(field.type):
+        return f"{name}read({name}, {name}type) if ({name} := {value}) is not None else {otherwise}"
+    also = f" or type({name}) is int" if field.type is float else ""
+    return f"{name} if type({name} := {value}) is {field.type.__name__}{also} else {otherwise}"

@@ -1,32 +1,46 @@
-"""Models to documents: what `cattrs.gen` cannot know, since it is about one model and not about its class.
+"""Models to documents: a document that was read comes out as it came in.
 
-A document that was read comes out as it came in. Its absent keys stay absent, its times keep their texts, and its
-unlisted keys are there, unless a field has another value now.
+`cattrs.gen` makes the functions that write the listed fields of a class. What it cannot know, since it is about one
+model and not about its class, comes on top: absent keys stay absent, times keep their texts, and unlisted keys are
+there, unless a field has another value now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
+import attrs
+from cattrs.fns import identity
+from cattrs.gen import make_dict_unstructure_fn, override
+
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model
+from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.wire.shape import Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import spell_time
 
 Writer = Callable[[Model], dict[str, Any]]
 
 
-def lossless(write: Writer, times: Iterable[str]) -> Writer:
-    """Complete a function that writes the listed fields of a model.
+def model_writer(model: Any, converter: Any) -> Writer:
+    """Make the hook that writes models of a class.
 
     Args:
-        write: Writes the fields by their wire names, and times as they are.
-        times: Wire names of the times, in the order of the fields.
+        model: The class.
+        converter: Has the hooks for the models inside.
     """
-    places = [(wire, 2 * place) for place, wire in enumerate(times)]
-    no_texts = (None, None) * len(places)
+    fields = shape(model)
+    overrides: dict[str, Any] = dict.fromkeys(attrs.fields_dict(Model), override(omit=True))
+    for field in fields:
+        overrides[field.name] = override(rename=field.wire, unstruct_hook=_value_writer(field, converter))
+    write: Any = make_dict_unstructure_fn(model, converter, **overrides)
+    times = [field.wire for field in fields if field.type is datetime]
+    places = [(wire, 2 * number) for number, wire in enumerate(times)]
+    no_texts = (None, None) * len(times)
 
     def write_losslessly(model: Model) -> dict[str, Any]:
-        document = write(model)
+        document: dict[str, Any] = write(model)
         if places:
             texts = model.time_texts or no_texts
             for wire, place in places:
@@ -43,6 +57,24 @@ def lossless(write: Writer, times: Iterable[str]) -> Writer:
         return document
 
     return write_losslessly
+
+
+def write_word(word: OpenEnum | None) -> str | None:
+    """Return the word itself, which is no member of anything."""
+    return None if word is None else word._value_
+
+
+def _value_writer(field: Field, converter: Any) -> Any:
+    if is_open_enum(field.type):
+        return write_word
+    if field.type is Any:
+        return copied
+    if not is_model(field.type):
+        return identity
+    write = converter.get_unstructure_hook(field.type)
+    if field.many:
+        return lambda items: None if items is None else [write(item) for item in items]
+    return lambda item: None if item is None else write(item)
 
 
 def _without(absent: frozenset[str] | None, document: dict[str, Any]) -> dict[str, Any]:
