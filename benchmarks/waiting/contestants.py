@@ -163,7 +163,7 @@ class Schedule:
         callbacks = PollCallbacks(Hooks(), self._poll, self._never, self._never)
         kind = KINDS[JobKind.KEYWORD_ANALYSIS]
         for number in range(jobs):
-            job = TrackedJob(kind, _IDS[number], JobHistory(now), settings, age_known=True)
+            job = TrackedJob(kind, _IDS[number], JobHistory(now, fresh=True), settings)
             self._jobs.append(job)
             self._scheduler.add(job, callbacks)
 

@@ -257,7 +257,7 @@ class Job(Generic[R]):
 
     def _ensure_open(self) -> None:
         try:
-            self._poller.ensure_open()
+            self._poller.poll_settings.caller.open()
         except ClientClosedError as error:
             error.add_note(f"{self!r} continues at the service and may be paid for: its token is {self.token!r}.")
             raise

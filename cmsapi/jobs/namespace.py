@@ -91,7 +91,7 @@ class Jobs:
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
-        return AsCompleted(several("jobs", jobs), self._poller.start)
+        return AsCompleted(several("jobs", jobs), self._poller.tasks.start)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
         """Wait for all jobs and return their results in order.
@@ -128,7 +128,7 @@ class Jobs:
             StateError: The state cannot be reached.
         """
         poller = self._poller
-        await poller.open_journal()
+        await poller.journal.open(poller.poll_settings.read_user)
         return await read_journal(poller.journal, poller.base_url)
 
     async def resume(self) -> Resumed:
@@ -165,9 +165,7 @@ class Jobs:
         """
         poller = self._poller
         found = Token.read(token, poller.base_url)
-        history = JobHistory(
-            began=poller.time(), launched_at=found.launched_at, watched=found.watched, job_id=found.job_id
-        )
+        history = JobHistory(launched_at=found.launched_at, watched=found.watched, job_id=found.job_id)
         job = poller.track(KINDS[found.kind], found.target, history)
         if not found.watched:
             job = poller.registry.attach(job)
@@ -197,7 +195,7 @@ class Jobs:
         """
         poller, known = self._poller, _kind(kind)
         known.check(id)
-        return job_of(poller.track(known, id, JobHistory(began=poller.time(), watched=True)), poller)
+        return job_of(poller.track(known, id, JobHistory(watched=True)), poller)
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Estimate the credits, requests and time of a fan-out. It launches nothing and takes one request.

@@ -77,7 +77,7 @@ class Batch:
         await self._journal.flush()
 
     async def _read(self) -> None:
-        await self._poller.open_journal()
+        await self._journal.open(self._poller.poll_settings.read_user)
         await self._journal.flush()
         self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
 

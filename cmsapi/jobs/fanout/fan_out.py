@@ -106,7 +106,7 @@ class Fanout(OutcomeStream[I, R]):
     async def __anext__(self) -> Outcome[I, R]:
         if self._feeder is None and not self._left:
             self._admission.open(self._launch_queue)
-            self._feeder = self._poller.start(self._feed())
+            self._feeder = self._poller.tasks.start(self._feed())
             self._feeder.add_done_callback(self._on_fed)
         try:
             outcome = await super().__anext__()
@@ -147,7 +147,7 @@ class Fanout(OutcomeStream[I, R]):
                         self._admission.launched(self._launch_queue, None)
                         self._put(Outcome(item, None, None, self._budget.stopped))
                         break
-                    task = self._poller.start(self._one(item))
+                    task = self._poller.tasks.start(self._one(item))
                     self._running.add(task)
                     task.add_done_callback(self._running.discard)
         finally:

@@ -62,7 +62,7 @@ class JobTable:
             before.close()
         _shown[self._poller] = self
         try:
-            self._task = self._poller.start(self._follow(handle, HTML))
+            self._task = self._poller.tasks.start(self._follow(handle, HTML))
         except RuntimeError:
             # The client is closed, or no loop runs: the jobs will not change.
             self._task = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,11 @@ class Observation:
     decided: bool = True
     newer_id: str | None = None
 
+    @property
+    def finished(self) -> bool:
+        """Whether it is certain that the job does not run any more."""
+        return self.decided and self.phase is not Phase.RUNNING
+
 
 @attrs.define
 class JobHistory:
@@ -43,7 +49,7 @@ class JobHistory:
         document: The newest document of the job, kept only by kinds that read their result with further requests.
     """
 
-    began: float
+    began: float = attrs.field(factory=lambda: asyncio.get_running_loop().time())
     launched_at: datetime | None = None
     watched: bool = False
     job_id: str | None = None

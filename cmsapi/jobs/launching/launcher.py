@@ -30,7 +30,7 @@ from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest, already_running
 from cmsapi.jobs.launching.sender import Sender
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.polling.tasks import outcome_of
+from cmsapi.jobs.polling.tasks import result_of
 from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.transport.caller import OperationCaller
 
@@ -134,7 +134,7 @@ class Launcher:
     def _send(self, request: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. No other task may run between the search for one to join and this."""
         pending = PendingLaunch(request, self)
-        pending.task = self.poller.start(self._run(pending))
+        pending.task = self.poller.tasks.start(self._run(pending))
         if (traces := TRACES.get()) is not None:
             traces.append(pending)
         if request.kind.joins:
@@ -145,7 +145,7 @@ class Launcher:
     async def _answer(self, pending: PendingLaunch) -> TrackedJob:
         pending.callers += 1
         try:
-            return await outcome_of(pending.task)
+            return await result_of(pending.task)
         except CMSError as error:
             raise error.fresh() from error.__cause__
         except asyncio.CancelledError:
@@ -161,7 +161,7 @@ class Launcher:
     async def _run(self, pending: PendingLaunch) -> TrackedJob:
         """Write a launch down and send it, or find the job that runs in its place."""
         try:
-            await self.poller.open_journal()
+            await self._journal.open(self.poller.poll_settings.read_user)
             begun = await self._intent_log.begin(pending.request)
             if isinstance(begun, TrackedJob):
                 return begun

@@ -49,7 +49,7 @@ class Recovery:
     async def resume(self) -> Resumed:
         """Recover all launches that no process that is alive works on."""
         journal = self.poller.journal
-        await self.poller.open_journal()
+        await journal.open(self.poller.poll_settings.read_user)
         found = await journal.known_entries()
         keys = sorted(found, key=lambda key: found[key].asked_at)
         with contextlib.ExitStack() as working:
@@ -94,7 +94,7 @@ class Recovery:
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
         journal = self.poller.journal
-        await self.poller.open_journal()
+        await journal.open(self.poller.poll_settings.read_user)
         await journal.flush()
         reviews = []
         found = await journal.state.entries(journal.scope)

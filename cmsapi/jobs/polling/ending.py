@@ -1,30 +1,51 @@
-"""When a job is finished, and with which result or error."""
+"""When a job is finished, and with which result or error.
+
+A poll that fails means nothing as a rule. A 404 about the job counts as its end only when it has lasted for a minute
+and three polls. Polls that fail for half an hour in a way that repeating does not mend, and states that decide nothing
+for as long, end the job as one whose end cannot be told.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.errors import JobError, JobFailedError, JobSupersededError, JobVanishedError, UnknownJobStateError
+from cmsapi.errors import (
+    APIError,
+    DeadlineError,
+    DecodeError,
+    ForbiddenError,
+    JobError,
+    JobFailedError,
+    JobSupersededError,
+    JobVanishedError,
+    RateLimitWaitError,
+    TransportError,
+    UnauthorizedError,
+    UnknownJobStateError,
+)
 from cmsapi.jobs.kinds.observation import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
-from cmsapi.jobs.polling.failures import VANISHED_AFTER
+from cmsapi.jobs.polling.tasks import being_cancelled
 from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import TrackedJob
+from cmsapi.jobs.tracked import Failures, TrackedJob
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 # A job whose state decides nothing is given up after this long, unless the policy says otherwise. An unlisted word most
 # likely means that it runs; an old word or none most likely means that it has ended.
-LONGEST_DOUBT = 1800.0
-LONGEST_DOUBT_OF_A_WORD = 6 * 3600.0
-# So often an undecided state has to be seen before it can end a job.
-_STALE_POLLS = 3
+_LONGEST_DOUBT = 1800.0
+_LONGEST_DOUBT_OF_A_WORD = 6 * 3600.0
+# So often in a row an undecided state or a failure has to be seen before it can end a job.
+_LASTING_POLLS = 3
+# How long the service answers 404 about a job before it counts as gone, in seconds.
+_VANISHED_AFTER = 60.0
+# Refusals that repeating does not mend.
+_REFUSALS = (400, 404, 422)
 
 
 @attrs.frozen
@@ -33,13 +54,6 @@ class End:
 
     result: Any = None
     error: Exception | None = None
-
-
-def doubt_limit(policy: PollPolicy, *, unlisted_word: bool) -> float:
-    """Return after how many seconds a job whose state decides nothing is given up."""
-    if policy.give_up_after is not None:
-        return policy.give_up_after
-    return LONGEST_DOUBT_OF_A_WORD if unlisted_word else LONGEST_DOUBT
 
 
 def end_of(job: TrackedJob, observation: Observation, result: Any, now: float) -> End | None:
@@ -59,24 +73,64 @@ def end_of(job: TrackedJob, observation: Observation, result: Any, now: float) -
         case Phase.REVIEW:
             return End(result)
         case Phase.FAILED:
-            return End(error=_failed(job))
+            return End(
+                error=JobFailedError(
+                    f"The {job.kind} of {job.target} failed, as the service reports. client.credit_usages shows "
+                    "whether its credit was given back; to try again, launch it again, which costs a credit.",
+                    job=job.handle,
+                )
+            )
         case Phase.SUPERSEDED:
-            return End(error=_superseded(job, observation.newer_id))
-    if observation.decided or job.history.undecided_polls < _STALE_POLLS:
+            return End(
+                error=JobSupersededError(
+                    f"{job.target} has a newer {job.kind} ({observation.newer_id}) than {job.id}. "
+                    f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
+                    job=job.handle,
+                )
+            )
+    if observation.decided or job.history.undecided_polls < _LASTING_POLLS:
         return None
     unlisted_word = observation.phase is Phase.UNKNOWN and observation.state is not None
-    if now - job.history.began < doubt_limit(job.settings.policy, unlisted_word=unlisted_word):
+    longest = _LONGEST_DOUBT_OF_A_WORD if unlisted_word else _LONGEST_DOUBT
+    if now - job.history.began < _patience(job.settings.policy, longest):
         return None
-    job.enter(Phase.UNKNOWN, now)
-    return End(error=_undecidable(job))
+    return _unknown_end(
+        job,
+        f"the service keeps showing {job.word!r}, which is either a word that this version does not know or the end "
+        "of an earlier run",
+        now,
+    )
 
 
-def vanished(job: TrackedJob, now: float) -> End:
-    """Finish a job that the service no longer knows."""
+def tells_waiters(error: Exception) -> bool:
+    """Tell whether a failed poll is for the waiters: the key was refused, or this side made a mistake.
+
+    No answer of the service mends that. The job goes on.
+    """
+    if isinstance(error, UnauthorizedError | ForbiddenError):
+        return True
+    return not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError)
+
+
+def end_after_failure(job: TrackedJob, failures: Failures, error: Exception, now: float) -> End | None:
+    """Return how a job is finished after one more failed poll, None while it goes on."""
+    if (failure := _lasting(error)) is None:
+        return None
+    if failures.lasting != failure:
+        failures.lasting, failures.lasting_since, failures.lasting_polls = failure, now, 0
+    failures.lasting_polls += 1
+    gone = failure == (404, job.kind.operation)
+    patience = _VANISHED_AFTER if gone else _patience(job.settings.policy, _LONGEST_DOUBT)
+    if failures.lasting_polls < _LASTING_POLLS or now - failures.lasting_since < patience:
+        return None
+    if not gone:
+        return _unknown_end(
+            job, f"its polls keep failing in the same way ({type(error).__name__}: {error})", now, cause=error
+        )
     job.enter(Phase.VANISHED, now)
     return End(
         error=JobVanishedError(
-            f"The service has not known {job!r} for at least {VANISHED_AFTER:g} s: it was deleted, is not visible to "
+            f"The service has not known {job!r} for at least {_VANISHED_AFTER:g} s: it was deleted, is not visible to "
             f"this key any more, or has never been the id of a {job.kind}. If it comes back, "
             "client.jobs.attach(token) finds it.",
             job=job.handle,
@@ -84,43 +138,23 @@ def vanished(job: TrackedJob, now: float) -> End:
     )
 
 
-def unreadable(job: TrackedJob, error: Exception, now: float) -> End:
-    """Finish a job whose polls keep failing in the same way."""
-    job.enter(Phase.UNKNOWN, now)
-    ending = UnknownJobStateError(
-        f"The end of {job!r} cannot be told: its polls keep failing in the same way ({type(error).__name__}: {error}). "
-        "Check it in the application; client.jobs.attach(token) waits for it again.",
-        job=job.handle,
-    )
-    ending.__cause__ = error
-    return End(error=ending)
-
-
-async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook, is_shut: Callable[[], bool]) -> End:
-    """Have a hook decide on the review of a generation, and return how the job is finished.
-
-    Args:
-        job: The job.
-        review: Its review.
-        hook: Decides.
-        is_shut: Tells whether the client is being closed, which cancels the decision.
-    """
+async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> End:
+    """Have a hook decide on the review of a generation, and return how the job is finished."""
+    error: Exception
     try:
         await review.follow(hook)
     except asyncio.CancelledError:
-        if is_shut():
+        if being_cancelled():
             raise
         # The hook awaited something that was cancelled; the decision itself was not.
-        return _undecided(job, review, JobError(f"The on_review hook of {job!r} was cancelled.", job=job.handle))
-    except Exception as error:
-        return _undecided(job, review, error)
-    if review.decision != "leave":
-        job.enter(Phase.SUCCEEDED, asyncio.get_running_loop().time())
-        job.word = str(review.generation.status)
-    return End(review)
-
-
-def _undecided(job: TrackedJob, review: GenerationReview, error: Exception) -> End:
+        error = JobError(f"The on_review hook of {job!r} was cancelled.", job=job.handle)
+    except Exception as raised:
+        error = raised
+    else:
+        if review.decision != "leave":
+            job.enter(Phase.SUCCEEDED, asyncio.get_running_loop().time())
+            job.word = str(review.generation.status)
+        return End(review)
     if isinstance(error, JobSupersededError):
         job.enter(Phase.SUPERSEDED, asyncio.get_running_loop().time())
         error.job, error.token, error.status = job.handle, job.handle.token, job.handle.status
@@ -134,29 +168,25 @@ def _undecided(job: TrackedJob, review: GenerationReview, error: Exception) -> E
     return End(error=error)
 
 
-def _failed(job: TrackedJob) -> JobError:
-    """Report that the service says so."""
-    return JobFailedError(
-        f"The {job.kind} of {job.target} failed, as the service reports. client.credit_usages shows whether its "
-        "credit was given back; to try again, launch it again, which costs a credit.",
+def _patience(policy: PollPolicy, default: float) -> float:
+    return default if policy.give_up_after is None else policy.give_up_after
+
+
+def _lasting(error: Exception) -> tuple[object, str | None] | None:
+    """Return what tells such a failure from another one, or None when repeating may mend it."""
+    if isinstance(error, DecodeError):
+        return DecodeError, error.operation
+    if isinstance(error, APIError) and error.status in _REFUSALS:
+        return error.status, error.operation
+    return None
+
+
+def _unknown_end(job: TrackedJob, why: str, now: float, cause: Exception | None = None) -> End:
+    job.enter(Phase.UNKNOWN, now)
+    error = UnknownJobStateError(
+        f"The end of {job!r} cannot be told: {why}. Check it in the application; client.jobs.attach(token) waits for "
+        "it again.",
         job=job.handle,
     )
-
-
-def _superseded(job: TrackedJob, newer_id: str | None) -> JobError:
-    """Report that a newer job has taken its place."""
-    return JobSupersededError(
-        f"{job.target} has a newer {job.kind} ({newer_id}) than {job.id}. "
-        f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
-        job=job.handle,
-    )
-
-
-def _undecidable(job: TrackedJob) -> JobError:
-    """Report that the end cannot be told."""
-    return UnknownJobStateError(
-        f"The end of {job!r} cannot be told: the service keeps showing {job.word!r}, which is either a word that this "
-        "version does not know or the end of an earlier run. Check it in the application; client.jobs.attach(token) "
-        "waits for it again.",
-        job=job.handle,
-    )
+    error.__cause__ = cause
+    return End(error=error)

@@ -12,9 +12,7 @@ from typing import Any
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError
-from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.observation import Observation
-from cmsapi.jobs.polling.failures import note_success
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import TrackedJob
@@ -25,79 +23,68 @@ from cmsapi.transport.call import CallOptions
 _NOT_YET = (400, 404, 409, 422, 425)
 # A job that failed never has a result: after so many refusals its status is polled besides.
 _REFUSALS = 4
+_ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
 
 
-class PollRequest:
-    """Poll jobs.
+async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -> tuple[Observation, Any]:
+    """Poll once; one request, and for a finished job those that read its result.
 
-    Args:
-        scheduler: The scheduler of the account.
+    Returns:
+        What the poll means, and the result if the job is finished.
     """
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-
-    async def send(self, job: TrackedJob, priority: Priority) -> tuple[Observation, Any]:
-        """Poll once; one request, and for a finished job those that read its result.
-
-        Returns:
-            What the poll means, and the result if the job is finished.
-        """
-        kind, history = job.kind, job.history
-        if history.document is not None and self._scheduler.reads_early(job):
-            if result := await self._read_early(job, kind, history.document):
-                return Observation(Phase.SUCCEEDED, job.word), result
-            if result is None:
-                job.refusals += 1
-                if job.refusals % _REFUSALS:
-                    return Observation(Phase.RUNNING, job.word), None
-        document = await self._document(job, kind, priority)
-        observation = kind.observe(document, history, asyncio.get_running_loop().time())
-        if kind.result_requests:
-            history.document = document
-            if observation.phase is not Phase.SUCCEEDED:
-                return await self._try_early(job, kind, observation, document)
-            # Noted although the result may not be readable; the job is finished only with it.
-            job.word, job.observed_at = observation.state, asyncio.get_running_loop().time()
-            note_success(job.failures, kind.operation)
-        options = CallOptions(priority=Priority.RESULT)
-        return observation, await kind.read_result(job.settings.caller, job.target, document, options)
-
-    async def _document(self, job: TrackedJob, kind: Kind, priority: Priority) -> Model:
-        # A poll that is due is one attempt: the next poll is the retry.
-        options = CallOptions(priority=priority, max_attempts=1 if priority is Priority.POLL else None)
-        path = {kind.parameter: job.target}
-        return await job.settings.caller.call(kind.model, kind.operation, path, options=options)
-
-    async def _read_early(self, job: TrackedJob, kind: Kind, document: Model) -> Any:
-        """Read the result of a job that may not be finished; None when the service refuses."""
-        options = CallOptions(priority=Priority.POLL, max_attempts=1)
-        try:
-            return await kind.read_result(job.settings.caller, job.target, document, options)
-        except APIError as error:
-            if error.status in _NOT_YET:
-                return None
-            raise
-
-    async def _try_early(
-        self, job: TrackedJob, kind: Kind, observation: Observation, document: Model
-    ) -> tuple[Observation, Any]:
-        """Find out, if that pays, whether the service refuses early reads: ask for the result of a running job."""
-        scheduler = self._scheduler
-        tries = kind.reads_results_early and observation.phase is Phase.RUNNING
-        if not tries or not scheduler.tries_early(job):
+    kind, history, settings = job.kind, job.history, job.settings
+    if history.document is not None and scheduler.reads_early(job):
+        if result := await _read_early(job, history.document):
+            return Observation(Phase.SUCCEEDED, job.word), result
+        if result is None:
+            job.refusals += 1
+            if job.refusals % _REFUSALS:
+                return Observation(Phase.RUNNING, job.word), None
+    # A poll that is due is one attempt: the next poll is the retry.
+    options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
+    path = {kind.parameter: job.target}
+    document = await settings.caller.call(kind.model, kind.operation, path, options=options)
+    now = asyncio.get_running_loop().time()
+    observation = kind.observe(document, history, now)
+    if kind.result_requests:
+        history.document = document
+        if observation.phase is not Phase.SUCCEEDED:
+            if observation.phase is Phase.RUNNING and kind.reads_results_early and scheduler.tries_early(job):
+                return await _try_early(job, scheduler, observation, document)
             return observation, document
-        traits = scheduler.traits[job.kind]
-        traits.trying = True
-        try:
-            result = await self._read_early(job, kind, document)
-        except Exception:
-            # That says nothing about early reads; the poll itself has succeeded.
-            return observation, document
-        finally:
-            traits.trying = False
-        if result:
-            # It has ended in between.
-            return Observation(Phase.SUCCEEDED, observation.state), result
-        traits.refuses_early_reads = result is None
+        # Noted although the result may not be readable; the job is finished only with it.
+        job.word, job.observed_at = observation.state, now
+        if job.failures is not None and job.failures.lasting is not None and job.failures.lasting[1] == kind.operation:
+            job.failures.lasting = None
+    options = CallOptions(priority=Priority.RESULT)
+    return observation, await kind.read_result(settings.caller, job.target, document, options)
+
+
+async def _read_early(job: TrackedJob, document: Model) -> Any:
+    """Read the result of a job that may not be finished; None when the service refuses."""
+    try:
+        return await job.kind.read_result(job.settings.caller, job.target, document, _ONE_ATTEMPT)
+    except APIError as error:
+        if error.status in _NOT_YET:
+            return None
+        raise
+
+
+async def _try_early(
+    job: TrackedJob, scheduler: Scheduler, observation: Observation, document: Model
+) -> tuple[Observation, Any]:
+    """Find out whether the service refuses early reads: ask for the result of a running job."""
+    traits = scheduler.traits[job.kind]
+    traits.trying = True
+    try:
+        result = await _read_early(job, document)
+    except Exception:
+        # That says nothing about early reads; the poll itself has succeeded.
         return observation, document
+    finally:
+        traits.trying = False
+    if result:
+        # It has ended in between.
+        return Observation(Phase.SUCCEEDED, observation.state), result
+    traits.refuses_early_reads = result is None
+    return observation, document

@@ -9,37 +9,35 @@ import asyncio
 import contextlib
 import contextvars
 import logging
-from collections.abc import Coroutine
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from cmsapi.api.model import Model
-from cmsapi.errors import APIError, ClientClosedError, CMSError, OutcomeUnknownError
+from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
-from cmsapi.jobs.polling import events
-from cmsapi.jobs.polling.acquiring import acquire
-from cmsapi.jobs.polling.ending import End, decide, doubt_limit, end_of, unreadable, vanished
-from cmsapi.jobs.polling.failures import Consequence, count_failure
+from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_reader import ListReader
-from cmsapi.jobs.polling.poll_request import PollRequest
+from cmsapi.jobs.polling.poll_request import send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
-from cmsapi.jobs.polling.tasks import BackgroundTasks, outcome_of
+from cmsapi.jobs.polling.tasks import BackgroundTasks, answer_to, result_of
 from cmsapi.jobs.scheduling.list_reads import Listing
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
 from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
+from cmsapi.observability.events import JobObserved, JobReleased, JobWatched
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-T = TypeVar("T")
-
 # So many failed polls in a row are worth a line in the log.
-WORRYING_POLLS = 10
+_WORRYING_POLLS = 10
+# One of so many tries to hold an entry that another process holds claims it; the others only see whether it is there.
+_CLAIM_EVERY = 5
 
 
 class Poller:
@@ -62,45 +60,20 @@ class Poller:
         self.scheduler: Scheduler = scheduler
         self.registry: JobRegistry = registry
         self.journal: LaunchJournal = registry.journal
-        self._caller = poll_settings.caller
-        self._poll_request = PollRequest(scheduler)
-        self._tasks = BackgroundTasks(self._caller.open)
-        self._list_reader = ListReader(self._tasks, scheduler.list_reads)
+        #: The tasks that belong to the client and not to their callers.
+        self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
+        self._list_reader = ListReader(self.tasks, scheduler.list_reads)
         self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._list_reader.start)
-        self._shut = False
-
-    def ensure_open(self) -> None:
-        """Raise when the client is closed or belongs to another loop."""
-        self._caller.open()
-
-    def time(self) -> float:
-        """Return the loop's time."""
-        return asyncio.get_running_loop().time()
+        self._closed = False
 
     def datetime_at(self, loop_time: float) -> datetime:
         """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
-        known = self._caller.pipeline.clock.at(loop_time)
-        return known or datetime.fromtimestamp(datetime.now(UTC).timestamp() + loop_time - self.time(), UTC)
-
-    def start(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context | None = None) -> asyncio.Task[T]:
-        """Run a coroutine as a task that belongs to the client and not to its caller.
-
-        Raises:
-            ClientClosedError: The client is closed.
-        """
-        return self._tasks.start(coroutine, context)
-
-    async def open_journal(self) -> None:
-        """Open the journal, with the settings of this client.
-
-        Raises:
-            StateError: The state cannot be reached; nothing was sent.
-        """
-        await self.journal.open(self.poll_settings.read_user)
+        known = self.poll_settings.caller.pipeline.clock.at(loop_time)
+        return known or datetime.fromtimestamp(datetime.now(UTC).timestamp() + loop_time - _now(), UTC)
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
-        self._shut = True
+        self._closed = True
         for job in tuple(self.registry.subscribed):
             job.interrupt(
                 ClientClosedError(
@@ -112,7 +85,7 @@ class Poller:
             self.registry.remove(job)
         # Fan-outs hand on what their jobs were just told, before they are stopped.
         await asyncio.sleep(0)
-        await self._tasks.aclose()
+        await self.tasks.aclose()
 
     # Jobs
 
@@ -137,7 +110,21 @@ class Poller:
 
     def status(self, job: TrackedJob) -> JobStatus:
         """Return what is known of a job now; before the first subscription no poll is planned."""
-        return events.status(job, self.scheduler, self.datetime_at)
+        next_poll, end, why = None, None, "it is finished"
+        if not job.closed:
+            scheduler = self.scheduler
+            next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
+        return JobStatus(
+            state=job.word,
+            phase=job.phase,
+            since=self.datetime_at(job.since),
+            observed_at=None if job.observed_at is None else self.datetime_at(job.observed_at),
+            polls=job.polls,
+            next_poll_at=None if next_poll is None else self.datetime_at(next_poll),
+            why_next=why,
+            elapsed=job.elapsed,
+            eta=None if end is None else self.datetime_at(end),
+        )
 
     def subscribe(self, job: TrackedJob) -> None:
         """Poll a job from now on."""
@@ -145,7 +132,8 @@ class Poller:
             self.registry.subscribed[job] = None
             context = job.context = contextvars.copy_context()
             if self.hooks.listening:
-                context.run(self.hooks, events.watched(job))
+                watched = JobWatched(kind=job.kind.name.value, target=job.target, id=job.id, elapsed=job.elapsed)
+                context.run(self.hooks, watched)
         self._schedule(job)
 
     def unsubscribe(self, job: TrackedJob) -> None:
@@ -155,7 +143,18 @@ class Poller:
         del self.registry.subscribed[job]
         job.context = None
         if self.hooks.listening:
-            self.hooks(events.released(job))
+            self.hooks(
+                JobReleased(
+                    kind=job.kind.name.value,
+                    target=job.target,
+                    id=job.id,
+                    phase=job.phase.value,
+                    finished=job.closed,
+                    polls=job.polls,
+                    elapsed=job.elapsed,
+                    error=type(job.error).__name__ if job.error is not None else None,
+                )
+            )
         self.scheduler.drop(job)
 
     def decide_with(self, job: TrackedJob, hook: ReviewHook) -> None:
@@ -171,49 +170,50 @@ class Poller:
             CMSError: The poll failed, also because the client was closed meanwhile.
         """
         try:
-            await outcome_of(self._begin_poll(job, Priority.INTERACTIVE))
+            await result_of(self._begin_poll(job, Priority.INTERACTIVE))
         except CMSError as error:
             raise error.fresh() from error
 
     def _schedule(self, job: TrackedJob) -> None:
-        if self._shut or not job.subscribed or job.deciding:
+        """Have a job polled once this client holds its entry in the journal."""
+        if self._closed or not job.subscribed or job.deciding:
             return
         record = job.record
         if record is not None and not (record.held or record.free):
             if not job.acquiring:
                 job.acquiring = True
-                self.start(self._acquire(job, record))
+                self.tasks.start(self._acquire(job, record))
             return
-        if not job.scheduled:
-            self._note_start(job)
         self.scheduler.add(job, self._callbacks, at_once=job.polls == 0 and not job.history.fresh)
 
-    def _note_start(self, job: TrackedJob) -> None:
-        started_at, age_known = job.history.began, job.history.fresh
-        if not age_known and (age := self._age(job.history)) is not None:
-            started_at, age_known = self.time() - age, not job.history.watched
-        job.started_at = job.polled_at = started_at
-        job.age_known = age_known
-
-    def _age(self, history: JobHistory) -> float | None:
-        """Return for how many seconds a job has run that this process did not launch, None when that is not known."""
-        if history.launched_at is None or (now := self._caller.pipeline.clock.at(self.time())) is None:
-            return None
-        return max(0.0, (now - history.launched_at).total_seconds())
-
     async def _acquire(self, job: TrackedJob, record: Record) -> None:
+        """Have a job polled once no other process polls it.
+
+        It is polled without its entry when the state cannot be reached: two streams of polls are better than none.
+        """
         try:
-            await self._unless_closed(acquire(job, record, self.journal))
+            await answer_to(self.journal.open(job.settings.read_user))
+            rounds = 0
+            while job.subscribed and not await self.journal.acquire(record, claim=rounds % _CLAIM_EVERY == 0):
+                rounds += 1
+                await asyncio.sleep(FOLLOW)
+        except StateError as error:
+            logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
+            record.free = True
         except CMSError as error:
+            # It cannot be told whose journal it is.
             job.wake(error)
             self.unsubscribe(job)
             if job.subscribed:
                 # Events, listeners and review hooks outlast a request that failed.
                 await asyncio.sleep(job.settings.policy.max_interval)
+        except Exception:
+            # A mistake, of a state or of this package: no code awaits this task, and the waiters would never wake.
+            logger.exception("Journal unavailable; polling %r anyway", job)
+            record.free = True
         finally:
             job.acquiring = False
-        if job.subscribed:
-            self._schedule(job)
+        self._schedule(job)
 
     # Polls
 
@@ -232,15 +232,15 @@ class Poller:
             self.scheduler.polling(job)
             # A copy, because a listener or a hook that asks for this may run in that very context.
             context = job.context.copy() if job.context is not None else None
-            poll = self.start(self._poll_once(job, priority), context)
+            poll = self.tasks.start(self._poll(job, priority), context)
             # An eager task may have ended already.
             job.poll = None if poll.done() else poll
             return poll
         return job.poll
 
-    async def _poll_once(self, job: TrackedJob, priority: Priority) -> None:
+    async def _poll(self, job: TrackedJob, priority: Priority) -> None:
         try:
-            observation, result = await self._unless_closed(self._poll_request.send(job, priority))
+            observation, result = await answer_to(send_poll(job, self.scheduler, priority))
         except Exception as error:
             job.poll = None
             if not job.closed:
@@ -251,40 +251,28 @@ class Poller:
         if not job.closed:
             self._on_response(job, observation, result)
 
-    async def _unless_closed(self, requests: Coroutine[Any, Any, T]) -> T:
-        """Make requests; a cancellation that comes out of them while the client is open is an error of a transport."""
-        try:
-            return await requests
-        except asyncio.CancelledError as error:
-            if self._shut:
-                raise
-            raise OutcomeUnknownError("The transport cancelled the request, and there is no answer.") from error
-
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
         if job.closed or job.poll is not None or job.deciding or sent_at < job.history.began:
             return
-        kind = job.kind
-        shown = kind.shown(document)
+        shown = job.kind.shown(document)
         if shown is Shown.HINT:
             self.scheduler.hasten(job, "another request shows that it may be finished")
         if shown in (Shown.HINT, Shown.NOTHING):
             return
-        observation = kind.observe(document, job.history, self.time())
-        finished = observation.decided and observation.phase is not Phase.RUNNING
-        if observation.decided and (not finished or shown is Shown.RESULT):
-            self._on_response(job, observation, document)
-        elif finished:
+        observation = job.kind.observe(document, job.history, _now())
+        if observation.finished and shown is not Shown.RESULT:
             self.scheduler.hasten(job, "another request shows that it is finished")
+        elif observation.decided:
+            self._on_response(job, observation, document)
 
     # What a poll means
 
     def _on_response(self, job: TrackedJob, observation: Observation, result: Any) -> None:
         """Take in what a poll has shown, and what follows from it."""
-        finished = observation.decided and observation.phase is not Phase.RUNNING
-        now, job.failures = self.time(), None
+        now, job.failures = _now(), None
         if not job.deciding:
-            if finished:
+            if observation.finished:
                 self.scheduler.saw_end(job)
             else:
                 self.scheduler.saw_running(job, certain=observation.decided)
@@ -292,62 +280,67 @@ class Poller:
         if observation.phase is not job.phase:
             job.enter(observation.phase, now)
         job.word, job.observed_at = observation.state, now
-        job.polls += 1
-        self.hooks(events.observed(job))
+        self._count_poll(job, None)
         job.tell(lambda: Observed(self.status(job), changed))
-        self._conclude(job, observation, result)
+        # While a hook decides, what is seen may be the work of the decision, which finishes the job itself.
+        if not job.deciding:
+            if observation.phase is Phase.REVIEW and job.on_review is not None:
+                job.deciding = True
+                self.scheduler.drop(job)
+                self.tasks.start(self._decide(job, result, job.on_review))
+            elif (end := end_of(job, observation, result, now)) is not None:
+                self._finish(job, end)
         parent = job.kind.list_of(result) if isinstance(result, job.kind.model) else None
         if parent is not None and self.scheduler.list_reads.wants(job, parent):
             self._list_reader.start(Listing(job.kind, parent, 1), job.settings.caller)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
+        """Count a failed poll, and tell of it."""
         failures = job.failures = job.failures or Failures()
-        patience = doubt_limit(job.settings.policy, unlisted_word=False)
-        consequence = count_failure(failures, error, job.kind.operation, self.time(), patience)
-        job.polls += 1
+        failures.polls += 1
         self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
-        self.hooks(events.observed(job, error))
-        job.tell(lambda: PollFailed(self.status(job), error))
-        if failures.polls == WORRYING_POLLS:
-            logger.warning("the last %d polls of %r failed, and the polls go on: %s", WORRYING_POLLS, job, error)
+        self._count_poll(job, error)
+        if failures.polls == _WORRYING_POLLS:
+            logger.warning("the last %d polls of %r failed, and the polls go on: %s", _WORRYING_POLLS, job, error)
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
             logger.error("a poll of %r went wrong", job, exc_info=error)
-        if consequence is Consequence.TELL:
-            # Closing the client tells the waiters, in better words.
-            if not self._closing():
+        job.tell(lambda: PollFailed(self.status(job), error))
+        if tells_waiters(error):
+            # While the client is being closed, its end tells the waiters in better words.
+            with contextlib.suppress(ClientClosedError):
+                self.poll_settings.caller.open()
                 job.wake(error)
                 self.unsubscribe(job)
-        elif consequence is not Consequence.GO_ON and not job.deciding:
-            gone = consequence is Consequence.VANISHED
-            self._close(job, vanished(job, self.time()) if gone else unreadable(job, error, self.time()))
+        elif not job.deciding and (end := end_after_failure(job, failures, error, _now())) is not None:
+            self._finish(job, end)
 
-    def _closing(self) -> bool:
-        try:
-            self.ensure_open()
-        except ClientClosedError:
-            return True
-        return False
-
-    def _conclude(self, job: TrackedJob, observation: Observation, result: Any) -> None:
-        if job.deciding:
-            # What is seen now may be the work of the decision under way, which finishes the job itself.
-            return
-        if observation.phase is Phase.REVIEW and job.on_review is not None:
-            job.deciding = True
-            self.scheduler.drop(job)
-            self.start(self._decide(job, result, job.on_review))
-        elif (end := end_of(job, observation, result, self.time())) is not None:
-            self._close(job, end)
+    def _count_poll(self, job: TrackedJob, error: Exception | None) -> None:
+        """Count a poll, and tell the hooks what it has shown."""
+        job.polls += 1
+        self.hooks(
+            JobObserved(
+                kind=job.kind.name.value,
+                target=job.target,
+                phase=job.phase.value,
+                state=job.word,
+                polls=job.polls,
+                error=type(error).__name__ if error is not None else None,
+            )
+        )
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
         try:
-            self._close(job, await decide(job, review, hook, lambda: self._shut))
+            self._finish(job, await decide(job, review, hook))
         finally:
             job.deciding = False
             self._schedule(job)
 
-    def _close(self, job: TrackedJob, end: End) -> None:
+    def _finish(self, job: TrackedJob, end: End) -> None:
         job.close(end.result, end.error, lambda: Finished(self.status(job), end.error))
         self.unsubscribe(job)
         self.registry.finished(job)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

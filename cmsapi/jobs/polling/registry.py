@@ -88,7 +88,7 @@ class JobRegistry:
         if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
             record.bind(known)
             return known
-        history = JobHistory(began=_now(), launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
+        history = JobHistory(launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
         job = TrackedJob(kind, target, history, settings)
         if not entry.over:
             record.bind(job)

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from cmsapi.errors import ClientClosedError
+from cmsapi.errors import ClientClosedError, OutcomeUnknownError
 
 T = TypeVar("T")
 
 
-async def outcome_of(task: asyncio.Task[T]) -> T:
+async def result_of(task: asyncio.Task[T]) -> T:
     """Wait for a task that goes on when its waiter is cancelled, and return its result or raise its error.
 
     `asyncio.shield` does the same, but since Python 3.14 it reports an error to the loop when no caller waits any more.
     """
     await asyncio.wait([task])
     return task.result()
+
+
+def being_cancelled() -> bool:
+    """Tell whether the current task itself is being cancelled, and not only something that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def answer_to(requests: Awaitable[T]) -> T:
+    """Make requests.
+
+    Raises:
+        OutcomeUnknownError: A transport has cancelled them, and not the owner of this task.
+    """
+    try:
+        return await requests
+    except asyncio.CancelledError as error:
+        if being_cancelled():
+            raise
+        raise OutcomeUnknownError("The transport cancelled the request, and there is no answer.") from error
 
 
 class BackgroundTasks:
@@ -33,11 +53,7 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, coroutine: Coroutine[Any, Any, T], context: contextvars.Context | None = None) -> asyncio.Task[T]:
-        """Run a coroutine as a task.
-
-        Args:
-            coroutine: What to run.
-            context: The context to run it in; by default a copy of the caller's.
+        """Run a coroutine as a task, by default in a copy of the caller's context.
 
         Raises:
             ClientClosedError: The client is closed.

@@ -113,6 +113,8 @@ class Scheduler:
         """
         if job in self._jobs:
             return
+        if not job.scheduled:
+            _note_start(job)
         job.scheduled, job.group = True, draw_group(self._rng)
         self._jobs[job] = callbacks
         self._by_target.setdefault(job.key, []).append(job)
@@ -354,6 +356,18 @@ class Scheduler:
                     # What one job cannot do does not end the polls of the other jobs.
                     logger.exception("the poll of %r could not begin", job)
                     self.failed(job, refused=False)
+
+
+def _note_start(job: TrackedJob) -> None:
+    """Note from when the age of a job counts; of one that this process did not launch the service's clock tells."""
+    history, now = job.history, _now()
+    job.started_at, job.age_known = history.began, history.fresh
+    if not history.fresh and history.launched_at is not None:
+        served = job.settings.caller.pipeline.clock.at(now)
+        if served is not None:
+            job.started_at = now - max(0.0, (served - history.launched_at).total_seconds())
+            job.age_known = not history.watched
+    job.polled_at = job.started_at
 
 
 def _now() -> float:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from cmsapi.errors import JobError
-from cmsapi.jobs.polling.tasks import outcome_of
+from cmsapi.jobs.polling.tasks import result_of
 
 pytestmark = pytest.mark.looptime
 
@@ -23,15 +23,15 @@ async def later(result: str | Exception) -> str:
 async def test_every_waiter_gets_the_result() -> None:
     """A result is given to all that wait, also to one that comes after the end."""
     task = asyncio.create_task(later("done"))
-    first, second = await asyncio.gather(outcome_of(task), outcome_of(task))
+    first, second = await asyncio.gather(result_of(task), result_of(task))
     assert (first, second) == ("done", "done")
-    assert await outcome_of(task) == "done"
+    assert await result_of(task) == "done"
 
 
 async def test_an_error_is_raised_to_every_waiter() -> None:
     """So is an error."""
     task = asyncio.create_task(later(JobError("gone")))
-    ended = await asyncio.gather(outcome_of(task), outcome_of(task), return_exceptions=True)
+    ended = await asyncio.gather(result_of(task), result_of(task), return_exceptions=True)
     assert [str(end) for end in ended] == ["gone", "gone"]
 
 
@@ -40,7 +40,7 @@ async def test_a_cancelled_waiter_leaves_the_task_running(result: str | Exceptio
     """The task goes on without the one who waited, and what it raises is no noise: its owner has retrieved it."""
     task = asyncio.create_task(later(result))
     task.add_done_callback(lambda done: done.exception())
-    waiter = asyncio.create_task(outcome_of(task))
+    waiter = asyncio.create_task(result_of(task))
     await asyncio.sleep(0.5)
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -53,7 +53,7 @@ async def test_a_cancelled_waiter_leaves_the_task_running(result: str | Exceptio
 async def test_a_cancelled_task_cancels_its_waiters() -> None:
     """When the owner cancels the task, there is nothing to wait for."""
     task = asyncio.create_task(later("done"))
-    waiter = asyncio.create_task(outcome_of(task))
+    waiter = asyncio.create_task(result_of(task))
     await asyncio.sleep(0.5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
