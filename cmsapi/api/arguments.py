@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.api.wire.shape import wire_name
 from cmsapi.api.wire.times import read_time, spell_time
 from cmsapi.errors import ArgumentError
 
@@ -34,6 +35,11 @@ def text(parameter: str, value: object, at_least: int = 1, at_most: int | None =
 def optional_text(parameter: str, value: object) -> str | None:
     """Check a string of any length, or None."""
     return None if value is None else text(parameter, value, at_least=0)
+
+
+def texts(**values: object) -> dict[str, str]:
+    """Check strings of any length, and return by wire name those that are not None."""
+    return {wire_name(name): text(name, value, at_least=0) for name, value in values.items() if value is not None}
 
 
 def within(parameter: str, value: object, least: int, most: int | None = None) -> int:
@@ -105,8 +111,3 @@ def timestamp(parameter: str, value: object) -> str | None:
         if isinstance(error, ArgumentError):
             raise
         raise ArgumentError(f"{parameter} cannot be sent: {error}.", parameter=parameter) from None
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """Collect the fields that are not None."""
-    return {name: value for name, value in fields.items() if value is not None}

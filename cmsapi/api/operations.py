@@ -30,10 +30,6 @@ class Replay(enum.Enum):
     COSTS_CREDIT = "launching paid work: a repeat may be paid twice"
 
 
-def _is_unlimited(operation: Operation) -> bool:
-    return operation.path in UNLIMITED_PATHS
-
-
 @attrs.frozen
 class Operation:
     """Describe one operation.
@@ -46,7 +42,6 @@ class Operation:
         provenance: How the route is known.
         success: Documented success codes. Any other 2xx is accepted too, and counted as drift when there are some.
         section: Section of the specification that it serves.
-        unlimited: Whether no limit counts its requests.
     """
 
     name: str
@@ -56,9 +51,6 @@ class Operation:
     provenance: Provenance = Provenance.SPEC
     success: frozenset[int] = frozenset()
     section: str = "4"
-    unlimited: bool = attrs.field(
-        init=False, repr=False, eq=False, default=attrs.Factory(_is_unlimited, takes_self=True)
-    )
 
     @property
     def route(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
-from cmsapi.api.arguments import function, given, optional_text, text, timestamp, within
+from cmsapi.api.arguments import function, optional_text, text, texts, timestamp, within
 from cmsapi.api.models import Content, ContentSummary, Generation, GenerationSettings
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.converter import to_dict
@@ -96,14 +96,14 @@ class Contents:
         """
         body = {
             "title": text("title", title, 1, LONGEST_TITLE),
-            **given(
-                html=optional_text("html", html),
-                metaDescription=optional_text("meta_description", meta_description),
-                pageId=optional_text("page_id", page_id),
-                folderId=optional_text("folder_id", folder_id),
-                assignedToId=optional_text("assigned_to_id", assigned_to_id),
-                contentStatusId=optional_text("content_status_id", content_status_id),
-                dueDate=timestamp("due_date", due_date),
+            **texts(
+                html=html,
+                meta_description=meta_description,
+                page_id=page_id,
+                folder_id=folder_id,
+                assigned_to_id=assigned_to_id,
+                content_status_id=content_status_id,
+                due_date=timestamp("due_date", due_date),
             ),
         }
         return await self._caller.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
@@ -230,8 +230,7 @@ class Contents:
         Raises:
             OutcomeUnknownError: It may have been marked; read it before you repeat the call.
         """
-        body = given(url=optional_text("url", url))
-        return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=body)
+        return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
         """Delete a content; one request, cannot be undone."""

@@ -9,19 +9,12 @@ from typing import Any
 from cmsapi.api.arguments import moment, optional_text, text, timestamp
 from cmsapi.api.models import Content
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.api.wire.shape import wire_name
 from cmsapi.errors import ArgumentError
 
 LONGEST_TITLE = 255  # specification 8
 
-_WIRE_NAMES = {
-    "title": "title",
-    "html": "html",
-    "meta_description": "metaDescription",
-    "folder_id": "folderId",
-    "assigned_to_id": "assignedToId",
-    "content_status_id": "contentStatusId",
-    "due_date": "dueDate",
-}
+_FIELDS = ("title", "html", "meta_description", "folder_id", "assigned_to_id", "content_status_id", "due_date")
 
 
 def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,9 +25,9 @@ def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     """
     body: dict[str, Any] = {}
     for name, value in changes.items():
-        if name not in _WIRE_NAMES:
+        if name not in _FIELDS:
             raise ArgumentError(
-                f"A change must name a field: {', '.join(_WIRE_NAMES)}; got {excerpt(name)}.", parameter=name
+                f"A change must name a field: {', '.join(_FIELDS)}; got {excerpt(name)}.", parameter=name
             )
         if name == "title":
             value = text(name, value, 1, LONGEST_TITLE)
@@ -42,7 +35,7 @@ def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
             value = timestamp(name, value)
         else:
             value = optional_text(name, value)
-        body[_WIRE_NAMES[name]] = value
+        body[wire_name(name)] = value
     return body
 
 

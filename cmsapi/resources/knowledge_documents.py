@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.api.arguments import given, optional_text, text as check_text
+from cmsapi.api.arguments import text as check_text, texts
 from cmsapi.api.models import KnowledgeDocument
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
@@ -37,10 +37,7 @@ class KnowledgeDocuments:
         """
         if (text is None) == (url is None):
             raise ArgumentError("Give either text or url.", parameter="text")
-        body = {
-            "name": check_text("name", name),
-            **given(text=optional_text("text", text), url=optional_text("url", url)),
-        }
+        body = {"name": check_text("name", name), **texts(text=text, url=url)}
         path = {"workspaceId": workspace_id}
         return await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cmsapi.api.arguments import given, optional_text
+from cmsapi.api.arguments import texts
 from cmsapi.errors import ArgumentError
 
 
@@ -20,9 +20,4 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     for name, value in (("title", title), ("html", html)):
         if loose and value is None:
             raise ArgumentError(f"title and html must be given together; {name} is missing.", parameter=name)
-    return given(
-        contentId=optional_text("content_id", content_id),
-        title=optional_text("title", title),
-        html=optional_text("html", html),
-        metaDescription=optional_text("meta_description", meta_description),
-    )
+    return texts(content_id=content_id, title=title, html=html, meta_description=meta_description)

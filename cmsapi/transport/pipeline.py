@@ -15,7 +15,7 @@ from typing import cast
 import anyio
 import attrs
 
-from cmsapi.api.operations import Operation, Replay
+from cmsapi.api.operations import UNLIMITED_PATHS, Operation, Replay
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
@@ -169,7 +169,7 @@ class Pipeline:
         """Wait for a permit, send the request once, and tell the hooks."""
         limiter = call.limiter
         asked = limiter.time()
-        if call.operation.unlimited:
+        if call.operation.path in UNLIMITED_PATHS:
             permit = Permit()
         else:
             announce = partial(self._announce, call)
@@ -282,7 +282,7 @@ class Pipeline:
             retry_after = error.retry_after
         call.in_doubt = call.in_doubt or outcome.in_doubt
         delay = backoff(self.retry, call.attempts, retry_after, self.rng)
-        if outcome is Outcome.NOT_EXECUTED and not call.operation.unlimited:
+        if outcome is Outcome.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
             pause = pause_after(delay, call.attempts, retry_after)
             call.limiter.pause(pause)
             self.hooks(RateLimitPaused(operation=name, seconds=pause))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode
 
+from cmsapi.api.arguments import text as check_text
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
 
@@ -39,24 +40,12 @@ def _segment(name: str, value: object) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
     parameter = _NAME.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
-    if not isinstance(value, str):
-        hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
-        raise ArgumentError(f"{parameter} must be a string, got {type(value).__name__}.{hint}", parameter=parameter)
-    if not value or value in (".", ".."):
+    identifier = check_text(parameter, value, 1, LONGEST_ID)
+    if identifier in (".", ".."):
         raise ArgumentError(
-            f"{parameter} must be an identifier, got {value!r}: no identifier is empty or a dot segment.",
-            parameter=parameter,
+            f"{parameter} must be an identifier, got the dot segment {identifier!r}.", parameter=parameter
         )
-    if len(value) > LONGEST_ID:
-        raise ArgumentError(
-            f"{parameter} must have at most {LONGEST_ID} characters, got {len(value)}.", parameter=parameter
-        )
-    try:
-        return quote(value, safe="")
-    except UnicodeEncodeError:
-        raise ArgumentError(
-            f"{parameter} must be encodable as UTF-8, got half a surrogate pair in {value!r}.", parameter=parameter
-        ) from None
+    return quote(identifier, safe="")
 
 
 def check_path(path: str) -> str:

@@ -7,11 +7,13 @@ here, and `client.statistics.drift` shows that the interface has changed.
 from __future__ import annotations
 
 import enum
-import reprlib
+from collections import Counter
 
 import attrs
 
 _LONGEST = 100
+# Different deviations that are counted; names that never repeat do not fill the memory.
+_MOST = 1000
 
 
 class DriftKind(enum.StrEnum):
@@ -44,41 +46,20 @@ class Deviation:
 
 
 class Drift:
-    """Count differences in bounded memory.
+    """Count differences in bounded memory."""
 
-    Args:
-        capacity: Number of different deviations that are told apart; the others only add to `uncounted`.
-    """
-
-    def __init__(self, *, capacity: int = 1000) -> None:
-        self._capacity = capacity
-        self._counts: dict[tuple[DriftKind, str], int] = {}
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[DriftKind, str]] = Counter()
         self._examples: dict[tuple[DriftKind, str], str] = {}
-        self.uncounted: int = 0
 
     def note(self, kind: DriftKind, where: str, example: str = "") -> None:
         """Count one difference."""
         # A name that came over the wire has no length limit.
         key = kind, where[:_LONGEST]
-        if key in self._counts:
+        if key in self._counts or len(self._counts) < _MOST:
             self._counts[key] += 1
-        elif len(self._counts) < self._capacity:
-            self._counts[key] = 1
-            self._examples[key] = example[:_LONGEST]
-        else:
-            self.uncounted += 1
-
-    def count(self, kind: DriftKind, where: str) -> int:
-        """Return how often a difference was met."""
-        return self._counts.get((kind, where), 0)
+            self._examples.setdefault(key, example[:_LONGEST])
 
     def deviations(self) -> tuple[Deviation, ...]:
         """Return a snapshot, the most frequent first."""
-        found = [Deviation(*key, count, self._examples[key]) for key, count in self._counts.items()]
-        return tuple(sorted(found, key=lambda deviation: -deviation.count))
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def __repr__(self) -> str:
-        return f"Drift({reprlib.repr([(d.kind.name, d.where, d.count) for d in self.deviations()])})"
+        return tuple(Deviation(*key, count, self._examples[key]) for key, count in self._counts.most_common())

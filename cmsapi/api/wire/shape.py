@@ -55,6 +55,12 @@ def shape(model: Any) -> tuple[Field, ...]:
     return tuple(_field(at, hints[at.name]) for at in attrs.fields(model) if at.name not in common)
 
 
+def wire_name(name: str) -> str:
+    """Return the name on the wire of a field or parameter: it is in camel case."""
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
 def is_model(type_: object) -> bool:
     """Tell whether this is a class of models; `Model` itself describes no document."""
     return isinstance(type_, type) and issubclass(type_, Model) and type_ is not Model
@@ -66,7 +72,6 @@ def is_open_enum(type_: object) -> bool:
 
 
 def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
-    head, *tail = attribute.name.split("_")
     nullable = hint is Any
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         (hint,) = (part for part in typing.get_args(hint) if part is not type(None))
@@ -77,7 +82,7 @@ def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
     provenance = attribute.metadata.get("provenance", Provenance.SPEC)
     field = Field(
         name=attribute.name,
-        wire=head + "".join(part.capitalize() for part in tail),
+        wire=wire_name(attribute.name),
         type=hint,
         many=many,
         nullable=nullable,
