@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 from cmsapi.state.store import LEASE_TTL, Change
 
 T = TypeVar("T")

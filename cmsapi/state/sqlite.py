@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from cmsapi.errors import StateError
 from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 from cmsapi.state.sqlitefile import PATIENCE, Patience, ReplacedError, SqliteFile
 from cmsapi.state.store import LEASE_TTL, Change
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from cmsapi.errors import StateError
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 
 T = TypeVar("T")
 

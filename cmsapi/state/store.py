@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from cmsapi.state.journal import Entry, Lease
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 
 # A process that was not heard of for so many seconds loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0

@@ -67,7 +67,7 @@ for module in pkgutil.walk_packages(cmsapi.__path__, "cmsapi."):
         importlib.import_module(module.name)
 
 from cmsapi.sandbox import Sandbox
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 
 async def main():
     # On Windows any signal ends a process, so that none may be sent to find out whether it lives.

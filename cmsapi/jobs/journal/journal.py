@@ -22,7 +22,7 @@ import attrs
 
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.journal.leases import FOLLOW, Leases
+from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
 from cmsapi.jobs.journal.scope import JournalScope, ReadUser
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS

@@ -13,8 +13,8 @@ import attrs
 
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs.errors import sent_times, without_result
+from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.kinds.evidence import Verdict
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import ITEM

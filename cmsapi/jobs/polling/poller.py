@@ -14,8 +14,8 @@ from typing import Any
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
+from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.leases import FOLLOW
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook

@@ -74,7 +74,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     ),
     "jobs/journal/scope": ("jobs/journal/test_journal",),
     "jobs/journal/journal": (*_LAUNCHES, "jobs/journal/test_journal"),
-    "jobs/journal/leases": (*_LAUNCHES, "jobs/journal/test_journal"),
+    "jobs/journal/heartbeat": (*_LAUNCHES, "jobs/journal/test_journal"),
     "jobs/tracked": _LAUNCHES,
     "jobs/journal/write_queue": (*_LAUNCHES, "jobs/journal/test_write_queue"),
 }

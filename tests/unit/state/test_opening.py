@@ -14,7 +14,7 @@ import pytest
 from cmsapi.errors import ConfigError
 from cmsapi.state.memory import MemoryState
 from cmsapi.state.opening import open_state
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
 

@@ -18,7 +18,7 @@ from cmsapi.jobs.journal.scope import scope_of
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState
-from cmsapi.state.owners import Owner
+from cmsapi.state.process import Owner
 from tests.support.jobs import box, client_of
 
 pytestmark = pytest.mark.looptime

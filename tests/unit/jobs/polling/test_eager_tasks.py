@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.jobs.journal.leases import HEARTBEAT
+from cmsapi.jobs.journal.heartbeat import HEARTBEAT
 from cmsapi.sandbox import Limits
 from cmsapi.testing import HandlerTransport
 from tests.support.jobs import box, client_of
