@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from cmsapi.api.wire.jsontext import dumps, loads
-from cmsapi.errors import DecodeError, LeaseLostError, StateError
+from cmsapi.errors import DecodeError, StateError
 
 Fact: TypeAlias = str | int | float | bool | None
 
@@ -155,14 +155,6 @@ def _canonical(value: Any) -> bytes:
         return value
 
     return dumps(sort(value))
-
-
-def taken_over(lease: Lease) -> LeaseLostError:
-    """Make the error of a lease that was lost."""
-    return LeaseLostError(
-        f"{lease.key} is no longer held by this process: it was not heard of in time, and another one has taken over, "
-        "or has ended it. Nothing was written; what this process has sent already may have taken effect."
-    )
 
 
 def document_text(value: Any) -> str | None:

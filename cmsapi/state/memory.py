@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
 
 import attrs
 
-from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
+from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
-from cmsapi.state.store import LEASE_TTL, Change
-
-T = TypeVar("T")
+from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T, standing
 
 _numbers = itertools.count(1)
 
@@ -32,7 +30,7 @@ class _Row:
 @attrs.define
 class _Scope:
     journal: dict[str, _Row] = attrs.field(factory=dict)
-    outcomes: dict[tuple[str, str], Entry] = attrs.field(factory=dict)
+    outcomes: dict[tuple[str | None, str | None], Entry] = attrs.field(factory=dict)
     documents: dict[str, str] = attrs.field(factory=dict)
     owners: dict[str, tuple[Owner, float]] = attrs.field(factory=dict)
 
@@ -45,7 +43,7 @@ class Memory:
         self.limits: dict[str, str] = {}
 
 
-class MemoryState:
+class MemoryState(State):
     """Share a state within one process; it is gone with the process.
 
     Args:
@@ -71,75 +69,39 @@ class MemoryState:
         place.owners[self._owner.id] = self._owner, self._now() + self._lease_ttl
         return place
 
-    def _alive(self, place: _Scope) -> dict[str | None, Owner]:
-        now = self._now()
-        return {name: owner for name, (owner, until) in place.owners.items() if until > now}
+    def _alive(self, place: _Scope, owner: str | None) -> bool:
+        _, until = place.owners.get(owner or "", (None, -math.inf))
+        return until > self._now()
 
-    def _held(self, lease: Lease) -> _Row | None:
-        row = self._live(lease.scope).journal.get(lease.key)
-        if row is not None and row.lease != lease.id:
-            raise taken_over(lease)
-        return row
-
-    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
-        """Write an entry and hold it, or return what stands in the way."""
+    async def _step(
+        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    ) -> tuple[Standing, Entry | None]:
         place = self._live(lease.scope)
-        row = place.journal.get(lease.key)
-        if row is not None:
-            return None if row.lease == lease.id else row.entry
-        if entry.batch is not None and entry.item is not None:
-            outcome = place.outcomes.get((entry.batch, entry.item))
-            if outcome is not None:
-                return outcome
-        place.journal[lease.key] = _Row(entry, lease.id, self._owner.id)
-        return None
-
-    async def keep(self, lease: Lease) -> None:
-        """Make sure that the entry is still held under this lease."""
-        if self._held(lease) is None:
-            raise taken_over(lease)
-
-    async def update(self, lease: Lease, entry: Entry) -> None:
-        """Write the entry anew."""
-        row = self._held(lease)
+        row, item = place.journal.get(lease.key), None if entry is None else (entry.batch, entry.item)
         if row is None:
-            raise taken_over(lease)
-        row.entry = entry
-
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Delete the entry, and keep the outcome of its item if it has one."""
-        if self._held(lease) is None:
-            return
-        place = self._memory.scopes[lease.scope]
-        del place.journal[lease.key]
-        if outcome is not None and outcome.batch is not None and outcome.item is not None:
-            place.outcomes[outcome.batch, outcome.item] = outcome
-
-    async def release(self, lease: Lease) -> None:
-        """Let others claim the entry."""
-        row = self._memory.scopes[lease.scope].journal.get(lease.key)
-        if row is not None and row.lease == lease.id:
-            row.lease = row.owner = None
-
-    async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, unless a live process holds it."""
-        place = self._live(lease.scope)
-        row = place.journal.get(lease.key)
-        if row is None:
-            return None
-        if row.lease != lease.id:
-            if row.owner in self._alive(place):
-                return None
-            row.lease, row.owner = lease.id, self._owner.id
-        return row.entry
+            found = None if item is None else place.outcomes.get(item)
+            stood = Standing.ABSENT if found is None else Standing.ENDED
+        else:
+            found, stood = row.entry, standing(lease, row.lease, alive=self._alive(place, row.owner))
+        if stood is when:
+            written = entry if entry is not None else found
+            if step is Step.END:
+                del place.journal[lease.key]
+                if entry is not None and entry.batch is not None:
+                    place.outcomes[entry.batch, entry.item] = entry
+            elif written is not None:
+                held = (lease.id, self._owner.id) if step is Step.HOLD else (None, None)
+                place.journal[lease.key] = _Row(written, *held)
+        return stood, found
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
         return {key: row.entry for key, row in self._memory.scopes[scope].journal.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Say that this owner lives, and return the others that are alive."""
-        return [owner for owner in self._alive(self._live(scope)).values() if owner != self._owner]
+        """Give a sign of life, and return the other owners that are alive."""
+        place = self._live(scope)
+        return [owner for owner, _ in place.owners.values() if owner != self._owner and self._alive(place, owner.id)]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
@@ -148,7 +110,7 @@ class MemoryState:
     async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
         """Return how the items of a batch ended, by item."""
         outcomes = self._memory.scopes[scope].outcomes
-        return {item: entry for (name, item), entry in outcomes.items() if name == batch}
+        return {item: entry for (name, item), entry in outcomes.items() if name == batch and item is not None}
 
     async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
         """Return how the items of all batches ended that were asked for after a time."""
@@ -159,20 +121,16 @@ class MemoryState:
         for item in items:
             self._memory.scopes[scope].outcomes.pop((batch, item), None)
 
-    async def get_document(self, scope: str, name: str) -> Any:
-        """Return a document, or None when there is none."""
-        return document_of(self._memory.scopes[scope].documents.get(name))
+    async def _get_text(self, scope: str, name: str) -> str | None:
+        return self._memory.scopes[scope].documents.get(name)
 
-    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless another process was faster."""
+    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         documents = self._memory.scopes[scope].documents
-        if documents.get(name) == document_text(old):
-            text = document_text(new)
-            if text is None:
-                documents.pop(name, None)
-            else:
-                documents[name] = text
-        return document_of(documents.get(name))
+        if documents.get(name) == old:
+            documents.pop(name, None)
+            if new is not None:
+                documents[name] = new
+        return documents.get(name)
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one."""

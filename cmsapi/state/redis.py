@@ -13,7 +13,7 @@ import inspect
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import redis.asyncio as redis
 from redis.asyncio.connection import AbstractConnection
@@ -23,14 +23,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError, RedisError
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state import scripts
-from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
+from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.redaction import redact_url
-from cmsapi.state.store import LEASE_TTL, Change
+from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
 
 logger: logging.Logger = logging.getLogger("cmsapi")
-
-T = TypeVar("T")
 
 # Seconds for one command; a failed one is repeated twice.
 TIMEOUT = 2.0
@@ -55,7 +53,7 @@ _NAMELESS: dict[str, Any] = (
 _NO_ANSWER = (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError)
 
 
-class RedisState:
+class RedisState(State):
     """Share a state among many hosts, on Redis 6.2 or Valkey.
 
     Args:
@@ -94,8 +92,7 @@ class RedisState:
         self._silent = False
         self._closed = False
         register = self._redis.register_script
-        self._begin, self._write = register(scripts.BEGIN), register(scripts.WRITE)
-        self._release, self._claim = register(scripts.RELEASE), register(scripts.CLAIM)
+        self._step_entry = register(scripts.STEP)
         self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
         self._compare_and_set = register(scripts.COMPARE_AND_SET)
         self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
@@ -196,39 +193,13 @@ class RedisState:
 
         return await self._guarded(command)
 
-    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
-        """Write an entry and hold it, or return what stands in the way."""
-        args = (lease.key, lease.id, entry.spell(), entry.item or "")
-        stands = await self._live(self._begin, lease.scope, *args, batch=entry.batch)
-        return None if stands is None else Entry.read(stands)
-
-    async def _hold(self, lease: Lease, what: str, entry: Entry | None = None) -> None:
-        text = "" if entry is None else entry.spell()
-        item = (entry.item or "") if entry is not None else ""
-        batch = entry.batch if entry is not None else None
-        if not await self._live(self._write, lease.scope, lease.key, lease.id, what, text, item, batch=batch):
-            raise taken_over(lease)
-
-    async def keep(self, lease: Lease) -> None:
-        """Make sure that the entry is still held under this lease."""
-        await self._hold(lease, "keep")
-
-    async def update(self, lease: Lease, entry: Entry) -> None:
-        """Write the entry anew."""
-        await self._hold(lease, "update", entry)
-
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Delete the entry, and keep the outcome of its item if it has one."""
-        await self._hold(lease, "end", outcome)
-
-    async def release(self, lease: Lease) -> None:
-        """Let others claim the entry."""
-        await self._live(self._release, lease.scope, lease.key, lease.id)
-
-    async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, unless a live process holds it."""
-        entry = await self._live(self._claim, lease.scope, lease.key, lease.id)
-        return None if entry is None else Entry.read(entry)
+    async def _step(
+        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    ) -> tuple[Standing, Entry | None]:
+        text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
+        args = (lease.key, lease.id, when, step, text, item or "")
+        stood, found = await self._live(self._step_entry, lease.scope, *args, batch=batch)
+        return Standing(stood), Entry.read(found) if found else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
@@ -267,16 +238,14 @@ class RedisState:
             key = _key(scope, f"batch:{batch}")
             await self._guarded(lambda: self._redis.hdel(key, *items))
 
-    async def get_document(self, scope: str, name: str) -> Any:
-        """Return a document, or None when there is none."""
+    async def _get_text(self, scope: str, name: str) -> str | None:
         key = _key(scope, "documents")
-        return document_of(await self._guarded(lambda: cast("Awaitable[str | None]", self._redis.hget(key, name))))
+        return await self._guarded(lambda: cast("Awaitable[str | None]", self._redis.hget(key, name)))
 
-    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless another process was faster."""
+    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         keys = [_key(scope, "version"), _key(scope, "documents")]
-        args = [name, document_text(old) or "", document_text(new) or ""]
-        return document_of(await self._guarded(lambda: self._compare_and_set(keys, args)) or None)
+        stands: str = await self._guarded(lambda: self._compare_and_set(keys, [name, old or "", new or ""]))
+        return stands or None
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, unless another process was faster; then again."""

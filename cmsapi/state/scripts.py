@@ -29,67 +29,35 @@ redis.call('ZADD', KEYS[5], now + ARGV[3], ARGV[1])
 """
 )
 
-# KEYS: …, outcomes of the batch. ARGV: …, key, lease, entry, item or ''.
-BEGIN = (
+# Changes an entry if it stands as it must; returns how it stood, and what was found (see `State`).
+# KEYS: …, outcomes of the batch. ARGV: …, key, lease, how it must stand, step, entry or outcome or '', item or ''.
+STEP = (
     _LIVE
     + """
-local key, lease, entry, item = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local stands = redis.call('HGET', KEYS[2], key)
-if stands then
-    local held = redis.call('HGET', KEYS[3], key)
-    if held == lease .. ' ' .. ARGV[1] then return false end
-    return stands
+local key, mine, when, step, text, item = ARGV[4], ARGV[5] .. ' ' .. ARGV[1], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local found, holder = redis.call('HGET', KEYS[2], key), redis.call('HGET', KEYS[3], key)
+local stood = 'free'
+if not found then
+    found = item ~= '' and redis.call('HGET', KEYS[6], item)
+    stood = found and 'ended' or 'absent'
+elseif holder == mine then
+    stood = 'mine'
+elseif holder then
+    local alive = redis.call('ZSCORE', KEYS[5], string.match(holder, ' (.*)'))
+    if alive and tonumber(alive) > now then stood = 'held' end
 end
-if item ~= '' then
-    local outcome = redis.call('HGET', KEYS[6], item)
-    if outcome then return outcome end
-end
-redis.call('HSET', KEYS[2], key, entry)
-redis.call('HSET', KEYS[3], key, lease .. ' ' .. ARGV[1])
-return false
-"""
-)
-
-# KEYS: …, outcomes of the batch. ARGV: …, key, lease, 'keep', 'update' or 'end', entry or outcome or '', item or ''.
-WRITE = (
-    _LIVE
-    + """
-local key, lease, what, entry, item = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-if redis.call('HEXISTS', KEYS[2], key) == 0 then return what == 'end' and 1 or 0 end
-if redis.call('HGET', KEYS[3], key) ~= lease .. ' ' .. ARGV[1] then return 0 end
-if what == 'update' then
-    redis.call('HSET', KEYS[2], key, entry)
-elseif what == 'end' then
+if stood ~= when then return { stood, found or '' } end
+if step == 'hold' then
+    if text ~= '' then redis.call('HSET', KEYS[2], key, text) end
+    redis.call('HSET', KEYS[3], key, mine)
+elseif step == 'release' then
+    redis.call('HDEL', KEYS[3], key)
+else
     redis.call('HDEL', KEYS[2], key)
     redis.call('HDEL', KEYS[3], key)
-    if item ~= '' then redis.call('HSET', KEYS[6], item, entry) end
+    if item ~= '' then redis.call('HSET', KEYS[6], item, text) end
 end
-return 1
-"""
-)
-
-# ARGV: …, key, lease.
-RELEASE = (
-    _LIVE
-    + """
-if redis.call('HGET', KEYS[3], ARGV[4]) == ARGV[5] .. ' ' .. ARGV[1] then redis.call('HDEL', KEYS[3], ARGV[4]) end
-"""
-)
-
-# ARGV: …, key, lease.
-CLAIM = (
-    _LIVE
-    + """
-local key, mine = ARGV[4], ARGV[5] .. ' ' .. ARGV[1]
-local entry = redis.call('HGET', KEYS[2], key)
-local held = redis.call('HGET', KEYS[3], key)
-if not entry or held == mine then return entry end
-if held then
-    local alive = redis.call('ZSCORE', KEYS[5], string.match(held, ' (.*)'))
-    if alive and tonumber(alive) > now then return false end
-end
-redis.call('HSET', KEYS[3], key, mine)
-return entry
+return { stood, found or '' }
 """
 )
 

@@ -15,20 +15,24 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
 
 from cmsapi.errors import StateError
-from cmsapi.state.journal import Entry, Lease, document_of, document_text, taken_over
+from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
-from cmsapi.state.sqlitefile import PATIENCE, Patience, ReplacedError, SqliteFile
-from cmsapi.state.store import LEASE_TTL, Change
+from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
+from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T, standing
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-T = TypeVar("T")
+# The text of an open entry, the lease under which it is held, and whether its holder is alive.
+_ROW = """
+SELECT entry, lease, EXISTS (SELECT 1 FROM owners WHERE scope = journal.scope AND id = journal.owner AND until > ?)
+FROM journal WHERE scope = ? AND key = ?
+"""
+_OUTCOME = "SELECT entry FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
 
 
-class SqliteState:
+class SqliteState(State):
     """Share a state among the processes of one host, in a file.
 
     When the file is removed or replaced while it is used, other processes no longer see what is written. The limits are
@@ -47,25 +51,16 @@ class SqliteState:
         self._lease_ttl = lease_ttl
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
-        self._file: SqliteFile | None = None
-        self._patience = Patience()
-        # Whether the file with the journal is no longer the one that other processes see.
-        self._replaced = False
+        self._file = SqliteFile(path)
         self._closed = False
 
-    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._journaled(lambda file: work(file.db))
-
-    async def _write(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool = False) -> T:
-        return await self._journaled(lambda file: file.transact(work, flushed=flushed))
-
-    async def _journaled(self, work: Callable[[SqliteFile], T]) -> T:
-        """Work on the file that the journal of this process is in, and on no other."""
+    async def _journaled(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool | None = None) -> T:
+        """Work on the file that the journal of this process is in, and on no other; without `flushed` only read it."""
 
         def run(asked_at: float) -> T:
-            if not self._replaced:
+            if not self._file.replaced:
                 with contextlib.suppress(ReplacedError):
-                    return self._guarded(work, asked_at)
+                    return self._file.use(work, asked_at, flushed)
             raise StateError(
                 f"The file of the state {self.path} was removed or replaced while this process used it, so that other "
                 "processes do not see what this one writes. What was to be written was not, and this process launches "
@@ -84,219 +79,114 @@ class SqliteState:
         # The thread waits for other processes in real time, also where the loop's time is virtual.
         return await asyncio.get_running_loop().run_in_executor(self._thread, run, time.monotonic())
 
-    def _guarded(self, work: Callable[[SqliteFile], T], asked_at: float) -> T:
-        """Work on the file that is there.
+    def _live(self, db: sqlite3.Connection, scope: str, now: float) -> Owner:
+        """Give a sign of life in a transaction."""
+        owner = self._file.owner
+        values = (scope, owner.id, owner.spell(), now + self._lease_ttl)
+        db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?)", values)
+        return owner
 
-        Raises:
-            ReplacedError: It is no longer the one that was opened; the next call opens the one that is there then.
-            StateError: It cannot be used.
-        """
-        until = self._patience.until(asked_at)
-        try:
-            if self._file is None:
-                self._file = SqliteFile(self.path, until)
-            result = self._file.use(work, until)
-            if self._file.wrote:
-                self._patience.wrote()
-        except ReplacedError:
-            self._replaced = True
-            self._let_go()
-            raise
-        except (sqlite3.Error, OSError) as error:
-            self._patience.gave_up()
-            raise StateError(
-                f"The state {self.path} cannot be used ({error}). What was to be written was not. "
-                "See that the file and its directory can be written to, that the disk is local and not full, and "
-                f"that no other program holds the file for more than {PATIENCE:g} s."
-            ) from error
-        return result
+    async def _step(
+        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    ) -> tuple[Standing, Entry | None]:
+        now, key, text = self._clock(), (lease.scope, lease.key), entry.spell() if entry is not None else None
+        item = (lease.scope, entry.batch, entry.item) if entry is not None and entry.batch is not None else None
 
-    def _let_go(self) -> None:
-        if self._file is not None:
-            self._file.db.close()
-            self._file = None
-
-    async def _own(self, scope: str, work: Callable[[sqlite3.Connection, str], T], *, flushed: bool = False) -> T:
-        """Work on a scope and say that this process lives, in one transaction."""
-        until = self._clock() + self._lease_ttl
-
-        def both(file: SqliteFile) -> T:
-            def transaction(db: sqlite3.Connection) -> T:
-                owner = file.owner
-                db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?)", (scope, owner.id, owner.spell(), until))
-                return work(db, owner.id)
-
-            return file.transact(transaction, flushed=flushed)
-
-        return await self._journaled(both)
-
-    async def begin(self, lease: Lease, entry: Entry) -> Entry | None:
-        """Write an entry and hold it, or return what stands in the way."""
-        text = entry.spell()
-
-        def work(db: sqlite3.Connection, owner: str) -> str | None:
-            row = _row_of(db, lease)
-            if row is not None:
-                return None if row[0] == lease.id else row[1]
-            if entry.batch is not None:
-                found = "SELECT entry FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
-                outcome = db.execute(found, (lease.scope, entry.batch, entry.item)).fetchone()
-                if outcome is not None:
-                    return str(outcome[0])
-            values = (lease.scope, lease.key, lease.id, owner, text)
-            db.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", values)
-            return None
-
-        stands = await self._own(lease.scope, work, flushed=True)
-        return None if stands is None else Entry.read(stands)
-
-    async def keep(self, lease: Lease) -> None:
-        """Make sure that the entry is still held under this lease."""
-
-        def work(db: sqlite3.Connection, owner: str) -> None:
-            if not _holds(db, lease):
-                raise taken_over(lease)
-
-        await self._own(lease.scope, work)
-
-    async def update(self, lease: Lease, entry: Entry) -> None:
-        """Write the entry anew."""
-        text = entry.spell()
-
-        def work(db: sqlite3.Connection, owner: str) -> None:
-            if not _holds(db, lease):
-                raise taken_over(lease)
-            db.execute("UPDATE journal SET entry = ? WHERE scope = ? AND key = ?", (text, lease.scope, lease.key))
-
-        await self._own(lease.scope, work, flushed=True)
-
-    async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Delete the entry, and keep the outcome of its item if it has one."""
-        text = outcome.spell() if outcome is not None else ""
-
-        def work(db: sqlite3.Connection, owner: str) -> None:
-            if not _holds(db, lease):
-                if _row_of(db, lease) is not None:
-                    raise taken_over(lease)
-                return
-            db.execute("DELETE FROM journal WHERE scope = ? AND key = ?", (lease.scope, lease.key))
-            if outcome is not None and outcome.batch is not None:
-                values = (lease.scope, outcome.batch, outcome.item, text)
-                db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", values)
-
-        await self._own(lease.scope, work, flushed=True)
-
-    async def release(self, lease: Lease) -> None:
-        """Let others claim the entry."""
-
-        def work(db: sqlite3.Connection) -> None:
-            given_up = "UPDATE journal SET lease = NULL, owner = NULL WHERE scope = ? AND key = ? AND lease = ?"
-            db.execute(given_up, (lease.scope, lease.key, lease.id))
-
-        await self._write(work)
-
-    async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, unless a live process holds it."""
-        now = self._clock()
-
-        def work(db: sqlite3.Connection, owner: str) -> str | None:
-            row = _row_of(db, lease)
+        def work(db: sqlite3.Connection) -> tuple[Standing, str | None]:
+            owner = self._live(db, lease.scope, now)
+            row = db.execute(_ROW, (now, *key)).fetchone()
             if row is None:
-                return None
-            if row[0] != lease.id:
-                alive = "SELECT 1 FROM owners WHERE scope = ? AND id = ? AND until > ?"
-                if db.execute(alive, (lease.scope, row[2], now)).fetchone() is not None:
-                    return None
-                taken = "UPDATE journal SET lease = ?, owner = ? WHERE scope = ? AND key = ?"
-                db.execute(taken, (lease.id, owner, lease.scope, lease.key))
-            return row[1]
+                row = db.execute(_OUTCOME, item).fetchone() if item is not None else None
+                stood, found = (Standing.ABSENT, None) if row is None else (Standing.ENDED, str(row[0]))
+            else:
+                stood, found = standing(lease, row[1], alive=row[2]), str(row[0])
+            if stood is not when:
+                return stood, found
+            if step is Step.HOLD:
+                db.execute(
+                    "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)", (*key, lease.id, owner.id, text or found)
+                )
+            elif step is Step.RELEASE:
+                db.execute("UPDATE journal SET lease = NULL, owner = NULL WHERE scope = ? AND key = ?", key)
+            else:
+                db.execute("DELETE FROM journal WHERE scope = ? AND key = ?", key)
+                if item is not None:
+                    db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", (*item, text))
+            return stood, found
 
-        text = await self._own(lease.scope, work)
-        return None if text is None else Entry.read(text)
+        stood, found = await self._journaled(work, flushed=entry is not None or step is Step.END)
+        return stood, None if found is None else Entry.read(found)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
         found = "SELECT key, entry FROM journal WHERE scope = ?"
-        return _entries(await self._read(lambda db: db.execute(found, (scope,)).fetchall()))
+        return _entries(await self._journaled(lambda db: db.execute(found, (scope,)).fetchall()))
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Say that this process lives, and return the others that are alive."""
+        """Give a sign of life, and return the others that are alive."""
         now = self._clock()
 
-        def work(db: sqlite3.Connection, owner: str) -> list[tuple[str]]:
+        def work(db: sqlite3.Connection) -> list[tuple[str]]:
+            owner = self._live(db, scope, now)
             db.execute("DELETE FROM owners WHERE scope = ? AND until <= ?", (scope, now))
-            return db.execute("SELECT owner FROM owners WHERE scope = ? AND id <> ?", (scope, owner)).fetchall()
+            return db.execute("SELECT owner FROM owners WHERE scope = ? AND id <> ?", (scope, owner.id)).fetchall()
 
-        return [Owner.read(text) for (text,) in await self._own(scope, work)]
+        return [Owner.read(text) for (text,) in await self._journaled(work, flushed=False)]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
-
-        def work(db: sqlite3.Connection) -> None:
-            db.execute("DELETE FROM owners WHERE scope = ? AND id = ?", (scope, owner.id))
-
-        await self._write(work)
+        gone = "DELETE FROM owners WHERE scope = ? AND id = ?"
+        await self._journaled(lambda db: db.execute(gone, (scope, owner.id)).rowcount, flushed=False)
 
     async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
         """Return how the items of a batch ended, by item."""
         found = "SELECT item, entry FROM outcomes WHERE scope = ? AND batch = ?"
-        return _entries(await self._read(lambda db: db.execute(found, (scope, batch)).fetchall()))
+        return _entries(await self._journaled(lambda db: db.execute(found, (scope, batch)).fetchall()))
 
     async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
         """Return how the items of all batches ended that were asked for after a time."""
         found = "SELECT entry FROM outcomes WHERE scope = ? AND json_extract(entry, '$.asked_at') >= ?"
-        return [
-            Entry.read(text) for (text,) in await self._read(lambda db: db.execute(found, (scope, since)).fetchall())
-        ]
+        rows = await self._journaled(lambda db: db.execute(found, (scope, since)).fetchall())
+        return [Entry.read(text) for (text,) in rows]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
+        gone = "DELETE FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
+        rows = [(scope, batch, item) for item in items]
+        await self._journaled(lambda db: db.executemany(gone, rows).rowcount, flushed=True)
 
-        def work(db: sqlite3.Connection) -> None:
-            gone = "DELETE FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
-            db.executemany(gone, [(scope, batch, item) for item in items])
+    async def _get_text(self, scope: str, name: str) -> str | None:
+        return await self._journaled(lambda db: _document(db, scope, name))
 
-        await self._write(work, flushed=True)
-
-    async def get_document(self, scope: str, name: str) -> Any:
-        """Return a document, or None when there is none."""
-        return document_of(await self._read(lambda db: _document(db, scope, name)))
-
-    async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
-        """Put a document in the place of another one, unless another process was faster."""
-        expected, text = document_text(old), document_text(new)
-
+    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         def work(db: sqlite3.Connection) -> str | None:
             stands = _document(db, scope, name)
-            if stands != expected:
+            if stands != old:
                 return stands
-            if text is None:
+            if new is None:
                 db.execute("DELETE FROM documents WHERE scope = ? AND name = ?", (scope, name))
             else:
-                db.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (scope, name, text))
-            return text
+                db.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (scope, name, new))
+            return new
 
-        return document_of(await self._write(work, flushed=True))
+        return await self._journaled(work, flushed=True)
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, in one transaction."""
 
-        def transaction(db: sqlite3.Connection) -> T:
+        def work(db: sqlite3.Connection) -> T:
             row = db.execute("SELECT document FROM limits WHERE account = ?", (account,)).fetchone()
             # An update that waited for another process begins now: a rest that it asks for is not over before.
             document, result = change(None if row is None else str(row[0]), self._clock())
             db.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", (account, document))
             return result
 
-        def work(file: SqliteFile) -> T:
-            return file.transact(transaction, flushed=False)
-
         def run(asked_at: float) -> T:
             try:
-                return self._guarded(work, asked_at)
+                return self._file.use(work, asked_at, flushed=False)
             except ReplacedError as error:
                 logger.warning("%s The limits are shared in the one that is there now, the journal is not.", error)
-                return self._guarded(work, asked_at)
+                return self._file.use(work, asked_at, flushed=False)
 
         return await self._on_thread(run)
 
@@ -310,31 +200,16 @@ class SqliteState:
                 thread.shutdown(wait=False)
 
     def _close(self, asked_at: float) -> None:
-        def evict(file: SqliteFile) -> None:
-            owned = "DELETE FROM owners WHERE id = ?"
-            file.transact(lambda db: db.execute(owned, (file.owner.id,)), flushed=False)
-
-        if self._file is None:
+        if not self._file.is_open:
             return
+        owned = "DELETE FROM owners WHERE id = ?"
         try:
-            self._file.use(evict, self._patience.until(asked_at))
-        except (sqlite3.Error, StateError) as error:
+            self._file.use(lambda db: db.execute(owned, (self._file.owner.id,)).rowcount, asked_at, flushed=False)
+        except StateError as error:
             # The leases run out by themselves.
             logger.warning("leases were not given back: %s", error)
         finally:
-            self._let_go()
-
-
-def _row_of(db: sqlite3.Connection, lease: Lease) -> tuple[str | None, str, str | None] | None:
-    """Return the lease, the entry and the owner of what is open."""
-    found = "SELECT lease, entry, owner FROM journal WHERE scope = ? AND key = ?"
-    row: tuple[str | None, str, str | None] | None = db.execute(found, (lease.scope, lease.key)).fetchone()
-    return row
-
-
-def _holds(db: sqlite3.Connection, lease: Lease) -> bool:
-    row = _row_of(db, lease)
-    return row is not None and row[0] == lease.id
+            self._file.close()
 
 
 def _document(db: sqlite3.Connection, scope: str, name: str) -> str | None:

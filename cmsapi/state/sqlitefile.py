@@ -44,126 +44,126 @@ DROP TABLE settled;
 """
 
 
-class Patience:
-    """Say how long operations wait for other processes that hold the file, so that they do not wait one after another.
-
-    What was asked for before the last one gave up does not wait any more.
-    """
-
-    def __init__(self) -> None:
-        self._gave_up_at: float | None = None
-
-    def until(self, asked_at: float) -> float:
-        """Return the time of the process until which an operation waits.
-
-        Args:
-            asked_at: Time of the process at which it was asked for.
-        """
-        now = time.monotonic()
-        if self._gave_up_at is None:
-            return now + PATIENCE
-        return now + SHORT_PATIENCE if asked_at > self._gave_up_at else now
-
-    def wrote(self) -> None:
-        """Note that something was written."""
-        self._gave_up_at = None
-
-    def gave_up(self) -> None:
-        """Note that an operation has failed."""
-        self._gave_up_at = time.monotonic()
-
-
 class SqliteFile:
-    """Hold an open file, on one thread.
+    """Keep a file open, on one thread, and make sure that other processes see what is written to it.
 
     Args:
-        path: The file; one that does not exist is made with mode 0600.
-        until: Time of the process until which opening waits for others.
-
-    Raises:
-        StateError: The file is another program's or another version's, or cannot be shared.
+        path: The file. It is opened with its first use; one that does not exist is made with mode 0600.
     """
 
-    def __init__(self, path: Path, until: float = math.inf) -> None:
-        self.owner: Owner = Owner.here()
-        #: Whether the last use has written something.
-        self.wrote: bool = False
-        self._path = path
+    def __init__(self, path: Path) -> None:
+        self.path: Path = path
+        #: The process that uses the file, once it is open.
+        self.owner: Owner
+        #: Whether the file that was opened first is no longer the one that other processes see.
+        self.replaced: bool = False
         self._paths = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")]
-        self._waits = -1
-        _make(path)
-        _check(path, until)
-        self.db: sqlite3.Connection = sqlite3.connect(path, timeout=_left(until), isolation_level=None)
-        try:
-            _switch_to_wal(self.db, path, until)
-            self._flushed = True
-            self.db.execute("PRAGMA synchronous = FULL")
-            self._epoch: str | None = None
-            self._wait_until(until)
-            self._epoch = self.transact(lambda db: _lay_out(db, path), flushed=True)
-            self._opened = self._identities()
-        except BaseException:
-            self.db.close()
-            raise
+        self._db: sqlite3.Connection | None = None
+        # Time of the process at which the last use failed; None since something was written.
+        self._gave_up_at: float | None = None
 
-    def use(self, work: Callable[[SqliteFile], T], until: float) -> T:
-        """Do something with the file, and make sure that other processes see it.
+    @property
+    def is_open(self) -> bool:
+        """Whether the file is open."""
+        return self._db is not None
+
+    def use(self, work: Callable[[sqlite3.Connection], T], asked_at: float, flushed: bool | None = None) -> T:
+        """Read, or do all of a change or nothing.
+
+        What other processes hold is waited for, but not by one use after the other: what was asked for before the last
+        use gave up does not wait any more.
 
         Args:
             work: What to do.
-            until: Time of the process until which to wait for others.
+            asked_at: Time of the process at which it was asked for.
+            flushed: Whether a change is on the disk before this returns; None to read.
 
         Raises:
-            ReplacedError: Another file is in the place of this one, or none.
+            ReplacedError: Another file is in the place of this one, or none; the next use opens the one that is there.
+            StateError: The file is another program's or another version's, or cannot be used.
         """
-        self.wrote = False
-        self._wait_until(until)
+        now = time.monotonic()
+        if self._gave_up_at is None:
+            until = now + PATIENCE
+        else:
+            until = now + SHORT_PATIENCE if asked_at > self._gave_up_at else now
         try:
-            return work(self)
-        finally:
-            # Also when it failed: that may be why.
-            if self._identities() != self._opened:
-                raise _replaced(self._path)
+            db = self._db if self._db is not None else self._open(until)
+            _wait_until(db, until)
+            try:
+                return work(db) if flushed is None else self._transact(db, work, flushed)
+            finally:
+                # Also when it failed: that may be why.
+                if self._identities() != self._opened:
+                    raise self._replaced()
+        except ReplacedError:
+            self.replaced = True
+            self.close()
+            raise
+        except (sqlite3.Error, OSError) as error:
+            self._gave_up_at = time.monotonic()
+            raise StateError(
+                f"The state {self.path} cannot be used ({error}). What was to be written was not. "
+                "See that the file and its directory can be written to, that the disk is local and not full, and "
+                f"that no other program holds the file for more than {PATIENCE:g} s."
+            ) from error
 
-    def _check_epoch(self) -> None:
-        # A file may also be overwritten where it is.
-        if self._epoch is not None and _epoch(self.db) != self._epoch:
-            raise _replaced(self._path)
+    def close(self) -> None:
+        """Close the file."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
-    def _wait_until(self, until: float) -> None:
-        milliseconds = math.ceil(_left(until) * 1000)
-        if milliseconds != self._waits:
-            self.db.execute(f"PRAGMA busy_timeout = {milliseconds}")
-            self._waits = milliseconds
+    def _open(self, until: float) -> sqlite3.Connection:
+        path = self.path
+        self.owner = Owner.here()
+        _make(path)
+        _check(path, until)
+        db = sqlite3.connect(path, timeout=_left(until), isolation_level=None)
+        try:
+            _switch_to_wal(db, path, until)
+            _wait_until(db, until)
+            self._epoch: str | None = None
+            self._epoch = self._transact(db, lambda db: _lay_out(db, path), flushed=True)
+            self._opened = self._identities()
+        except BaseException:
+            db.close()
+            raise
+        self._db = db
+        return db
 
-    def _identities(self) -> list[tuple[int, int] | None]:
-        return [_identity(path) for path in self._paths]
-
-    def transact(self, work: Callable[[sqlite3.Connection], T], *, flushed: bool) -> T:
-        """Do all of it or nothing, alone; when it must be `flushed`, it is on the disk before this returns."""
-        db = self.db
-        if flushed is not self._flushed:
-            db.execute("PRAGMA synchronous = FULL" if flushed else "PRAGMA synchronous = NORMAL")
-            self._flushed = flushed
+    def _transact(self, db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T], flushed: bool) -> T:
+        db.execute("PRAGMA synchronous = FULL" if flushed else "PRAGMA synchronous = NORMAL")
         db.execute("BEGIN IMMEDIATE")
         try:
-            self._check_epoch()
+            self._check_epoch(db)
             result = work(db)
             db.execute("COMMIT")
-            self.wrote = True
         except BaseException:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+        self._gave_up_at = None
         return result
+
+    def _check_epoch(self, db: sqlite3.Connection) -> None:
+        # A file may also be overwritten where it is.
+        if self._epoch is not None and _epoch(db) != self._epoch:
+            raise self._replaced()
+
+    def _replaced(self) -> ReplacedError:
+        return ReplacedError(f"The file of the state {self.path} was removed or replaced while it was used.")
+
+    def _identities(self) -> list[tuple[int, int] | None]:
+        return [_identity(path) for path in self._paths]
 
 
 class ReplacedError(StateError):
     """The file that was opened is no longer the one that other processes see."""
 
 
-def _replaced(path: Path) -> ReplacedError:
-    return ReplacedError(f"The file of the state {path} was removed or replaced while it was used.")
+def _wait_until(db: sqlite3.Connection, until: float) -> None:
+    db.execute(f"PRAGMA busy_timeout = {math.ceil(_left(until) * 1000)}")
 
 
 def _left(until: float) -> float:
@@ -180,15 +180,11 @@ def _make(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         return
     if not stat.S_ISREG(mode):
+        kind = {"d": "directory", "p": "pipe", "s": "socket"}.get(stat.filemode(mode)[0], "device")
         raise StateError(
-            f"The state {path} is not a file but a {_kind(mode)}; it was left as it is, and nothing was sent or "
+            f"The state {path} is not a file but a {kind}; it was left as it is, and nothing was sent or "
             "charged. Name a file, or a path where there is none yet."
         )
-
-
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISDIR, "directory"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"))
-    return next((name for is_kind, name in kinds if is_kind(mode)), "device")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

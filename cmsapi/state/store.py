@@ -1,9 +1,9 @@
-"""What processes must agree on, as two protocols: a store for launches and a store for limits.
+"""What processes must agree on: the state, of which there is one kind in memory, one in a file and one on a server.
 
-A state is both. It is shared by the processes that are given the same URL, and holds five things:
+A state is shared by the processes that are given the same URL, and holds five things:
 
 - the *journal* of launches that are open, one entry for a key, each held under a lease;
-- the *owners*: the processes that use it, each alive until its last word is `LEASE_TTL` seconds old;
+- the *owners*: the processes that use it, each alive until its last sign of life is `LEASE_TTL` seconds old;
 - the *outcomes* of the items of batches, so that a rerun launches only what is missing;
 - small *documents* by name: learned durations, observed habits of the service, the salt of the digests;
 - one document for the request limits of each account, whose meaning the state does not know.
@@ -12,20 +12,24 @@ Every operation is atomic, also against other processes, and may be repeated: a 
 did. A cancelled operation may have taken effect. A scope names whose journal, owners, outcomes and documents these are:
 base URL and organisation, so that a rotated key keeps its jobs. An account is the digest of base URL and key.
 
-Writing, claiming and `heartbeat` say that this process lives. An entry may be claimed when it is not held, when its
-owner has not been heard of for `LEASE_TTL` seconds, or when its owner was evicted because the process is gone.
+Each operation on an entry and each heartbeat is a sign of life of this process. An entry may be claimed when it is not
+held, when its owner has given no sign of life for `LEASE_TTL` seconds, or when its owner was evicted because the
+process is gone.
 """
 
 from __future__ import annotations
 
+import abc
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import Any, TypeAlias, TypeVar
 
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.errors import LeaseLostError
+from cmsapi.state.journal import Entry, Lease, document_of, document_text
 from cmsapi.state.process import Owner
 
-# A process that was not heard of for so many seconds loses its leases to the next process that asks for them.
+# A process without a sign of life for so many seconds loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0
 
 
@@ -35,8 +39,43 @@ T = TypeVar("T")
 Change: TypeAlias = Callable[[str | None, float], tuple[str, T]]
 
 
-class JournalStore(Protocol):
-    """Share launches, their owners and outcomes, and small documents.
+class Standing(StrEnum):
+    """Say how an entry stands to a lease."""
+
+    ABSENT = "absent"
+    #: There is no entry, but its item of its batch has an outcome.
+    ENDED = "ended"
+    #: The entry is held under this lease.
+    MINE = "mine"
+    #: The entry is not held, or by a process that is not alive.
+    FREE = "free"
+    #: The entry is held under another lease.
+    HELD = "held"
+
+
+class Step(StrEnum):
+    """Say what to do with an entry."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    END = "end"
+
+
+def standing(lease: Lease, held_under: str | None, *, alive: bool) -> Standing:
+    """Tell how an open entry stands to a lease.
+
+    Args:
+        lease: The lease.
+        held_under: Identifier of the lease under which the entry is held, or None.
+        alive: Whether the process that holds it is alive.
+    """
+    if held_under == lease.id:
+        return Standing.MINE
+    return Standing.HELD if held_under is not None and alive else Standing.FREE
+
+
+class State(abc.ABC):
+    """Share launches, their owners and outcomes, small documents, and the limits.
 
     Every method raises `StateError` when the state cannot be reached, read or written.
     """
@@ -50,7 +89,17 @@ class JournalStore(Protocol):
             None when the entry is written and held under this lease. Otherwise what stands in the way: the open entry
             of the same key, or, once that is over, the outcome of the same item of the same batch.
         """
-        ...
+        stood, found = await self._step(lease, Standing.ABSENT, Step.HOLD, entry)
+        return found if stood not in (Standing.ABSENT, Standing.MINE) else None
+
+    async def claim(self, lease: Lease) -> Entry | None:
+        """Hold an open entry under this lease, unless a live process holds it.
+
+        Returns:
+            The entry, or None when a live process holds it or there is none.
+        """
+        stood, found = await self._step(lease, Standing.FREE, Step.HOLD)
+        return found if stood in (Standing.FREE, Standing.MINE) else None
 
     async def keep(self, lease: Lease) -> None:
         """Make sure that the entry is still held under this lease, and will be for another `LEASE_TTL` seconds.
@@ -58,7 +107,8 @@ class JournalStore(Protocol):
         Raises:
             LeaseLostError: Another process has taken over, or the entry has ended.
         """
-        ...
+        stood, _ = await self._step(lease, Standing.MINE, Step.HOLD)
+        _check_held(lease, stood, Standing.MINE)
 
     async def update(self, lease: Lease, entry: Entry) -> None:
         """Write the entry anew; it is flushed before this returns.
@@ -66,7 +116,12 @@ class JournalStore(Protocol):
         Raises:
             LeaseLostError: Another process has taken over, or the entry has ended; nothing was written.
         """
-        ...
+        stood, _ = await self._step(lease, Standing.MINE, Step.HOLD, entry)
+        _check_held(lease, stood, Standing.MINE)
+
+    async def release(self, lease: Lease) -> None:
+        """Let others claim the entry; one that is not held under this lease is left alone."""
+        await self._step(lease, Standing.MINE, Step.RELEASE)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
         """Delete the entry, and keep the outcome of its item if it has one; both are flushed, or neither.
@@ -80,53 +135,71 @@ class JournalStore(Protocol):
         Raises:
             LeaseLostError: Another process has taken over; nothing was written.
         """
-        ...
+        stood, _ = await self._step(lease, Standing.MINE, Step.END, outcome)
+        _check_held(lease, stood, Standing.MINE, Standing.ABSENT, Standing.ENDED)
 
-    async def release(self, lease: Lease) -> None:
-        """Let others claim the entry; one that is not held under this lease is left alone."""
-        ...
+    @abc.abstractmethod
+    async def _step(
+        self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
+    ) -> tuple[Standing, Entry | None]:
+        """Change an entry if it stands as it must, and give a sign of life; all of it at once.
 
-    async def claim(self, lease: Lease) -> Entry | None:
-        """Hold an open entry under this lease, unless a live process holds it.
+        Args:
+            lease: Names the entry, and under what it is or will be held.
+            when: How the entry must stand; otherwise nothing is done.
+            step: What to do.
+            entry: What to write instead of the entry, or as the outcome when the entry ends; None to write nothing.
+                It is flushed before this returns, and so is an end.
 
         Returns:
-            The entry, or None when a live process holds it or there is none.
+            How the entry stood, and what was found: the entry, or the outcome of the item of `entry`, or None.
         """
-        ...
 
+    @abc.abstractmethod
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
-        ...
 
     # The owners
 
+    @abc.abstractmethod
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Say that this process lives, and return the others that are alive as far as the state knows."""
-        ...
+        """Give a sign of life, and return the other processes that are alive as far as the state knows."""
 
+    @abc.abstractmethod
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds: its process is gone."""
-        ...
+
+    async def evict_dead_owners(self, scope: str) -> bool:
+        """Give a sign of life, and evict the owners whose processes are gone from this machine.
+
+        Returns:
+            Whether there was one to evict.
+        """
+        others = await self.heartbeat(scope)
+        dead = await asyncio.to_thread(lambda: [owner for owner in others if owner.dead])
+        for owner in dead:
+            await self.evict(scope, owner)
+        return bool(dead)
 
     # The outcomes of batches
 
+    @abc.abstractmethod
     async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
         """Return how the items of a batch ended, by item."""
-        ...
 
+    @abc.abstractmethod
     async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
         """Return how the items of all batches ended that were asked for after a time; it may read all outcomes."""
-        ...
 
+    @abc.abstractmethod
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended, so that they may be launched again."""
-        ...
 
     # Small documents
 
     async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
-        ...
+        return document_of(await self._get_text(scope, name))
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless another process was faster.
@@ -140,12 +213,19 @@ class JournalStore(Protocol):
         Returns:
             The document that stands: `new`, or what another process has written.
         """
-        ...
+        return document_of(await self._swap_text(scope, name, document_text(old), document_text(new)))
 
+    @abc.abstractmethod
+    async def _get_text(self, scope: str, name: str) -> str | None:
+        """Return the text of a document."""
 
-class LimitStore(Protocol):
-    """Share one document for each account."""
+    @abc.abstractmethod
+    async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
+        """Put a text, or None for none, in the place of the old one if that stands; return the text that stands."""
 
+    # The limits
+
+    @abc.abstractmethod
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, in one step.
 
@@ -159,32 +239,15 @@ class LimitStore(Protocol):
         Raises:
             StateError: The state cannot be reached or written, or too many others change the document.
         """
-        ...
 
-
-class State(JournalStore, LimitStore, Protocol):
-    """Share what processes must agree on."""
-
+    @abc.abstractmethod
     async def aclose(self) -> None:
         """Let others claim what this process holds, and let go of files and connections. May be called twice."""
-        ...
 
 
-async def evict_dead_owners(state: State, scope: str) -> bool:
-    """Say that this process lives, and evict the owners whose processes are gone from this machine.
-
-    Called on opening, three times in `LEASE_TTL` as long as something is held, and while this process waits for an
-    entry that another process holds.
-
-    Returns:
-        Whether there was one to evict.
-    """
-    others = await state.heartbeat(scope)
-    dead = await asyncio.to_thread(_dead, others)
-    for owner in dead:
-        await state.evict(scope, owner)
-    return bool(dead)
-
-
-def _dead(owners: Sequence[Owner]) -> list[Owner]:
-    return [owner for owner in owners if owner.dead]
+def _check_held(lease: Lease, stood: Standing, *good: Standing) -> None:
+    if stood not in good:
+        raise LeaseLostError(
+            f"{lease.key} is no longer held by this process: it was not heard of in time, and another one has taken "
+            "over, or has ended it. Nothing was written; what this process has sent already may have taken effect."
+        )

@@ -6,9 +6,9 @@ import functools
 
 from cmsapi.ratelimit.sharing.allocator import allocate
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
-from cmsapi.state.store import LimitStore
+from cmsapi.state.store import State
 
 
-async def exchange(store: LimitStore, account: str, limits: AccountLimits, request: PermitRequest) -> PermitGrant:
+async def exchange(store: State, account: str, limits: AccountLimits, request: PermitRequest) -> PermitGrant:
     """Take one request for permits into account."""
     return await store.update_limits(account, functools.partial(allocate, limits, request))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.scope import JournalScope
 from cmsapi.jobs.tracked import Record
-from cmsapi.state.store import LEASE_TTL, State, evict_dead_owners
+from cmsapi.state.store import LEASE_TTL, State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -97,7 +97,7 @@ class Leases:
             await asyncio.gather(self._heartbeats, return_exceptions=True)
 
     async def _evict(self) -> bool:
-        return await evict_dead_owners(self._state, self._scope.name)
+        return await self._state.evict_dead_owners(self._scope.name)
 
     async def _heartbeat(self) -> None:
         level = logging.WARNING

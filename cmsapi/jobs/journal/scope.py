@@ -10,7 +10,7 @@ from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from cmsapi.api.models import User
-from cmsapi.state.store import State, evict_dead_owners
+from cmsapi.state.store import State
 
 ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
@@ -69,6 +69,6 @@ class JournalScope:
             # Before the request, so that a state that does not work is found first.
             await state.get_document(name, "salt")
             name = scope_of(self._base_url, (await read_user()).organization.id)
-            await evict_dead_owners(state, name)
+            await state.evict_dead_owners(name)
         self.salt = await state.compare_and_set(name, "salt", None, secrets.token_hex(16))
         return name

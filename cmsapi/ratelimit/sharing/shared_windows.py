@@ -31,7 +31,7 @@ from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitG
 from cmsapi.ratelimit.sharing.local_permits import LocalPermits
 from cmsapi.ratelimit.sliding_windows import RESERVE, SlidingWindows
 from cmsapi.ratelimit.timer import Timer
-from cmsapi.state.store import LimitStore
+from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -63,7 +63,7 @@ class SharedWindows:
 
     def __init__(
         self,
-        store: LimitStore,
+        store: State,
         account: str,
         per_second: int | None,
         per_hour: int | None,

@@ -17,7 +17,7 @@ from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
-from cmsapi.state.store import LimitStore, State
+from cmsapi.state.store import State
 from tests.support.exchanges import exchange
 from tests.support.places import Place, emptied
 from tests.support.servers import Server
@@ -90,9 +90,9 @@ async def far_from(server: Server, seconds: float) -> AsyncIterator[str]:
 async def test_a_state_far_from_the_server_is_in_time_too(server: Server) -> None:
     """Near states that never stop changing a document let a far one change it as well, again and again."""
     url = await emptied(server)
-    changes: dict[LimitStore, int] = {}
+    changes: dict[State, int] = {}
 
-    async def go_on(state: LimitStore) -> None:
+    async def go_on(state: State) -> None:
         changes[state] = 0
         while True:
             await state.update_limits(ACCOUNT, counted)

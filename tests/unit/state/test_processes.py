@@ -14,7 +14,7 @@ import pytest
 from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.journal import Lease
 from cmsapi.state.opening import open_state
-from cmsapi.state.store import State, evict_dead_owners
+from cmsapi.state.store import State
 from tests.support.places import emptied
 from tests.support.processes import workers
 from tests.support.servers import running_server
@@ -56,7 +56,7 @@ async def test_the_dead_are_taken_over_at_once(url: str, state: State) -> None:
         await alive.ask("begin 10")
         killed.process.kill()
         await killed.process.wait()
-        await evict_dead_owners(state, SCOPE)
+        await state.evict_dead_owners(SCOPE)
         claimed = [await state.claim(Lease(SCOPE, f"key {number}")) is not None for number in range(10)]
         assert claimed == [True] * 5 + [False] * 5
 
@@ -66,7 +66,7 @@ async def test_a_frozen_process_finds_out(url: str, state: State) -> None:
     async with workers(1, "journal", url, 0.6) as (frozen,):
         assert await frozen.ask("begin 2") == ["key 0", "key 1"]
         frozen.process.send_signal(signal.SIGSTOP)
-        await evict_dead_owners(state, SCOPE)
+        await state.evict_dead_owners(SCOPE)
         assert await state.claim(Lease(SCOPE, "key 0")) is None
         await asyncio.sleep(0.7)
         assert await state.claim(Lease(SCOPE, "key 0")) is not None
