@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import attrs
+from attrs.validators import instance_of, optional
 
-from cmsapi.api.wire.jsontext import dumps, loads
-from cmsapi.errors import DecodeError, StateError
+from cmsapi.state.text import write_text
 
 Fact: TypeAlias = str | int | float | bool | None
 
@@ -60,18 +60,18 @@ class Entry:
         ended_at: When it ended, on this machine's clock; None as long as it is open.
     """
 
-    kind: str
-    target: str
-    asked_at: float
-    status: str = "intent"
-    served_at: float | None = None
-    job_id: str | None = None
-    batch: str | None = None
-    item: str | None = None
-    settings: str | None = None
-    decision: str | None = None
-    facts: Mapping[str, Fact] = attrs.field(factory=dict)
-    ended_at: float | None = None
+    kind: str = attrs.field(validator=instance_of(str))
+    target: str = attrs.field(validator=instance_of(str))
+    asked_at: float = attrs.field(validator=instance_of((int, float)))
+    status: str = attrs.field(default="intent", validator=instance_of(str))
+    served_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
+    job_id: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    batch: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    item: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    settings: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    decision: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=instance_of(Mapping))  # type: ignore[type-abstract]
+    ended_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
 
     def __attrs_post_init__(self) -> None:
         if (self.batch is None) != (self.item is None):
@@ -89,47 +89,10 @@ class Entry:
             ValueError: A fact has no form in JSON, or they are too many.
         """
         said = {name: value for name, value in attrs.asdict(self).items() if value is not None and value != {}}
-        text = dumps(said)
-        if len(text) > LARGEST_ENTRY:
+        text = write_text(said)
+        if len(text.encode()) > LARGEST_ENTRY:
             raise ValueError(f"an entry of the journal is at most {LARGEST_ENTRY:,} bytes; its facts are too large")
-        return text.decode()
-
-    @classmethod
-    def read(cls, text: str) -> Entry:
-        """Read an entry.
-
-        Raises:
-            StateError: The text is not an entry.
-        """
-        try:
-            said: Any = loads(text.encode())
-            entry = cls(**said)
-            if all(isinstance(getattr(entry, name), types) for name, types in _TYPES.items()):
-                return entry
-        except (DecodeError, TypeError, ValueError):
-            pass
-        raise StateError(
-            "An entry of the journal cannot be read; something other than this SDK wrote there. "
-            "Nothing was sent or charged; use another state, or mend this one."
-        )
-
-
-_WORD = str | None
-_MOMENT = int | float | None
-_TYPES: Mapping[str, Any] = {
-    "kind": str,
-    "target": str,
-    "asked_at": int | float,
-    "status": str,
-    "served_at": _MOMENT,
-    "job_id": _WORD,
-    "batch": _WORD,
-    "item": _WORD,
-    "settings": _WORD,
-    "decision": _WORD,
-    "facts": Mapping,
-    "ended_at": _MOMENT,
-}
+        return text
 
 
 def digest_of(settings: Mapping[str, Any] | None, salt: str) -> str | None:
@@ -141,38 +104,4 @@ def digest_of(settings: Mapping[str, Any] | None, salt: str) -> str | None:
     """
     if settings is None:
         return None
-    return hashlib.blake2b(_canonical(settings), digest_size=16, key=salt.encode()[:64]).hexdigest()
-
-
-def _canonical(value: Any) -> bytes:
-    """Write a JSON value so that equal values have equal texts, whatever the order of their members."""
-
-    def sort(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {name: sort(value[name]) for name in sorted(value)}
-        if isinstance(value, list | tuple):
-            return [sort(each) for each in value]
-        return value
-
-    return dumps(sort(value))
-
-
-def document_text(value: Any) -> str | None:
-    """Write a small document so that equal ones have equal texts; None stands for no document."""
-    return None if value is None else _canonical(value).decode()
-
-
-def document_of(text: str | None) -> Any:
-    """Read a small document.
-
-    Raises:
-        StateError: The text is not JSON.
-    """
-    if text is None:
-        return None
-    try:
-        return loads(text.encode())
-    except DecodeError as error:
-        raise StateError(
-            f"A document of the state cannot be read: {error}. Use another state, or mend this one."
-        ) from error
+    return hashlib.blake2b(write_text(settings).encode(), digest_size=16, key=salt.encode()[:64]).hexdigest()

@@ -11,12 +11,11 @@ import hashlib
 import os
 import secrets
 from pathlib import Path
-from typing import Any
 
 import attrs
+from attrs.validators import instance_of, optional
 
-from cmsapi.api.wire.jsontext import dumps, loads
-from cmsapi.errors import DecodeError, StateError
+from cmsapi.state.text import write_text
 
 _PROC = Path("/proc")
 # The host where the system does not tell its boot.
@@ -36,10 +35,10 @@ class Owner:
         started: When the process started, in ticks since the boot; None where the system does not tell.
     """
 
-    id: str
-    host: str
-    pid: int
-    started: int | None
+    id: str = attrs.field(validator=instance_of(str))
+    host: str = attrs.field(validator=instance_of(str))
+    pid: int = attrs.field(validator=instance_of(int))
+    started: int | None = attrs.field(validator=optional(instance_of(int)))
 
     @classmethod
     def here(cls) -> Owner:
@@ -58,23 +57,7 @@ class Owner:
 
     def spell(self) -> str:
         """Write the owner as text."""
-        return dumps(attrs.asdict(self)).decode()
-
-    @classmethod
-    def read(cls, text: str) -> Owner:
-        """Read an owner.
-
-        Raises:
-            StateError: The text is not an owner.
-        """
-        try:
-            said: Any = loads(text.encode())
-            match said:
-                case {"id": str(id_), "host": str(host), "pid": int(pid), "started": int() | None as started}:
-                    return cls(id=id_, host=host, pid=pid, started=started)
-        except DecodeError:
-            pass
-        raise StateError("An owner in the state cannot be read. Use another state, or mend this one.")
+        return write_text(attrs.asdict(self))
 
 
 def _host() -> str:

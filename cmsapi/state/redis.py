@@ -27,6 +27,7 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.redaction import redact_url
 from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
+from cmsapi.state.text import read_row
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -199,7 +200,7 @@ class RedisState(State):
         text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
         args = (lease.key, lease.id, when, step, text, item or "")
         stood, found = await self._live(self._step_entry, lease.scope, *args, batch=batch)
-        return Standing(stood), Entry.read(found) if found else None
+        return Standing(stood), read_row(Entry, found) if found else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
@@ -207,11 +208,11 @@ class RedisState(State):
 
     async def _all(self, key: str) -> dict[str, Entry]:
         found = await self._guarded(lambda: cast("Awaitable[dict[str, str]]", self._redis.hgetall(key)))
-        return {name: Entry.read(text) for name, text in found.items()}
+        return {name: read_row(Entry, text) for name, text in found.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Say that this process lives, and return the others that are alive."""
-        alive = [Owner.read(text) for text in await self._live(self._heartbeat, scope)]
+        alive = [read_row(Owner, text) for text in await self._live(self._heartbeat, scope)]
         return [owner for owner in alive if owner != self._owner]
 
     async def evict(self, scope: str, owner: Owner) -> None:

@@ -21,6 +21,7 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
 from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T, standing
+from cmsapi.state.text import read_row
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -115,7 +116,7 @@ class SqliteState(State):
             return stood, found
 
         stood, found = await self._journaled(work, flushed=entry is not None or step is Step.END)
-        return stood, None if found is None else Entry.read(found)
+        return stood, None if found is None else read_row(Entry, found)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
@@ -131,7 +132,7 @@ class SqliteState(State):
             db.execute("DELETE FROM owners WHERE scope = ? AND until <= ?", (scope, now))
             return db.execute("SELECT owner FROM owners WHERE scope = ? AND id <> ?", (scope, owner.id)).fetchall()
 
-        return [Owner.read(text) for (text,) in await self._journaled(work, flushed=False)]
+        return [read_row(Owner, text) for (text,) in await self._journaled(work, flushed=False)]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
@@ -147,7 +148,7 @@ class SqliteState(State):
         """Return how the items of all batches ended that were asked for after a time."""
         found = "SELECT entry FROM outcomes WHERE scope = ? AND json_extract(entry, '$.asked_at') >= ?"
         rows = await self._journaled(lambda db: db.execute(found, (scope, since)).fetchall())
-        return [Entry.read(text) for (text,) in rows]
+        return [read_row(Entry, text) for (text,) in rows]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
@@ -218,4 +219,4 @@ def _document(db: sqlite3.Connection, scope: str, name: str) -> str | None:
 
 
 def _entries(rows: Sequence[tuple[str, str]]) -> dict[str, Entry]:
-    return {name: Entry.read(text) for name, text in rows}
+    return {name: read_row(Entry, text) for name, text in rows}

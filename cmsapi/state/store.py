@@ -26,8 +26,9 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from cmsapi.errors import LeaseLostError
-from cmsapi.state.journal import Entry, Lease, document_of, document_text
+from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
+from cmsapi.state.text import read_text, write_text
 
 # A process without a sign of life for so many seconds loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0
@@ -199,7 +200,8 @@ class State(abc.ABC):
 
     async def get_document(self, scope: str, name: str) -> Any:
         """Return a document, or None when there is none."""
-        return document_of(await self._get_text(scope, name))
+        text = await self._get_text(scope, name)
+        return None if text is None else read_text(text)
 
     async def compare_and_set(self, scope: str, name: str, old: Any, new: Any) -> Any:
         """Put a document in the place of another one, unless another process was faster.
@@ -213,7 +215,9 @@ class State(abc.ABC):
         Returns:
             The document that stands: `new`, or what another process has written.
         """
-        return document_of(await self._swap_text(scope, name, document_text(old), document_text(new)))
+        before, after = (None if value is None else write_text(value) for value in (old, new))
+        stands = await self._swap_text(scope, name, before, after)
+        return None if stands is None else read_text(stands)
 
     @abc.abstractmethod
     async def _get_text(self, scope: str, name: str) -> str | None:

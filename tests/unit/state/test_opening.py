@@ -17,6 +17,7 @@ from cmsapi.state.opening import open_state
 from cmsapi.state.process import Owner
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
+from cmsapi.state.text import read_row
 
 
 def test_each_url_names_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +72,7 @@ def test_without_the_redis_client() -> None:
 def test_a_process_knows_itself() -> None:
     """An owner travels as text; this process is not dead, and no other host's is known to be."""
     here = Owner.here()
-    assert Owner.read(here.spell()) == here
+    assert read_row(Owner, here.spell()) == here
     assert (here.pid, here.dead) == (os.getpid(), False)
     assert not attrs.evolve(here, host="another", pid=1).dead
 
