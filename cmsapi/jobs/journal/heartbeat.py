@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.scope import JournalScope
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.store import LEASE_TTL, State
 
@@ -29,16 +28,15 @@ class Leases:
 
     Args:
         state: Where the journal is kept.
-        scope: Whose journal it is.
         on_idle: Called at each heartbeat for each entry that this client neither works on nor waits for.
         shared: Whether other processes may use the state too.
     """
 
-    def __init__(self, state: State, scope: JournalScope, on_idle: Callable[[Record], None], *, shared: bool) -> None:
-        self._scope = scope
+    def __init__(self, state: State, on_idle: Callable[[Record], None], *, shared: bool) -> None:
         self._state = state
         self._on_idle = on_idle
         self._shared = shared
+        self._scope = ""
         self._records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
         self._evicting = asyncio.Lock()
@@ -58,7 +56,7 @@ class Leases:
         """Note that an entry is held from now on."""
         if record.lease is None:
             return
-        record.held = True
+        record.held, self._scope = True, record.lease.scope
         if not self._records:
             self._heard = asyncio.get_running_loop().time()
         self._records[record.lease.key] = record
@@ -77,14 +75,14 @@ class Leases:
         """Whether other processes may have taken the entries over, because this one stood still for so long."""
         return self._shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
 
-    async def evict(self) -> bool:
+    async def evict(self, scope: str) -> bool:
         """Evict dead processes, once a round for all that wait; tell whether this round or the last found one."""
         if not self._shared:
             return False
         async with self._evicting:
             now = asyncio.get_running_loop().time()
             if now - self._evicted_at >= FOLLOW:
-                if await self._evict():
+                if await self._state.evict_dead_owners(scope):
                     self._found_at = now
                 self._evicted_at = now
             return now - self._found_at < 2 * FOLLOW
@@ -96,9 +94,6 @@ class Leases:
             self._heartbeats.cancel()
             await asyncio.gather(self._heartbeats, return_exceptions=True)
 
-    async def _evict(self) -> bool:
-        return await self._state.evict_dead_owners(self._scope.name)
-
     async def _heartbeat(self) -> None:
         level = logging.WARNING
         while self._records:
@@ -109,7 +104,7 @@ class Leases:
                         self._on_idle(record)
                 if self._shared and self._records:
                     now, lapsed = asyncio.get_running_loop().time(), self.lapsed
-                    await self._evict()
+                    await self._state.evict_dead_owners(self._scope)
                     if lapsed:
                         await self._renew()
                     self._heard = now

@@ -1,9 +1,10 @@
 """Write launches down before they are sent, and delete their entries when their jobs are finished.
 
-A process that dies leaves its entries to the next one: an *intent* was not sent, what was *sending* may have been, and
-what is *running* or in *review* is known to the service by name. A client holds an entry while it works on it. Once the
-job is known and no caller of this client waits for it, others may poll it: each job has one stream of polls over all
-processes, and the other processes follow the journal instead of asking the service.
+The next process finds the entries of a process that died. The status of an entry says how far its launch was: an
+*intent* was not sent, *sending* may have been sent, *running* and *review* have a job at the service. A client holds an
+entry while it works on it. Once the job is known and no caller of this client waits for it, other clients may poll it:
+each job has one stream of polls over all processes, and the other processes follow the journal instead of asking the
+service.
 
 In memory the same is written, without a thread or a request.
 """
@@ -12,18 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import attrs
 
+from cmsapi.api.models import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
-from cmsapi.jobs.journal.scope import JournalScope, ReadUser
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
@@ -32,14 +36,23 @@ from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
+ReadUser: TypeAlias = Callable[[], Awaitable[User]]
+
 # An entry of the journal is small.
 LONGEST_REASON = 500
 
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
 
+def scope_of(base_url: str, organization_id: str) -> str:
+    """Name the journal of an organisation."""
+    return hashlib.blake2b(f"{base_url}\n{organization_id}".encode(), digest_size=16).hexdigest()
+
+
 class LaunchJournal:
     """Keep the entries of one client.
+
+    A journal belongs to an organisation, so that a rotated key keeps its jobs.
 
     Args:
         state: Where it is kept.
@@ -55,25 +68,53 @@ class LaunchJournal:
         self.state: State = state
         self.shared: bool = shared
         self.wall: Callable[[], float] = wall
-        self._scope = JournalScope(state, account, base_url, shared=shared)
-        self._leases = Leases(state, self._scope, self._release_idle, shared=shared)
+        self._account = account
+        self._base_url = base_url
+        # One for each client that opens it, because each waits as long as its own settings say. They go when unused.
+        self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
+        self._scope: str | None = None
+        self._salt = ""
+        self._leases = Leases(state, self._release_idle, shared=shared)
         self._writes = WriteQueue()
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
 
     async def open(self, read_user: ReadUser | None = None) -> str:
-        """Find out whose journal it is, and that it can be written; the same as `JournalScope.open`."""
-        return await self._scope.open(read_user)
+        """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
+
+        Args:
+            read_user: Reads whose key it is, with the settings of the client that asks; None takes the key itself.
+
+        Returns:
+            The scope of the journal.
+
+        Raises:
+            StateError: The state cannot be reached, or is another version's; nothing was sent.
+        """
+        if self._scope is None:
+            async with self._opening.setdefault(read_user, asyncio.Lock()):
+                if self._scope is None:
+                    state, scope = self.state, self._account
+                    if self.shared and read_user is not None:
+                        # Before the request, so that a state that does not work is found first.
+                        await state.get_document(scope, "salt")
+                        scope = scope_of(self._base_url, (await read_user()).organization.id)
+                        await state.evict_dead_owners(scope)
+                    self._salt = await state.compare_and_set(scope, "salt", None, secrets.token_hex(16))
+                    self._scope = scope
+        return self._scope
 
     @property
     def scope(self) -> str:
         """Whose journal it is, once it was opened."""
-        return self._scope.name
+        if self._scope is None:
+            raise RuntimeError("the journal was not opened")
+        return self._scope
 
     def digest(self, settings: Mapping[str, Any] | None) -> str | None:
         """Return a digest of settings that tells nothing about them."""
-        return digest_of(settings, self._scope.salt)
+        return digest_of(settings, self._salt)
 
     async def begin(self, key: str, entry: Entry) -> Record:
         """Write an entry and hold it, or claim the entry that the key has already.
@@ -169,9 +210,8 @@ class LaunchJournal:
         self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
             name = _unknown(record.lease.key)
-            await self.state.compare_and_set(
-                self.scope, name, await self.state.get_document(self.scope, name), entry.asked_at
-            )
+            stands = await self.state.get_document(self.scope, name)
+            await self.state.compare_and_set(self.scope, name, stands, entry.asked_at)
         await self.delete(record, UNKNOWN, facts=entry.facts)
         return entry
 
@@ -191,46 +231,27 @@ class LaunchJournal:
         self._later(record, partial(self._delete, record))
 
     def record_end(self, record: Record, status: str | None, decision: str | None = None) -> None:
-        """Delete the entry of a job that is finished; it is written in a moment.
-
-        Args:
-            record: The entry.
-            status: How the item of its batch ended; None keeps no outcome.
-            decision: What was decided on its article.
-        """
-        launch = record.entry
-
-        async def end() -> None:
-            if await self._holds_same(record, launch):
-                await self._delete(record, status, decision=decision)
-
-        self._later(record, end)
+        """Delete the entry of a job that is finished, as `delete` does; it is written in a moment."""
+        self._later_if_held(record, lambda: self._delete(record, status, decision=decision))
 
     def record_review(self, record: Record) -> None:
         """Note that an article waits for its decision, and release its entry; it is written in a moment."""
-        launch = record.entry
 
         async def note() -> None:
-            if await self._holds_same(record, launch):
-                await self.write(record, status=REVIEW)
-                await self.release(record)
+            await self.write(record, status=REVIEW)
+            await self.release(record)
 
-        self._later(record, note)
+        self._later_if_held(record, note)
 
     async def acquire(self, record: Record, *, claim: bool = True) -> bool:
-        """Hold the entry of a job so that this client may poll the job.
+        """Hold the entry of a job so that this client may poll the job; return False while another process holds it.
 
-        Args:
-            record: The entry.
-            claim: Whether to try to hold it, or only to see whether it is still there.
-
-        Returns:
-            False while another process that is alive holds it.
+        Without `claim` this only checks that the entry is still there, unless a process has died.
         """
         if not (record.held or record.free):
             if record.lease is not None:
                 await self._writes.flush(record.lease.key)
-            mine = await self._hold(record) if claim or await self._leases.evict() else record.held
+            mine = await self._hold(record) if claim or await self._leases.evict(self.scope) else record.held
             record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
         return record.held or record.free
 
@@ -259,12 +280,11 @@ class LaunchJournal:
         found = await self.state.entries(self.scope)
         strange = {key: entry.kind for key, entry in found.items() if KINDS.get(entry.kind) is None}
         if strange:
-            logger.warning(
+            message = (
                 "%d launches of kinds that this version of cmsapi does not know (%s) stay in the journal as they are, "
-                "for the newer version that made them",
-                len(strange),
-                ", ".join(sorted(set(strange.values()))),
+                "for the newer version that made them"
             )
+            logger.warning(message, len(strange), ", ".join(sorted(set(strange.values()))))
         return {key: entry for key, entry in found.items() if key not in strange}
 
     async def flush(self) -> None:
@@ -302,14 +322,6 @@ class LaunchJournal:
             await self._claim(record)
         return record.held
 
-    async def _holds_same(self, record: Record, launch: Entry) -> bool:
-        """Hold a record if it can be held and is the entry of the same launch still; another launch is left alone."""
-        held = await self._hold(record)
-        if held and launch.asked_at not in (record.entry.asked_at, _NOTHING.asked_at):
-            await self.release(record)
-            return False
-        return held
-
     async def _find(self, wanted: Entry) -> str | None:
         for key, entry in (await self.state.entries(self.scope)).items():
             named = entry.job_id == wanted.job_id if wanted.job_id else entry.target == wanted.target
@@ -322,7 +334,7 @@ class LaunchJournal:
             return
         try:
             entry = await self.state.claim(record.lease)
-            if entry is None and await self._leases.evict():
+            if entry is None and await self._leases.evict(self.scope):
                 entry = await self.state.claim(record.lease)
         except BaseException:
             # It may be held all the same.
@@ -340,6 +352,18 @@ class LaunchJournal:
                 await self.release(record)
 
         self._later(record, release)
+
+    def _later_if_held(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
+        """Write in a moment, if the record can be held and is still the entry of the same launch."""
+        asked_at = record.entry.asked_at
+
+        async def write_if_held() -> None:
+            if await self._hold(record):
+                # What was attached does not know when its launch was asked for.
+                same = asked_at in (record.entry.asked_at, _NOTHING.asked_at)
+                await (write() if same else self.release(record))
+
+        self._later(record, write_if_held)
 
     def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"

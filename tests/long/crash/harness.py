@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 import cmsapi
-from cmsapi.jobs.journal.scope import scope_of
+from cmsapi.jobs.journal.journal import scope_of
 from cmsapi.sandbox import Behaviour, Fault, Faults, Limits, Sandbox
 from cmsapi.state.opening import open_state
 

@@ -72,7 +72,6 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "jobs/journal/test_failing_state",
         "jobs/launching/test_sender",
     ),
-    "jobs/journal/scope": ("jobs/journal/test_journal",),
     "jobs/journal/journal": (*_LAUNCHES, "jobs/journal/test_journal"),
     "jobs/journal/heartbeat": (*_LAUNCHES, "jobs/journal/test_journal"),
     "jobs/tracked": _LAUNCHES,

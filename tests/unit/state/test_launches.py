@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.jobs.journal.scope import scope_of
+from cmsapi.jobs.journal.journal import scope_of
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state

@@ -13,8 +13,7 @@ import attrs
 import pytest
 
 from cmsapi.errors import LeaseLostError, StateError
-from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.journal.scope import scope_of
+from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.journal import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState

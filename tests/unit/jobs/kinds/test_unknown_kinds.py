@@ -11,7 +11,7 @@ import pytest
 
 import cmsapi
 from cmsapi.jobs import JobKind
-from cmsapi.jobs.journal.scope import scope_of
+from cmsapi.jobs.journal.journal import scope_of
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import INTENT, RUNNING, SENDING
 from cmsapi.sandbox import Sandbox
