@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import math
 import operator
+import sys
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
 from typing import Literal, TypeVar
 
@@ -17,8 +18,9 @@ from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.launching.credits import CreditBudget
 from cmsapi.jobs.launching.pending import TRACES, PendingLaunch
 from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.polling.tasks import being_cancelled
 from cmsapi.jobs.scheduling.admission import LaunchQueue
-from cmsapi.jobs.tracked import LoadKey, TrackedJob
+from cmsapi.jobs.tracked import LoadKey
 
 # Without `in_flight`, launching stops at so many outcomes that the caller has not taken: about those of an hour.
 _ROOM = 1000
@@ -72,29 +74,22 @@ class Fanout(OutcomeStream[I, R]):
             within("max_credits", max_credits, 0)
         self._launch = launch
         self._items = items
+        self._poller = poller
+        self._errors = errors
         most = None if in_flight == "auto" else in_flight
-        self._free = asyncio.Semaphore(most) if most is not None else None
+        self._slots = asyncio.Semaphore(most or _ROOM)
         # A caller that left its loop without closing the fan-out must not pay for all remaining items.
         self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
         # A launch that waits for a permit cannot be cancelled when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
         self._budget = CreditBudget(max_credits, poller.poll_settings.read_user)
-        self._poller = poller
         self._admission = poller.scheduler.admission
         strict = poller.poll_settings.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
-            waiting=operator.length_hint(items, 0),
-            slots=math.inf if most is None else most,
-            gated=most is None or strict,
-            strict=strict,
+            waiting=operator.length_hint(items, 0), slots=most or math.inf, gated=most is None or strict, strict=strict
         )
-        self._errors = errors
-        # Why the stream ends early; raised after its last outcome.
-        self._failure: Exception | None = None
         self._feeder: asyncio.Task[None] | None = None
-        self._running: set[asyncio.Task[None]] = set()
         self._left = False
-        self._in_flight: list[asyncio.Task[TrackedJob]] = []
         # A dictionary: it keeps the order, and removing a job takes the same time however many there are.
         self._launched: dict[Job[R], None] = {}
 
@@ -105,15 +100,8 @@ class Fanout(OutcomeStream[I, R]):
 
     async def __anext__(self) -> Outcome[I, R]:
         if self._feeder is None and not self._left:
-            self._admission.open(self._launch_queue)
             self._feeder = self._poller.tasks.start(self._feed())
-            self._feeder.add_done_callback(self._on_fed)
-        try:
-            outcome = await super().__anext__()
-        except StopAsyncIteration:
-            if self._failure is not None:
-                raise self._failure from None
-            raise
+        outcome = await super().__anext__()
         self._room.release()
         if outcome.error is not None and self._errors == "raise":
             await self.aclose()
@@ -124,50 +112,45 @@ class Fanout(OutcomeStream[I, R]):
     async def aclose(self) -> None:
         """Stop launching; launched jobs continue, and `launched` lists them."""
         self._left = True
-        self._admission.close(self._launch_queue)
-        tasks = [task for task in (self._feeder, *self._running) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        in_flight, self._in_flight = self._in_flight, []
-        answers = await asyncio.gather(*in_flight, return_exceptions=True)
-        self._launched |= {job_of(job, self._poller): None for job in answers if isinstance(job, TrackedJob)}
+        if self._feeder is not None:
+            self._feeder.cancel()
+            await asyncio.wait([self._feeder])
         self._end()
 
     async def _feed(self) -> None:
+        """Launch the items in turn, and end the stream when all of them have ended."""
+        self._admission.open(self._launch_queue)
         try:
-            async with contextlib.aclosing(_each(self._items)) as items:
+            async with asyncio.TaskGroup() as tasks:
+                await self._launch_all(tasks)
+        except asyncio.CancelledError:
+            if not self._left:
+                self._failure = ClientClosedError(
+                    "The client was closed before the fan-out was finished; `launched` lists the jobs that continue."
+                )
+            raise
+        finally:
+            self._admission.close(self._launch_queue)
+            self._end()
+
+    async def _launch_all(self, tasks: asyncio.TaskGroup) -> None:
+        try:
+            async with contextlib.aclosing(each(self._items)) as items:
                 async for item in items:
                     await self._room.acquire()
-                    if self._free is not None:
-                        await self._free.acquire()
+                    await self._slots.acquire()
                     await self._launching.acquire()
                     await self._admission.admit(self._launch_queue)
                     if not await self._budget.begin():
                         self._admission.launched(self._launch_queue, None)
                         self._put(Outcome(item, None, None, self._budget.stopped))
                         break
-                    task = self._poller.tasks.start(self._one(item))
-                    self._running.add(task)
-                    task.add_done_callback(self._running.discard)
-        finally:
-            if not self._left:
-                await asyncio.gather(*self._running, return_exceptions=True)
-                self._admission.close(self._launch_queue)
-
-    def _on_fed(self, feeder: asyncio.Task[None]) -> None:
-        """End the stream: all items have ended, the caller's iterable failed, or the client was closed."""
-        if self._left and feeder.cancelled():
-            return
-        if feeder.cancelled():
-            self._failure = ClientClosedError(
-                "The client was closed before the fan-out was finished; `launched` lists the jobs that continue."
-            )
-        elif isinstance(error := feeder.exception(), Exception):
+                    tasks.create_task(self._run_one(item))
+        except Exception as error:  # the caller's iterable failed: what is launched ends first
             self._failure = error
-        self._end()
 
-    async def _one(self, item: I) -> None:
+    async def _run_one(self, item: I) -> None:
+        """Launch the job of an item, wait for it, and give its outcome."""
         job: Job[R] | None = None
         # The launch runs in a copy of this task's context.
         traces: list[PendingLaunch] = []
@@ -176,54 +159,48 @@ class Fanout(OutcomeStream[I, R]):
             job = await self._launch_one(item, traces)
             self._launched[job] = None
             outcome = Outcome(item, job, await job, None)
-            self._launched.pop(job, None)
         except asyncio.CancelledError:
-            asked = asyncio.current_task()
-            if asked is not None and not asked.cancelling():
-                # The launch or the job waited for a task that was cancelled; the fan-out continues.
-                self._put(Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job)))
-                return
-            if job is None:
-                self._in_flight += [pending.task for pending in traces if pending.in_flight]
-            raise
+            if being_cancelled():
+                if job is None:
+                    await self._keep_in_flight(traces)
+                raise
+            # The launch or the job waited for a task that was cancelled; the fan-out continues.
+            outcome = Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job))
         except Exception as error:
-            if job is not None and job.done:
-                self._launched.pop(job, None)
             outcome = Outcome(item, job, None, error)
         finally:
-            if self._free is not None:
-                self._free.release()
+            self._slots.release()
+        if job is not None and job.done:
+            self._launched.pop(job, None)
         self._put(outcome)
 
     async def _launch_one(self, item: I, traces: list[PendingLaunch]) -> Job[R]:
         key: LoadKey | None = None
-        failure: BaseException | None = None
         try:
-            job = _launched(await self._launch(item))
-        except BaseException as error:
-            failure = error
-            raise
-        else:
+            job = await self._launch(item)
+            if not isinstance(job, Job):
+                raise ArgumentError(
+                    f"`launch` must return the job and not await it; it returned a "
+                    f"{type(job).__name__}. If it launched a job, that job continues and may be paid for.",
+                    parameter="launch",
+                )
             key = (job.tracked.kind, self._poller.poll_settings.policy)
             return job
         finally:
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
-            await self._budget.end(failure, sent=any(pending.counted for pending in traces))
+            await self._budget.end(sys.exception(), sent=any(pending.counted for pending in traces))
+
+    async def _keep_in_flight(self, traces: list[PendingLaunch]) -> None:
+        """Wait for the launches of an item that may be paid for, and list their jobs."""
+        if tasks := [pending.task for pending in traces if pending.in_flight]:
+            await asyncio.wait(tasks)
+            jobs = [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
+            self._launched |= {job_of(job, self._poller): None for job in jobs}
 
 
-def _launched(job: Job[R]) -> Job[R]:
-    """Return the job that a launch function gave, and refuse any other value."""
-    if not isinstance(job, Job):
-        raise ArgumentError(
-            f"`launch` must return the job and not await it; it returned a "
-            f"{type(job).__name__}. If it launched a job, that job continues and may be paid for.",
-            parameter="launch",
-        )
-    return job
-
-
-async def _each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:
+async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:
+    """Give the items of any iterable."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

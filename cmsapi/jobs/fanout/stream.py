@@ -48,6 +48,8 @@ class OutcomeStream(abc.ABC, Generic[I, R]):
     def __init__(self) -> None:
         self._outcomes: deque[Outcome[I, R]] = deque()
         self._ended = False
+        # Why the stream ends early; raised after its last outcome.
+        self._failure: Exception | None = None
         self._changed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -69,7 +71,7 @@ class OutcomeStream(abc.ABC, Generic[I, R]):
         # Several iterations may wait at once, so that each checks again after a change.
         while not self._outcomes:
             if self._ended:
-                raise StopAsyncIteration
+                raise self._failure or StopAsyncIteration
             self._changed.clear()
             await self._changed.wait()
         return self._outcomes.popleft()

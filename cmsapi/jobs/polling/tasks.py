@@ -70,11 +70,13 @@ class BackgroundTasks:
 
     async def aclose(self) -> None:
         """Cancel all tasks but the current one, and wait for their ends."""
-        # A hook or a job of a fan-out may be what closes the client.
-        tasks = tuple(self._tasks - {asyncio.current_task()})
+        # A hook or a launch of a fan-out may be what closes the client.
+        tasks = self._tasks - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            # Unlike `gather`, this is interrupted at once: such a launch is cancelled with its fan-out.
+            await asyncio.wait(tasks)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -497,6 +497,27 @@ async def test_closing_the_client_ends_a_fan_out(waits_for: str) -> None:
             await asyncio.wait_for(iterating, 10)
 
 
+async def test_a_launch_function_may_close_the_client() -> None:
+    """Closing the client inside of a launch ends the fan-out, and the close as well."""
+    sandbox = box(30.0)
+    client = client_of(sandbox)
+
+    async def launch(keyword_id: str) -> Job[Keyword]:
+        if keyword_id == sandbox.keyword_ids[2]:
+            await client.aclose()
+        return await client.keywords.analyze(keyword_id)
+
+    async def iterate() -> None:
+        async for outcome in client.jobs.map(launch, sandbox.keyword_ids[:5], in_flight=2):
+            assert outcome.item != sandbox.keyword_ids[4]
+
+    async with asyncio.timeout(300):
+        with pytest.raises(cmsapi.ClientClosedError):
+            await iterate()
+        await client.aclose()
+    assert len(sandbox.ledger.launches()) == 2
+
+
 async def test_closing_the_client_ends_as_completed_and_gather() -> None:
     """Whoever waits for several jobs hears that the client was closed, with tokens."""
     sandbox = box(1000.0)
