@@ -80,7 +80,7 @@ def forecast(
     last = count if not waves else max(1.0, supply.returning(_HOUR) + max(0.0, supply.free)) / pace.life
     age = load.curve.quantile(1.0 - 0.5 / max(1.0, min(count, last)))
     # The last ones are polled less often than most.
-    ending = age + pace.gap(step_before(age), 0) / 2.0
+    ending = age + pace.interval(step_before(age), 0) / 2.0
     return Forecast(
         kind=kind.name,
         count=count,
@@ -88,7 +88,7 @@ def forecast(
         balance=balance,
         requests=requests,
         polls_per_job=pace.life - 1.0 - load.result,
-        lateness=pace.lateness,
+        lateness=pace.dearer.lateness,
         seconds=(wait + min(count, last) / per_second + ending) if count else 0.0,
         fits=not wait,
         learned_from=learned_from,

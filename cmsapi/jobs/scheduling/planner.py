@@ -70,11 +70,8 @@ class PollLoad:
         """Describe jobs of a kind of which none runs yet."""
         return Load(
             curve=self.durations[kind].curve(),
-            running={},
+            policy=policy,
             result=self._result(kind),
-            min_interval=policy.min_interval,
-            max_interval=policy.max_interval,
-            strict=policy.budget == "strict",
             learned=self.durations[kind].ends,
         )
 
@@ -82,9 +79,8 @@ class PollLoad:
         """Describe the jobs that run and those that wait to be launched."""
         now = asyncio.get_running_loop().time()
         running = self.poll_queue.running()
-        polling: defaultdict[LoadKey, Counter[tuple[int, int]]] = defaultdict(Counter)
         for job in self.polling:
-            polling[job.load_key][job.seen_running, step_before(now - job.started_at)] += 1
+            running[job.load_key][step_before(now - job.started_at)] += 1
         paged: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
         for page in self.list_reads.pages():
             for job in page.jobs:
@@ -94,12 +90,11 @@ class PollLoad:
         for key, count in self.admission.launching().items():
             running[key][0] += count
         loads = {}
-        for key in {**running, **polling, **paged, **queued}:
+        for key in {**running, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))
             loads[key] = attrs.evolve(
                 self.load(*key),
                 running=running.get(key, {}),
-                polling=polling.get(key, {}),
                 paged=paged.get(key, {}),
                 queued=count,
                 slots=slots,
@@ -147,7 +142,7 @@ class Planner:
         if reads := poll_load.list_reads.expected():
             supply = attrs.evolve(supply, free=supply.free - reads)
         made = plan(list(loads.values()), supply)
-        self.spare, self.lives = made.spare, dict(zip(loads, made.lives, strict=True))
+        self.spare, self.lives = made.spare, {key: load.least_life for key, load in loads.items()}
         before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
         throttled = []
         for key, pace in self._paces.items():
@@ -157,11 +152,11 @@ class Planner:
                     throttled.append((key, pace))
         return throttled
 
-    def gap(self, key: LoadKey, step: int, group: int) -> float:
+    def interval(self, key: LoadKey, step: int, group: int) -> float:
         """Return how many seconds the jobs of a load wait after a poll at a step, by share of the price."""
         pace = self._paces.get(key)
         # A kind that the last plan did not know is new; the next plan comes within a second.
-        return pace.gap(step, group) if pace is not None else key[1].max_interval
+        return pace.interval(step, group) if pace is not None else key[1].max_interval
 
     def stretches(self, key: LoadKey) -> bool:
         """Tell whether the jobs of a load are polled more rarely than the service advises."""

@@ -1,4 +1,9 @@
-"""Find the ages at which to poll a job, for a price of a poll.
+"""Say how many seconds lie between two polls of a job.
+
+Two schedules answer that, from the age of the job at its last poll:
+
+- *Advised*: every `min_interval` to `max_interval` (specification 8, rule 5), sooner when the job may end soon.
+- *Priced*: as rarely as the price of a poll makes worthwhile, because the advised polls do not fit into the limits.
 
 A poll that comes late costs lateness, one that comes early costs a request. Of a job that ran at its last poll,
 at age a, the cheapest plan costs
@@ -13,58 +18,108 @@ scale of ages, and the best t never moves backwards as a grows, which saves most
 from __future__ import annotations
 
 import functools
+import math
+import random
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import attrs
 
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve
 
+HOUR = 3600.0
+#: Jobs of a kind are divided at random into so many groups, which may have different intervals.
+GROUPS = 4
+# With requests to spare, one is worth so many seconds of lateness.
+LOWEST_PRICE = 1.0
 # Beyond this share of finished jobs, and beyond the scale, ages are guessed from the age itself.
 _TAIL = 0.9
 _PATIENCE = 1.6
 
 
+def draw_group(rng: random.Random) -> int:
+    """Draw the group of a job; `randrange` takes four times as long, and each poll draws one."""
+    return int(rng.random() * GROUPS)
+
+
 @attrs.frozen(eq=False)
-class Schedule:
-    """Hold when to poll next, by the step of the last poll.
+class AdvisedSchedule:
+    """Poll every `min_interval` to `max_interval`.
 
     Args:
         curve: How long jobs take.
-        following: Step of the next poll.
-        polls: Polls that a job still needs, weighted with the share that still runs.
+        min_interval: Seconds between two polls at the least.
+        max_interval: Seconds between two polls at the most.
+        caution: Factor by which jobs are taken to need more polls than expected.
+    """
+
+    curve: Curve
+    min_interval: float
+    max_interval: float
+    caution: float = 1.0
+
+    def interval(self, step: int, group: int) -> float:
+        """Return how many seconds after a poll at a step the next one comes."""
+        curve, after = self.curve, min(step + 1, NEVER - 1)
+        running, ending = curve.running(step), curve.ended[after] - curve.ended[step]
+        best = math.inf
+        if running > 1e-6 and ending > 1e-9:
+            # The best interval where the hazard is constant.
+            hazard = ending / running / (AGES[after] - AGES[step])
+            best = math.sqrt(2.0 * LOWEST_PRICE / hazard)
+        # Jobs that were launched together are not to be polled together.
+        longest = self.max_interval - (self.max_interval - self.min_interval) / 2.0 * group / GROUPS
+        return max(self.min_interval, min(longest, best))
+
+    def polls(self, step: int, within: float = math.inf) -> float:
+        """Return how many polls a job that ran at a step still needs, in all or within a span of seconds."""
+        # A request that is used is back after an hour.
+        return self.caution * self.curve.remaining(step, min(within, HOUR)) / self.max_interval + 1.0
+
+    @property
+    def lateness(self) -> float:
+        """Seconds for which the end of a job is not seen, on average."""
+        return self.max_interval / 2.0
+
+
+@attrs.frozen(eq=False)
+class PricedSchedule:
+    """Poll when it is worth the price; `solve` makes it.
+
+    Args:
+        curve: How long jobs take.
+        following: Step of the next poll, by the step of the last one.
+        needed: Polls that a job still needs, weighted with the share that still runs.
         cost: Price of those polls and lateness together, weighted likewise.
         price: What a poll costs, in seconds of lateness.
-        min_gap: Seconds between two polls at the least.
+        min_interval: Seconds between two polls at the least.
     """
 
     curve: Curve
     following: Sequence[int]
-    polls: Sequence[float]
+    needed: Sequence[float]
     cost: Sequence[float]
     price: float
-    min_gap: float
+    min_interval: float
 
-    def gap(self, step: int) -> float:
-        """Return how many seconds after a poll at a step the next one comes."""
+    def interval(self, step: int, group: int = 0) -> float:
+        """Return how many seconds after a poll at a step the next one comes, for every group alike."""
         age, following = AGES[step], AGES[self.following[step]]
         if step == NEVER - 1:
             following = _PATIENCE * age
         elif self.curve.ended[step] > _TAIL:
-            # What is longer than nearly all others is not foretold by them.
+            # A job that is older than nearly all others is not foretold by them.
             following = min(following, _PATIENCE * age)
-        return max(self.min_gap, following - age)
+        return max(self.min_interval, following - age)
 
-    def expected_polls(self, step: int) -> float:
-        """Return how many polls a job that ran at a step still needs."""
-        running = self.curve.running(step)
-        return self.polls[step] / running if running > 1e-6 else 1.0
-
-    def polls_within(self, step: int, span: float) -> float:
-        """Return how many of them come within a span of seconds from that poll."""
+    def polls(self, step: int, within: float = math.inf) -> float:
+        """Return how many polls a job that ran at a step still needs, in all or within a span of seconds."""
         running = self.curve.running(step)
         if running <= 1e-6:
             return 1.0
-        end, at, polls = AGES[step] + span, step, 0.0
+        if within == math.inf:
+            return self.needed[step] / running
+        end, at, polls = AGES[step] + within, step, 0.0
         while at < NEVER - 1 and AGES[self.following[at]] <= end:
             polls += self.curve.running(at) / running
             at = self.following[at]
@@ -73,32 +128,29 @@ class Schedule:
     @property
     def lateness(self) -> float:
         """Seconds for which the end of a job is not seen, on average."""
-        return self.cost[0] - self.price * self.polls[0]
+        return self.cost[0] - self.price * self.needed[0]
+
+
+Schedule: TypeAlias = AdvisedSchedule | PricedSchedule
 
 
 # Curves stay the same until something is learned, and plans ask for the same few prices again and again.
-@functools.lru_cache(maxsize=64)
-def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
-    """Find the cheapest schedule.
-
-    Args:
-        curve: How long jobs take.
-        price: What a poll costs, in seconds of lateness.
-        min_gap: Seconds between two polls at the least.
-    """
+@functools.lru_cache(maxsize=128)
+def solve(curve: Curve, price: float, min_interval: float) -> PricedSchedule:
+    """Find the cheapest schedule for a price of a poll in seconds of lateness."""
     last = NEVER - 1
     ended, area = curve.ended, curve.area
-    cost, polls, following = [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
-    # What still runs at the end of the scale needs one more poll.
-    polls[last] = curve.running(last)
-    cost[last] = price * polls[last]
-    # Cost at t and what is later than it, without what depends on the poll before.
+    cost, needed, following = [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
+    # A job that still runs at the end of the scale needs one more poll.
+    needed[last] = curve.running(last)
+    cost[last] = price * needed[last]
+    # Cost at t and later, without what depends on the poll before.
     later = list(area)
     later[last] += cost[last]
     nearest = furthest = last
     for step in range(last - 1, -1, -1):
         age, over = AGES[step], ended[step]
-        while nearest > step + 1 and AGES[nearest - 1] - age >= min_gap:
+        while nearest > step + 1 and AGES[nearest - 1] - age >= min_interval:
             nearest -= 1
         best, chosen = later[last] - over * AGES[last], last
         for candidate in range(nearest, max(nearest, furthest) + 1):
@@ -108,6 +160,6 @@ def solve(curve: Curve, price: float, min_gap: float) -> Schedule:
         furthest = following[step] = chosen
         running = 1.0 - over
         cost[step] = price * running + best - area[step] + over * age
-        polls[step] = running + polls[chosen]
+        needed[step] = running + needed[chosen]
         later[step] = area[step] + cost[step]
-    return Schedule(curve, following, polls, cost, price, min_gap)
+    return PricedSchedule(curve, following, needed, cost, price, min_interval)

@@ -24,7 +24,7 @@ from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.jobs.scheduling.planner import Planner, PollLoad, ServiceTraits
-from cmsapi.jobs.scheduling.poll_budget import draw_group
+from cmsapi.jobs.scheduling.poll_interval import draw_group
 from cmsapi.jobs.scheduling.poll_queue import PollQueue, Scouts
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.scheduling.timer import Timer
@@ -83,7 +83,7 @@ class Scheduler:
         self._polling: set[TrackedJob] = set()
         self._by_target: dict[JobKey, list[TrackedJob]] = {}
         self._planner = Planner()
-        self._poll_queue = PollQueue(self._planner.gap)
+        self._poll_queue = PollQueue(self._planner.interval)
         self.list_reads: ListReads = ListReads(
             self._by_target, self._polling, self._poll_queue, self._planner.stretches, self.durations, rng, self._hurry
         )
@@ -284,7 +284,7 @@ class Scheduler:
         self._poll_queue.replan()
         self.list_reads.replan(now)
         for key, pace in throttled:
-            event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.gap(0, 0))
+            event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.interval(0, 0))
             for hooks in {callbacks.hooks for job, callbacks in self._jobs.items() if job.load_key == key}:
                 hooks(event)
         self.admission.serve(self._planner.spare, self._planner.lives, running=bool(self._jobs))

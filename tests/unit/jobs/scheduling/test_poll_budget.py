@@ -10,12 +10,14 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from cmsapi.config import PollPolicy
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
-from cmsapi.jobs.scheduling.poll_budget import GROUPS, Frequent, Load, Plan, Stretched, Supply, plan
-from cmsapi.jobs.scheduling.poll_interval import Schedule, solve
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Plan, Supply, plan
+from cmsapi.jobs.scheduling.poll_interval import GROUPS, AdvisedSchedule, PricedSchedule, Schedule, solve
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 HOUR = 3600.0
+ADVISED = PollPolicy()
 LAST = NEVER - 1
 
 
@@ -48,23 +50,18 @@ counts = st.dictionaries(st.integers(0, NEVER - 1), st.integers(1, 300), max_siz
 def loads(draw: st.DrawFn) -> Load:
     """Draw jobs that run, are polled, or wait to be launched."""
     shortest = draw(st.sampled_from([0.5, 5.0, 30.0]))
-    polling = {
-        (known, min(NEVER - 1, known + more)): count
-        for (known, more), count in draw(
-            st.dictionaries(st.tuples(st.integers(0, NEVER - 1), st.integers(0, 9)), st.integers(1, 40), max_size=2)
-        ).items()
-    }
     return Load(
         curve=draw(curves),
         running=draw(counts),
-        polling=polling,
         paged=draw(counts),
         queued=draw(st.sampled_from([0, 0, 3, 400, 20_000])),
         slots=draw(st.sampled_from([1.0, 20.0, math.inf])),
         result=draw(st.sampled_from([0.0, 0.1, 1.0])),
-        min_interval=shortest,
-        max_interval=shortest * draw(st.sampled_from([1.0, 2.0, 10.0])),
-        strict=draw(st.booleans()),
+        policy=PollPolicy(
+            min_interval=shortest,
+            max_interval=shortest * draw(st.sampled_from([1.0, 2.0, 10.0])),
+            budget=draw(st.sampled_from(["fit", "strict"])),
+        ),
     )
 
 
@@ -85,47 +82,58 @@ def supplies(draw: st.DrawFn) -> Supply:
 
 
 @functools.cache
-def priced(curve: Curve, price: int, min_interval: float) -> Schedule:
+def priced(curve: Curve, price: int, min_interval: float) -> PricedSchedule:
     """Solve for a step of the scale of prices, six of which make a poll e times as dear."""
     return solve(curve, math.exp(price / 6.0), min_interval)
 
 
 def useful(load: Load) -> int:
     """Find the first price at which a job needs hardly more than the one poll that sees its end."""
-    found = (at for at in range(1, 72) if priced(load.curve, at, load.min_interval).expected_polls(0) <= 1.06)
+    found = (at for at in range(1, 72) if priced(load.curve, at, load.policy.min_interval).polls(0) <= 1.06)
     return next(found, 72)
 
 
 def at_price(load: Load, price: int) -> Schedule:
-    """Give the schedule at a price; while jobs wait to be launched, none is dearer than makes sense."""
-    return priced(load.curve, min(price, useful(load)) if load.queued else price, load.min_interval)
+    """Give the schedule at a price: the advised one at -1 and under a strict budget.
+
+    While jobs wait to be launched, none is dearer than makes sense.
+    """
+    if price < 0 or load.strict:
+        caution = 1.0 + 5.0 / math.sqrt(1.0 + load.learned) if load.strict else 1.0
+        return AdvisedSchedule(load.curve, load.policy.min_interval, load.policy.max_interval, caution)
+    return priced(load.curve, min(price, useful(load)) if load.queued else price, load.policy.min_interval)
+
+
+def polls(load: Load, schedule: Schedule, span: float = math.inf) -> float:
+    """Count the polls of running jobs within a span; the advised schedule counts those on pages, too."""
+    counted = [*load.running.items()]
+    if isinstance(schedule, AdvisedSchedule):
+        counted += load.paged.items()
+    return sum(count * schedule.polls(step, span) for step, count in counted)
 
 
 def least(load: Load) -> float:
     """Count the polls that running jobs must take."""
-    if load.strict:
-        return Frequent(load).needed()
-    return sum(count * at_price(load, useful(load)).expected_polls(step) for step, count in load.singles())
+    return polls(load, at_price(load, useful(load)))
+
+
+def life(load: Load, schedule: Schedule) -> float:
+    """Count the requests of one more job: its launch, its polls, its result."""
+    return 1.0 + schedule.polls(0) + load.result
 
 
 def least_life(load: Load) -> float:
-    """Count the requests of one more job: its launch, its polls, its result."""
-    if load.strict:
-        return Frequent(load).life
-    return 1.0 + at_price(load, useful(load)).expected_polls(0) + load.result
+    """Count the requests that one more job must take."""
+    return life(load, at_price(load, useful(load)))
 
 
-def needs(load: Load, price: int, free: float, span: float = math.inf) -> float:
+def needs(load: Load, price: int, spare: float, span: float = math.inf) -> float:
     """Count the requests at a price: polls at what runs within a span, and whole lives of what is yet to run."""
     schedule = at_price(load, price)
-    needed = sum(
-        count * (schedule.expected_polls(step) if span == math.inf else schedule.polls_within(step, span))
-        for step, count in load.singles()
-    )
     launches = min(float(load.queued), load.slots * HOUR / max(1.0, load.curve.remaining(0) + schedule.lateness))
-    if load.slots == math.inf:
-        launches = min(launches, max(0.0, free - least(load)) / least_life(load))
-    return needed + launches * (1.0 + schedule.expected_polls(0) + load.result)
+    if load.slots == math.inf and price >= 0:
+        launches = min(launches, max(0.0, spare) / least_life(load))
+    return polls(load, schedule, span) + launches * life(load, schedule)
 
 
 def left(all_loads: list[Load], supply: Supply) -> float:
@@ -137,19 +145,18 @@ def left(all_loads: list[Load], supply: Supply) -> float:
 
 def nearly_over(all_loads: list[Load]) -> float:
     """Find the span after which nearly all jobs are over."""
-    ends = [load.curve.remaining(step) for load in all_loads for step, _ in load.singles()]
+    ends = [load.curve.remaining(step) for load in all_loads for step, _ in load.running.items()]
     return max([0.0, *ends, *(load.curve.quantile(0.97) for load in all_loads)])
 
 
-def fits_as_advised(all_loads: list[Load], free: float, supply: Supply) -> bool:
-    """Tell whether all polls and launches fit into what is left, or into what comes back in time."""
-    launches = [load.launches(load.curve.remaining(0) + load.max_interval / 2.0) for load in all_loads]
-    paces = [Frequent(load) for load in all_loads]
-    lives = sum(count * pace.life for count, pace in zip(launches, paces, strict=True))
-    needed = lives + sum(pace.needed() for pace in paces)
+def fits(all_loads: list[Load], supply: Supply, price: int) -> bool:
+    """Tell whether all polls and launches at a price fit into what is left, or into what comes back in time."""
+    free = left(all_loads, supply)
+    spare = free - sum(map(least, all_loads))
+    needed = sum(needs(load, price, spare) for load in all_loads)
     if needed <= free or supply.first_return == math.inf:
         return needed <= free
-    before = lives + sum(pace.needed(supply.first_return) for pace in paces)
+    before = sum(needs(load, price, spare, supply.first_return) for load in all_loads)
     return before <= free and needed <= free + 0.9 * supply.returning(nearly_over(all_loads))
 
 
@@ -157,7 +164,11 @@ def fits_as_advised(all_loads: list[Load], free: float, supply: Supply) -> bool:
 def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     """Draw jobs, and as many requests as they need at some price, some of which are yet to come."""
     all_loads = [
-        attrs.evolve(load, running={**load.running, 0: draw(st.integers(1, 90))}, strict=draw(st.integers(0, 3)) == 3)
+        attrs.evolve(
+            load,
+            running={**load.running, 0: draw(st.integers(1, 90))},
+            policy=attrs.evolve(load.policy, budget=draw(st.sampled_from(["fit", "fit", "fit", "strict"]))),
+        )
         for load in draw(st.lists(loads(), min_size=1, max_size=3))
     ]
     price, part = draw(st.integers(0, 30)), draw(st.sampled_from([0.0, 0.2, 0.5]))
@@ -171,15 +182,21 @@ def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     return all_loads, Supply(free - part * returning(nearly_over(all_loads)), first, returning)
 
 
-def polls(pace: Stretched, price: str) -> float:
-    """Count the polls that the jobs of a load are expected to take at one of its two prices."""
-    schedule = getattr(pace, price)
-    return float(sum(count * schedule.expected_polls(step) for step, count in pace.load.singles()))
+def useful_at(load: Load, price: int) -> int:
+    """Return the price that a load follows: while jobs wait to be launched, none is higher than makes sense."""
+    return min(price, useful(load)) if load.queued else price
+
+
+def prices(pace: Pace) -> list[float]:
+    """Return the two prices that the jobs of a stretched load follow."""
+    assert isinstance(pace.cheaper, PricedSchedule)
+    assert isinstance(pace.dearer, PricedSchedule)
+    return [pace.cheaper.price, pace.dearer.price]
 
 
 def gaps(made: Plan) -> list[float]:
     """List how long everybody waits, whatever was seen last, in whatever group."""
-    return [pace.gap(step, group) for pace in made.paces for step in range(0, NEVER, 3) for group in range(GROUPS)]
+    return [pace.interval(step, group) for pace in made.paces for step in range(0, NEVER, 3) for group in range(GROUPS)]
 
 
 @thorough
@@ -187,11 +204,11 @@ def gaps(made: Plan) -> list[float]:
 def test_no_two_polls_are_too_close(all_loads: list[Load], supply: Supply) -> None:
     """Whatever there is to poll at and to poll with, no wait is shorter than the least interval."""
     made = plan(all_loads, supply)
-    assert len(made.paces) == len(made.lives) == len(all_loads)
+    assert len(made.paces) == len(all_loads)
     for load, pace in zip(all_loads, made.paces, strict=True):
         assert pace.load == load
         for step in range(NEVER):
-            assert all(load.min_interval <= pace.gap(step, group) < math.inf for group in range(GROUPS))
+            assert all(load.policy.min_interval <= pace.interval(step, group) < math.inf for group in range(GROUPS))
 
 
 @thorough
@@ -201,8 +218,8 @@ def test_what_is_not_stretched_is_polled_as_advised(all_loads: list[Load], suppl
     for pace in plan(all_loads, supply).paces:
         assert not (pace.load.strict and pace.stretched)
         if not pace.stretched:
-            longest = max(pace.gap(step, group) for step in range(NEVER) for group in range(GROUPS))
-            assert longest <= pace.load.max_interval
+            longest = max(pace.interval(step, group) for step in range(NEVER) for group in range(GROUPS))
+            assert longest <= pace.load.policy.max_interval
 
 
 @thorough
@@ -218,15 +235,15 @@ def test_without_a_limit_nothing_is_stretched(all_loads: list[Load]) -> None:
 @given(loads(), st.sampled_from([-50.0, 0.0, 40.0, 300.0, 900.0]))
 def test_expected_polls_fit(load: Load, free: float) -> None:
     """The dearer of two neighbouring prices fits into what is left, unless the dearest of all does not."""
-    load = attrs.evolve(load, strict=False, queued=0)
+    load = attrs.evolve(load, policy=attrs.evolve(load.policy, budget="fit"), queued=0)
     (pace,) = plan([load], Supply(free)).paces
-    if isinstance(pace, Frequent):
-        assert pace.needed() <= free
+    if not pace.stretched:
+        assert polls(load, pace.dearer) <= free
         return
-    last_resort = solve(load.curve, 100_000.0, load.min_interval)
-    must = sum(count * last_resort.expected_polls(step) for step, count in load.singles())
-    taken = polls(pace, "dearer")
-    assert taken <= polls(pace, "cheaper") + 1e-6
+    last_resort = solve(load.curve, 100_000.0, load.policy.min_interval)
+    must = sum(count * last_resort.polls(step) for step, count in load.running.items())
+    taken = polls(load, pace.dearer)
+    assert taken <= polls(load, pace.cheaper) + 1e-6
     assert taken <= max(free, must) + 1e-6
     assert 0.0 <= pace.share <= 1.0
 
@@ -237,7 +254,7 @@ def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: S
     """From what is left go the polls that running jobs must take, and one more job must take its least life."""
     made = plan(all_loads, supply)
     assert made.spare == pytest.approx(left(all_loads, supply) - sum(map(least, all_loads)))
-    assert made.lives == pytest.approx([least_life(load) for load in all_loads])
+    assert [load.least_life for load in all_loads] == pytest.approx([least_life(load) for load in all_loads])
 
 
 @thorough
@@ -245,9 +262,9 @@ def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: S
 def test_jobs_are_polled_as_advised_when_that_fits(shortage: tuple[list[Load], Supply]) -> None:
     """No poll is put off while all of them fit, and some are as soon as they do not."""
     all_loads, supply = shortage
-    fits = fits_as_advised(all_loads, left(all_loads, supply), supply)
+    advised = fits(all_loads, supply, -1)
     for load, pace in zip(all_loads, plan(all_loads, supply).paces, strict=True):
-        assert pace.stretched is not (fits or load.strict)
+        assert pace.stretched is not (advised or load.strict)
 
 
 @settings(thorough, max_examples=80)
@@ -256,28 +273,18 @@ def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) 
     """Some follow the lowest price that fits, others the one below; where none fits, all follow the dearest."""
     all_loads, supply = shortage
     made, free = plan(all_loads, supply), left(all_loads, supply)
-    paces = [pace for pace in made.paces if isinstance(pace, Stretched)]
-    if not paces:
+    scarce = [pace for pace in made.paces if pace.stretched]
+    if not scarce:
         return
-    scarce = [pace.load for pace in paces]
-    free -= sum(Frequent(load).needed() for load in all_loads if load.strict)
-    coming = 0.9 * supply.returning(nearly_over(scarce)) if supply.first_return < math.inf else 0.0
-
-    def needed(price: int, span: float = math.inf) -> float:
-        return sum(needs(load, price, free, span) for load in scarce)
-
-    def fits(price: int) -> bool:
-        return needed(price) <= free + coming and (not coming or needed(price, supply.first_return) <= free)
-
-    dearest = max(useful(load) if load.queued else 72 for load in scarce)
-    lowest = next((price for price in range(dearest + 1) if fits(price)), None)
-    dearer = dearest if lowest is None else lowest
-    cheaper = dearer if lowest is None else max(0, lowest - 1)
-    more, fewer = needed(cheaper), needed(dearer)
+    spare = free - sum(map(least, all_loads))
+    dearest = max(useful(load) if load.queued else 72 for load in all_loads if not load.strict)
+    lowest = next((price for price in range(dearest + 1) if fits(all_loads, supply, price)), dearest)
+    cheaper = max(0, lowest - 1)
+    more, fewer = (sum(needs(load, price, spare) for load in all_loads) for price in (cheaper, lowest))
+    coming = supply.returning(nearly_over(all_loads)) if supply.first_return < math.inf else 0.0
     share = min(1.0, max(0.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
-    for load, pace in zip(scarce, paces, strict=True):
-        assert pace.dearer.price == pytest.approx(at_price(load, dearer).price)
-        assert pace.cheaper.price == pytest.approx(at_price(load, cheaper).price)
+    for pace in scarce:
+        assert prices(pace) == pytest.approx([math.exp(useful_at(pace.load, at) / 6.0) for at in (cheaper, lowest)])
         assert pace.share == pytest.approx(share)
 
 
@@ -290,9 +297,9 @@ def test_more_requests_never_mean_more_lateness(all_loads: list[Load], supply: S
     assert rich.spare >= poor.spare
     for before, after in zip(poor.paces, rich.paces, strict=True):
         assert before.stretched or not after.stretched
-        if isinstance(before, Stretched) and isinstance(after, Stretched):
-            assert after.dearer.price <= before.dearer.price * (1 + 1e-9)
-            assert after.lateness <= before.lateness + 1e-6
+        if before.stretched and after.stretched:
+            assert prices(after)[1] <= prices(before)[1] * (1 + 1e-9)
+            assert after.dearer.lateness <= before.dearer.lateness + 1e-6
 
 
 @thorough
@@ -301,7 +308,7 @@ def test_the_same_question_has_the_same_answer(all_loads: list[Load], supply: Su
     """A plan depends on its arguments alone."""
     first, second = plan(all_loads, supply), plan(all_loads, supply)
     assert gaps(first) == gaps(second)
-    assert (first.spare, list(first.lives)) == (second.spare, list(second.lives))
+    assert first.spare == second.spare
 
 
 @thorough
@@ -309,9 +316,9 @@ def test_the_same_question_has_the_same_answer(all_loads: list[Load], supply: Su
 def test_a_life_is_a_launch_a_poll_and_a_result(load: Load, supply: Supply) -> None:
     """One more job takes no less than its launch, a poll at its end, and its result."""
     made = plan([load], supply)
-    assert made.lives[0] >= 2.0 + load.result - 1e-9
+    assert load.least_life >= 2.0 + load.result - 1e-9
     # From a certain price on a poll or two in a hundred jobs make no difference.
-    assert made.paces[0].life >= made.lives[0] - 0.1 or load.strict
+    assert made.paces[0].life >= load.least_life - 0.1 or load.strict
 
 
 @thorough
@@ -328,18 +335,17 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
 def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> None:
     """Where polls at one price are too many and at the next too few, so many jobs follow each that all are used."""
-    load = Load(curve=believed(60.0, 30), running={0: 100})
+    load = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 100})
     more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
     (pace,) = plan([load], Supply(part * more + (1.0 - part) * fewer + CHANCE * math.sqrt(100.0))).paces
-    assert isinstance(pace, Stretched)
-    assert (pace.cheaper.price, pace.dearer.price) == pytest.approx((math.exp((price - 1) / 6), math.exp(price / 6)))
+    assert prices(pace) == pytest.approx([math.exp((price - 1) / 6), math.exp(price / 6)])
     assert pace.share == pytest.approx(part)
 
 
 @pytest.mark.parametrize(("begin", "end", "used"), [(90.0, 120.0, True), (0.0, 90.0, False), (120.0, HOUR, False)])
 def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, end: float, used: bool) -> None:
     """Of jobs that end at any age alike, 30 s on average, three in a hundred run for longer than 105 s."""
-    load = Load(curve=Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES]), running={0: 40})
+    load = Load(curve=Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES]), policy=ADVISED, running={0: 40})
     supply = Supply(140.0, 1.0, lambda span: 1000.0 * (begin <= span <= end))
     assert plan([load], supply).paces[0].stretched is not used
 
@@ -348,7 +354,7 @@ def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, end: flo
 def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: bool) -> None:
     """Ten slots launch as many jobs as end in an hour, each with a launch, its polls and its result."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
-    load = Load(curve=known, running={}, queued=20_000, slots=10.0, result=1.0)
+    load = Load(curve=known, policy=ADVISED, queued=20_000, slots=10.0, result=1.0)
     needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
     # The square root of what is left is kept back.
     free = (CHANCE / 2.0 + math.sqrt(CHANCE**2 / 4.0 + needed)) ** 2
@@ -357,27 +363,24 @@ def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: b
 
 def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> None:
     """When nothing is left, the dearest price is for jobs that run, and a sensible one where others wait."""
-    running = Load(curve=believed(600.0, 30), running={0: 300})
-    waiting = Load(curve=believed(60.0, 30), running={0: 300}, queued=5)
+    running = Load(curve=believed(600.0, 30), policy=ADVISED, running={0: 300})
+    waiting = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 300}, queued=5)
     one, other = plan([running, waiting], Supply(0.0)).paces
-    assert isinstance(one, Stretched)
-    assert isinstance(other, Stretched)
-    assert one.dearer.price == pytest.approx(math.exp(12.0))
-    assert other.dearer.price == pytest.approx(math.exp(useful(waiting) / 6.0))
+    assert prices(one)[1] == pytest.approx(math.exp(12.0))
+    assert prices(other)[1] == pytest.approx(math.exp(useful(waiting) / 6.0))
     assert useful(waiting) < 72
 
 
 def test_what_is_not_launched_needs_no_polls() -> None:
     """Of more jobs than all requests are enough for, as many are counted as could be launched at all."""
-    load = Load(curve=believed(60.0, 30), running={0: 20}, queued=5000, result=0.0)
+    load = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 20}, queued=5000, result=0.0)
     (pace,) = plan([load], Supply(500.0)).paces
-    assert isinstance(pace, Stretched)
-    assert pace.dearer.price == pytest.approx(math.exp(useful(load) / 6.0))
+    assert prices(pace)[1] == pytest.approx(math.exp(useful(load) / 6.0))
 
 
 def test_nothing_to_poll_at_is_a_plan_too() -> None:
     """No jobs take nothing, and fit into nothing."""
-    assert not plan([Load(curve=believed(60.0, 30), running={})], Supply(0.0)).paces[0].stretched
+    assert not plan([Load(curve=believed(60.0, 30), policy=ADVISED)], Supply(0.0)).paces[0].stretched
     assert plan([], Supply(300.0)).spare == 300.0
     assert plan([], Supply(300.0)).paces == []
 
@@ -387,27 +390,27 @@ def test_nothing_to_poll_at_is_a_plan_too() -> None:
 )
 def test_a_few_jobs_are_polled_as_advised_and_many_are_not(jobs: int, free: float, stretched: bool) -> None:
     """It is what is left for the jobs there are that decides on the pace."""
-    (pace,) = plan([Load(curve=believed(60.0, 30), running={0: jobs})], Supply(free)).paces
+    (pace,) = plan([Load(curve=believed(60.0, 30), policy=ADVISED, running={0: jobs})], Supply(free)).paces
     assert pace.stretched is stretched
 
 
 @pytest.mark.parametrize("known", [0, 12, 30])
 def test_what_comes_back_soon_is_used(known: int) -> None:
     """Requests that come back before most polls make them more frequent than those that never come back."""
-    load = Load(curve=believed(600.0, 30), running={known: 200})
+    load = Load(curve=believed(600.0, 30), policy=ADVISED, running={known: 200})
 
     def returning(span: float) -> float:
         return min(900.0, 3.0 * max(0.0, span - 30.0))
 
     (alone,) = plan([load], Supply(250.0)).paces
     (helped,) = plan([load], Supply(250.0, 30.0, returning)).paces
-    assert helped.lateness < alone.lateness
+    assert helped.dearer.lateness < alone.dearer.lateness
 
 
 def test_an_old_job_is_counted_for_as_long_as_it_will_be_polled() -> None:
     """Jobs that have run for hours and go on are not taken for jobs that need one more poll."""
     day = Curve.of([0.02 * age / AGES[-1] for age in AGES])
-    old = Load(curve=day, running={step_before(20_000.0): 10})
+    old = Load(curve=day, policy=ADVISED, running={step_before(20_000.0): 10})
     # Polled every ten seconds for an hour they would take 3,600 requests.
     assert plan([old], Supply(900.0)).paces[0].stretched
     # 600 requests are needed before the others come back, and only 500 are left.
@@ -421,64 +424,61 @@ HALF = Curve.of([0.0, *([0.5] * (NEVER - 1))])
 
 def test_what_as_advised_takes_is_a_poll_an_interval_and_one_at_the_end() -> None:
     """Jobs that go on for the whole span take a poll every ten seconds and one more, those on pages too."""
-    load = Load(curve=NEVER_OVER, running={0: 2, 30: 1}, paged={7: 4})
-    assert Frequent(load).needed(100.0) == pytest.approx(7 * 11.0)
-    assert Frequent(load).needed() == Frequent(load).needed(5000.0) == pytest.approx(7 * 361.0)
+    load = Load(curve=NEVER_OVER, policy=ADVISED, running={0: 2, 30: 1}, paged={7: 4})
+    assert load.polls(0, 100.0) == pytest.approx(7 * 11.0)
+    assert load.polls(0) == load.polls(0, 5000.0) == pytest.approx(7 * 361.0)
     # With three ends known, a duration is taken to be off by two and a half times itself.
-    strict = attrs.evolve(load, strict=True, learned=3.0)
-    assert Frequent(strict).needed(100.0) == pytest.approx(7 * 36.0)
-    assert Frequent(attrs.evolve(load, learned=3.0)).needed(100.0) == pytest.approx(7 * 11.0)
+    strict = attrs.evolve(load, policy=PollPolicy(budget="strict"), learned=3.0)
+    assert strict.polls(0, 100.0) == pytest.approx(7 * 36.0)
+    assert attrs.evolve(load, learned=3.0).polls(0, 100.0) == pytest.approx(7 * 11.0)
 
 
-def test_a_poll_under_way_may_find_that_no_other_is_needed() -> None:
-    """Half of the jobs that run no more at the step of the poll count as none."""
-    load = Load(curve=HALF, running={3: 5}, polling={(0, 4): 6, (2, 9): 1})
-    assert list(load.singles()) == [(3, 5), (4, 3.0), (9, 1.0)]
-    gone = Load(curve=Curve.of([0.0, *([1.0] * (NEVER - 1))]), running={}, polling={(5, 9): 1})
-    assert list(gone.singles()) == [(9, 0.0)]
+@pytest.mark.parametrize(("queued", "slots", "slots_used"), [(5, math.inf, 5.0), (500, 2.0, 2.0), (1, 2.0, 1.0)])
+def test_slots_bound_the_launches_of_an_hour(queued: int, slots: float, slots_used: float) -> None:
+    """A slot that serves jobs of nearly an hour serves hardly more than one of them in an hour."""
+    curve = Curve.of([float(age >= 3500.0) for age in AGES])
+    load = Load(curve=curve, policy=ADVISED, queued=queued, slots=slots)
+    served = max(1.0, HOUR / (curve.remaining(0) + 5.0)) if queued > slots else 1.0
+    assert load.launches(0, math.inf) == pytest.approx(slots_used * served * load.life(load.advised))
 
 
-@pytest.mark.parametrize(
-    ("queued", "slots", "turnaround", "launches"),
-    [(5, math.inf, 60.0, 5.0), (500, 2.0, 60.0, 120.0), (10_000, 2.0, 0.5, 7200.0), (3, 2.0, 7200.0, 1.0)],
-)
-def test_slots_bound_the_launches_of_an_hour(queued: int, slots: float, turnaround: float, launches: float) -> None:
-    """A slot serves one job after the other, and none in less than a second."""
-    assert Load(curve=HALF, running={}, queued=queued, slots=slots).launches(turnaround) == launches
+def advised(curve: Curve) -> AdvisedSchedule:
+    """Make the schedule that the service advises."""
+    return AdvisedSchedule(curve, 5.0, 10.0)
 
 
 def test_an_interval_goes_by_how_likely_an_end_is() -> None:
     """Where ends are likely a poll comes sooner, by the square root; groups wait up to half as long, or not at all."""
     even = Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES])
-    assert Frequent(Load(curve=even, running={})).gap(1, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
-    assert Frequent(Load(curve=even, running={})).gap(15, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
+    assert advised(even).interval(1, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
+    assert advised(even).interval(15, 0) == pytest.approx(math.sqrt(60.0), rel=0.01)
     # Half of those that run end in the last step of the scale.
     late = Curve.of([0.0] * LAST + [0.5])
     interval = math.sqrt(4.0 * (AGES[LAST] - AGES[LAST - 1]))
-    assert Frequent(Load(curve=late, running={}, max_interval=900.0)).gap(LAST - 1, 0) == pytest.approx(interval)
+    assert AdvisedSchedule(late, 5.0, 900.0).interval(LAST - 1, 0) == pytest.approx(interval)
     short = Curve.of([1.0 - math.exp(-age) for age in AGES])
     for step in (1, LAST):
-        assert Frequent(Load(curve=short, running={})).gap(step, 0) == pytest.approx(5.0 if step == 1 else 10.0)
+        assert advised(short).interval(step, 0) == pytest.approx(5.0 if step == 1 else 10.0)
     for curve in (NEVER_OVER, HALF, Curve.of([0.0, *([1.0] * (NEVER - 1))])):
-        pace = Frequent(Load(curve=curve, running={}))
-        assert [pace.gap(9, group) for group in range(GROUPS)] == pytest.approx([10.0, 9.375, 8.75, 8.125])
-        assert pace.gap(LAST, 0) == 10.0
+        schedule = advised(curve)
+        assert [schedule.interval(9, group) for group in range(GROUPS)] == pytest.approx([10.0, 9.375, 8.75, 8.125])
+        assert schedule.interval(LAST, 0) == 10.0
 
 
 @pytest.mark.parametrize(("share", "cheaper"), [(0.0, 0), (0.1, 0), (0.2, 1), (0.375, 1), (0.5, 2), (0.9, 4), (1.0, 4)])
 def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
     """As many of the groups follow the lower price as its share says, to the nearest."""
     two = solve(believed(60.0, 30), 1.0, 5.0), solve(believed(60.0, 30), 400.0, 5.0)
-    pace = Stretched(Load(curve=believed(60.0, 30), running={}), *two, share)
-    seen = [pace.gap(0, group) for group in range(GROUPS)]
-    assert seen == [two[0].gap(0)] * cheaper + [two[1].gap(0)] * (GROUPS - cheaper)
+    pace = Pace(Load(curve=believed(60.0, 30), policy=ADVISED), *two, share)
+    seen = [pace.interval(0, group) for group in range(GROUPS)]
+    assert seen == [two[0].interval(0)] * cheaper + [two[1].interval(0)] * (GROUPS - cheaper)
 
 
 def test_a_plan_keeps_chance_and_results_back() -> None:
     """Nine jobs whose end is known take a poll and a result each, and some more may be needed by chance."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
-    made = plan([Load(curve=known, running={0: 9}, result=1.0)], Supply(100.0))
+    made = plan([Load(curve=known, policy=ADVISED, running={0: 9}, result=1.0)], Supply(100.0))
     assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 3.0)
-    assert made.lives == pytest.approx([3.0])
-    made = plan([Load(curve=known, running={0: 9}, queued=16, result=1.0)], Supply(100.0))
+    assert made.paces[0].load.least_life == pytest.approx(3.0)
+    made = plan([Load(curve=known, policy=ADVISED, running={0: 9}, queued=16, result=1.0)], Supply(100.0))
     assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 5.0)
