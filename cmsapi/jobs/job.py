@@ -34,53 +34,49 @@ class Job(Generic[R]):
     `await job` gives the result, as often and from as many tasks as wanted.
     """
 
-    __slots__ = ("__weakref__", "_poller", "_tracked")
+    __slots__ = ("__weakref__", "_poller", "tracked")
 
     def __init__(self, tracked: TrackedJob, poller: Poller) -> None:
-        self._tracked = tracked
-        self._poller = poller
-
-    @property
-    def tracked(self) -> TrackedJob:
+        self.tracked: TrackedJob = tracked
         """The state of the job, for the SDK itself; its attributes may change with any version."""
-        return self._tracked
+        self._poller = poller
 
     # What it is
 
     @property
     def kind(self) -> JobKind:
         """The kind of work."""
-        return self._tracked.kind.name
+        return self.tracked.kind.name
 
     @property
     def target(self) -> str:
         """Identifier of what is polled: a keyword, prompt, search, content or knowledge document."""
-        return self._tracked.target
+        return self.tracked.target
 
     @property
     def id(self) -> str:
         """Identifier of the job; for kinds without one, that of what it works on."""
-        return self._tracked.id
+        return self.tracked.id
 
     @property
     def token(self) -> str:
         """Text that `client.jobs.attach` turns into this job again, also in another process; it holds no secret."""
-        return self._tracked.token(self._poller.base_url)
+        return self.tracked.token(self._poller.base_url)
 
     @property
     def adopted(self) -> bool:
         """Whether it is a generation found after a lost answer that a colleague may have launched."""
-        return self._tracked.adopted
+        return self.tracked.adopted
 
     @property
     def done(self) -> bool:
         """Whether it is finished, with a result or an error."""
-        return self._tracked.closed
+        return self.tracked.closed
 
     @property
     def status(self) -> JobStatus:
         """What is known of it now; sends nothing."""
-        return self._poller.status(self._tracked)
+        return self._poller.status(self.tracked)
 
     if not TYPE_CHECKING:  # type checkers go on refusing unknown names
 
@@ -90,7 +86,7 @@ class Job(Generic[R]):
             )
 
     def __repr__(self) -> str:
-        return repr(self._tracked)
+        return repr(self.tracked)
 
     def _repr_html_(self) -> str:
         return markup.record(self.status, ("kind", self.kind), ("id", self.id), ("token", self.token), title="Job")
@@ -120,7 +116,7 @@ class Job(Generic[R]):
         """
         if timeout is not None:
             seconds("timeout", timeout)
-        job = self._tracked
+        job = self.tracked
         if not job.closed:
             self._ensure_open()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
@@ -160,7 +156,7 @@ class Job(Generic[R]):
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
         """
-        if not self._tracked.kind.in_review:
+        if not self.tracked.kind.in_review:
             raise ArgumentError(f"A {self.kind.value} has no review; only a generation has one.", parameter="job")
         return cast("GenerationReview", await self.wait())
 
@@ -172,8 +168,8 @@ class Job(Generic[R]):
             TransportError: Likewise.
         """
         self._ensure_open()
-        if not self._tracked.closed:
-            await self._poller.poll_now(self._tracked)
+        if not self.tracked.closed:
+            await self._poller.poll_now(self.tracked)
         return self.status
 
     async def events(self) -> AsyncIterator[JobEvent]:
@@ -185,7 +181,7 @@ class Job(Generic[R]):
             JobDetachedError: The job was detached.
             ClientClosedError: The client was closed. The token stays valid.
         """
-        job = self._tracked
+        job = self.tracked
         if job.closed:
             yield Finished(self.status, job.error)
             return
@@ -230,7 +226,7 @@ class Job(Generic[R]):
             if isinstance(happened, event):
                 call(happened)
 
-        job = self._tracked
+        job = self.tracked
         if job.closed:
             call_listener(filtered, Finished(self.status, job.error))
             return
@@ -244,7 +240,7 @@ class Job(Generic[R]):
         A launch of the same work still joins the job while it runs.
         A review that `on_review` is deciding on at this moment is decided to the end.
         """
-        job = self._tracked
+        job = self.tracked
         if not job.closed:
             job.interrupt(
                 JobDetachedError(

@@ -8,9 +8,8 @@ does not launch it again before `retry_unknown`.
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -20,7 +19,7 @@ from cmsapi.api.arguments import text
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
-from cmsapi.jobs.fanout.fan_out import Fanout
+from cmsapi.jobs.fanout.fan_out import Fanout, each
 from cmsapi.jobs.fanout.stream import Outcome
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
@@ -53,7 +52,6 @@ class Batch:
         self._outcomes: dict[str, Entry] = {}
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
-        self._runs: list[AsyncGenerator[Any, None]] = []
 
     def __repr__(self) -> str:
         return f"<Batch {self.name!r}: {len(self._outcomes)} items have ended>"
@@ -68,12 +66,7 @@ class Batch:
         """Stop launching; launched jobs continue, and the next run waits for them."""
         for fan_out in self._open:
             await fan_out.aclose()
-        for run in self._runs:
-            # A run cannot be closed while an iteration waits for it; it ends by itself.
-            with contextlib.suppress(RuntimeError):
-                await run.aclose()
         self._open.clear()
-        self._runs.clear()
         await self._journal.flush()
 
     async def _read(self) -> None:
@@ -168,35 +161,36 @@ class Batch:
                 f"`key` must be a function of an item, got {excerpt(key)}. Nothing was sent.", parameter="key"
             )
 
-        async def run() -> AsyncGenerator[Outcome[I, R], None]:
-            keyed = await _keyed(items, key)
+        keyed: dict[str, I] = {}
+
+        async def launch_one(name: str) -> Job[R]:
+            token = ITEM.set((self.name, name))
+            try:
+                return await launch(keyed[name])
+            finally:
+                ITEM.reset(token)
+
+        async def run() -> AsyncIterator[Outcome[I, R]]:
+            keyed.update(await _keyed(items, key))
             await self._read()
             self._keys = tuple(keyed)
-            wanted = [name for name in keyed if earlier == "read" or name not in self._outcomes]
-            ended = [name for name in wanted if name in self._outcomes]
-            missing = [name for name in wanted if name not in self._outcomes]
+            missing = [name for name in keyed if name not in self._outcomes]
+            ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
             reading: Fanout[str, R] = Fanout(self._read_again, ended, self._poller, errors=errors)
             launching = Fanout(
-                self._launching(launch, keyed),
-                missing,
-                self._poller,
-                in_flight=in_flight,
-                errors=errors,
-                max_credits=max_credits,
+                launch_one, missing, self._poller, in_flight=in_flight, errors=errors, max_credits=max_credits
             )
             self._open += [reading, launching]
             outcomes: AsyncIterator[Outcome[Any, R]] = self._outcomes_of(reading, launching)
             if ordered:
-                outcomes = _in_order(outcomes, wanted)
+                outcomes = _in_order(outcomes, keyed if earlier == "read" else missing)
             async for outcome in outcomes:
                 yield attrs.evolve(outcome, item=keyed[outcome.item])
             if self.unfinished:
                 # Another process that runs the same batch may have ended them.
                 await self._read()
 
-        running = run()
-        self._runs.append(running)
-        return running
+        return run()
 
     async def _outcomes_of(self, reading: Fanout[str, R], launching: Fanout[str, R]) -> AsyncIterator[Outcome[str, R]]:
         async for outcome in reading:
@@ -207,18 +201,6 @@ class Batch:
         async for outcome in launching:
             await self._note(outcome)
             yield outcome
-
-    def _launching(
-        self, launch: Callable[[I], Awaitable[Job[R]]], keyed: Mapping[str, I]
-    ) -> Callable[[str], Awaitable[Job[R]]]:
-        async def launch_one(name: str) -> Job[R]:
-            token = ITEM.set((self.name, name))
-            try:
-                return await launch(keyed[name])
-            finally:
-                ITEM.reset(token)
-
-        return launch_one
 
     async def _read_again(self, name: str) -> Job[Any]:
         """Return the ended job of an item, so that awaiting it reads its result again."""
@@ -231,15 +213,10 @@ class Batch:
         """Keep how an item ended; an item whose job still runs has no end yet."""
         name, error, now = outcome.item, outcome.error, self._journal.wall()
         job = None if outcome.job is None else outcome.job.tracked
-        kept_by_launch = False
         if job is not None and job.closed and job.phase is not Phase.REVIEW:
-            launched = Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
-            if job.record is not None:
-                launched = job.record.entry
-            # A job that was launched for something else is kept there, not here.
-            kept_by_launch = (launched.batch, launched.item) == (self.name, name)
+            unrecorded = Entry(kind=job.kind.name.value, target=job.target, asked_at=now)
             entry = attrs.evolve(
-                launched,
+                unrecorded if job.record is None else job.record.entry,
                 status=job.final_status,
                 job_id=job.history.job_id,
                 decision=outcome.value.decision if isinstance(outcome.value, GenerationReview) else None,
@@ -249,16 +226,17 @@ class Batch:
             entry = Entry(kind=error.kind, target=name_of(error.target), asked_at=now, status=UNKNOWN, facts=facts)
         else:
             return
+        # The journal keeps the end of a job for the item for which it was launched, if there is one.
+        kept = (entry.batch, entry.item) == (self.name, name)
         entry = attrs.evolve(entry, batch=self.name, item=name, ended_at=now)
-        if not kept_by_launch:
+        if not kept:
             await self._journal.note_outcome(entry)
         self._outcomes[name] = entry
 
 
 async def _keyed(items: Iterable[I] | AsyncIterable[I], key: Callable[[I], str]) -> dict[str, I]:
-    taken = [item async for item in items] if isinstance(items, AsyncIterable) else list(items)
     keyed: dict[str, I] = {}
-    for item in taken:
+    async for item in each(items):
         name = text("key", key(item), at_most=_LONGEST_KEY)
         if name in keyed:
             raise ArgumentError(
