@@ -1,53 +1,81 @@
 # The public names and their modules. At run time `cmsapi` imports each name from here on its first use.
 
 from cmsapi._version import __version__ as __version__
-from cmsapi.api.models import (
-    Acknowledgement as Acknowledgement,
-    AnalysisStatus as AnalysisStatus,
-    Assignee as Assignee,
+from cmsapi.api.envelope import (
+    Pagination as Pagination,
+)
+from cmsapi.api.model import (
+    Extra as Extra,
+    Model as Model,
+)
+from cmsapi.api.models.brand_voice import (
     BrandVoice as BrandVoice,
+)
+from cmsapi.api.models.content import (
+    Assignee as Assignee,
     Content as Content,
-    ContentIdea as ContentIdea,
-    ContentIdeaSearch as ContentIdeaSearch,
     ContentStatus as ContentStatus,
     ContentSummary as ContentSummary,
     ContentType as ContentType,
-    Credits as Credits,
+    FolderRef as FolderRef,
+    PageRef as PageRef,
+)
+from cmsapi.api.models.credit_usage import (
     CreditType as CreditType,
     CreditUsage as CreditUsage,
-    Extra as Extra,
+    UsageKeyword as UsageKeyword,
+)
+from cmsapi.api.models.folder import (
     Folder as Folder,
-    FolderRef as FolderRef,
     FolderTree as FolderTree,
+)
+from cmsapi.api.models.generation import (
     Generation as Generation,
     GenerationSettings as GenerationSettings,
     GenerationStatus as GenerationStatus,
+    LastGeneration as LastGeneration,
+)
+from cmsapi.api.models.idea_search import (
+    ContentIdea as ContentIdea,
+    ContentIdeaSearch as ContentIdeaSearch,
+    SearchStatus as SearchStatus,
+)
+from cmsapi.api.models.keyword import (
+    Acknowledgement as Acknowledgement,
+    AnalysisStatus as AnalysisStatus,
     Keyword as Keyword,
+    Prompt as Prompt,
+)
+from cmsapi.api.models.knowledge_document import (
     KnowledgeDocument as KnowledgeDocument,
     KnowledgeStatus as KnowledgeStatus,
     KnowledgeType as KnowledgeType,
     KnowledgeWorkspace as KnowledgeWorkspace,
-    LastGeneration as LastGeneration,
-    Member as Member,
-    Model as Model,
-    OpenEnum as OpenEnum,
-    Organization as Organization,
-    OrganizationRef as OrganizationRef,
-    PageRef as PageRef,
-    Pagination as Pagination,
-    Prompt as Prompt,
+)
+from cmsapi.api.models.report import (
     Report as Report,
     ReportBrand as ReportBrand,
     ReportSource as ReportSource,
-    Role as Role,
     ScoreReport as ScoreReport,
-    SearchStatus as SearchStatus,
-    UsageKeyword as UsageKeyword,
+)
+from cmsapi.api.models.user import (
+    Credits as Credits,
+    Member as Member,
+    Organization as Organization,
+    Role as Role,
     User as User,
     UserRef as UserRef,
+)
+from cmsapi.api.models.web_page import (
     WebPage as WebPage,
+)
+from cmsapi.api.models.workspace import (
+    OrganizationRef as OrganizationRef,
     Workspace as Workspace,
     WorkspaceRef as WorkspaceRef,
+)
+from cmsapi.api.open_enum import (
+    OpenEnum as OpenEnum,
 )
 from cmsapi.api.operations import (
     OPERATIONS as OPERATIONS,

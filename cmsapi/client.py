@@ -31,7 +31,7 @@ from cmsapi.transport.urls import check_path
 if TYPE_CHECKING:
     import aiohttp
 
-    from cmsapi.api.models import User
+    from cmsapi.api.models.user import User
     from cmsapi.doctor.diagnosis import Diagnosis
     from cmsapi.jobs.namespace import Jobs
     from cmsapi.resources import (
@@ -211,7 +211,7 @@ class Client:
         Raises:
             UnauthorizedError: The key is invalid or revoked.
         """
-        from cmsapi.api.models import User
+        from cmsapi.api.models.user import User
 
         self._runtime.open()
         asked_at = asyncio.get_running_loop().time()

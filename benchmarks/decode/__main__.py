@@ -17,7 +17,8 @@ from benchmarks.decode.peers import PYDANTIC, Read, missing, peers, written_by_g
 from benchmarks.generated import generated
 from benchmarks.rounds import ENVIRONMENT, Row, rows
 from benchmarks.tables import table
-from cmsapi.api.models import Content, CreditUsage
+from cmsapi.api.models.content import Content
+from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.wire.converter import Converter, to_dict
 from cmsapi.api.wire.jsontext import dumps, loads, loads_strictly
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import cmsapi
 from benchmarks.overhead.contestants import BARE, CONTESTANTS, ID, Call, Open, client_of
-from cmsapi.api.models import Content
+from cmsapi.api.models.content import Content
 from cmsapi.transport.call import CallOptions
 
 _PARAMETERS = {"contentId": ID}

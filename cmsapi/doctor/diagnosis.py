@@ -6,7 +6,7 @@ import enum
 
 import attrs
 
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.wire.drift import Deviation
 from cmsapi.display import markup

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from cmsapi.api.models import Member, Role, User, Workspace
+from cmsapi.api.models.user import Member, Role, User
+from cmsapi.api.models.workspace import Workspace
 from cmsapi.api.operations import Operation
 from cmsapi.api.wire.drift import Deviation
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, overload
 
 from cmsapi.api.arguments import several, within
-from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
+from cmsapi.api.models.keyword import Keyword, Prompt
+from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs.fanout.as_completed import AsCompleted, gather

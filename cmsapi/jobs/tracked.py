@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.config import PollPolicy
 from cmsapi.display import markup
 from cmsapi.jobs.kinds.kind import Kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.api.models import BrandVoice
+from cmsapi.api.models.brand_voice import BrandVoice
 from cmsapi.api.pagination import Paginator
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

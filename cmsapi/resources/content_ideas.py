@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cmsapi.api.arguments import text
-from cmsapi.api.models import ContentIdea, ContentIdeaSearch
+from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher

@@ -8,7 +8,8 @@ from datetime import date, datetime
 from typing import Any, TypeAlias
 
 from cmsapi.api.arguments import function, optional_text, text, texts, timestamp, within
-from cmsapi.api.models import Content, ContentSummary, Generation, GenerationSettings
+from cmsapi.api.models.content import Content, ContentSummary
+from cmsapi.api.models.generation import Generation, GenerationSettings
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.converter import to_dict
 from cmsapi.api.wire.jsontext import dumps

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date, datetime
 
 from cmsapi.api.arguments import moment, optional_text
-from cmsapi.api.models import CreditType, CreditUsage
+from cmsapi.api.models.credit_usage import CreditType, CreditUsage
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from cmsapi.api.arguments import moment, optional_text, text, timestamp
-from cmsapi.api.models import Content
+from cmsapi.api.models.content import Content
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import wire_name
 from cmsapi.errors import ArgumentError

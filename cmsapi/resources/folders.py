@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import optional_text, text
-from cmsapi.api.models import Folder, FolderTree
+from cmsapi.api.models.folder import Folder, FolderTree
 from cmsapi.transport.caller import OperationCaller
 
 

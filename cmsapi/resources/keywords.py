@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cmsapi.api.arguments import text
-from cmsapi.api.models import Keyword, Report
+from cmsapi.api.models.keyword import Keyword
+from cmsapi.api.models.report import Report
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher

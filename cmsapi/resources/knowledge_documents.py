@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import text as check_text, texts
-from cmsapi.api.models import KnowledgeDocument
+from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cmsapi.api.arguments import text
-from cmsapi.api.models import Acknowledgement, WebPage
+from cmsapi.api.models.keyword import Acknowledgement
+from cmsapi.api.models.web_page import WebPage
 from cmsapi.api.pagination import Paginator
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmsapi.api.models import Member
+from cmsapi.api.models.user import Member
 from cmsapi.api.pagination import Paginator
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

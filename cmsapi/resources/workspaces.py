@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import builtins
 
-from cmsapi.api.models import ContentStatus, Member, Workspace
+from cmsapi.api.models.content import ContentStatus
+from cmsapi.api.models.user import Member
+from cmsapi.api.models.workspace import Workspace
 from cmsapi.api.pagination import Paginator
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

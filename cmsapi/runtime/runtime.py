@@ -31,7 +31,7 @@ from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import SendAwareTransport, Transport
 
 if TYPE_CHECKING:
-    from cmsapi.api.models import User
+    from cmsapi.api.models.user import User
     from cmsapi.jobs.journal.journal import LaunchJournal
     from cmsapi.jobs.launching.pending import PendingLaunches
     from cmsapi.jobs.polling.poller import Poller

@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cmsapi.api import models
+import cmsapi
 
 Kind = Any  # str | tuple[str, ...] | dict[str, Kind] | list[Kind]
 Table = dict[str, Kind]
@@ -110,10 +110,10 @@ ONLY_IN_FULL = {
     "version",
 }
 
-TABLES: dict[type[models.Model], Table] = {
-    models.Acknowledgement: {"message": "str"},  # section 4.5
-    models.Assignee: ASSIGNEE,
-    models.BrandVoice: {
+TABLES: dict[type[cmsapi.Model], Table] = {
+    cmsapi.Acknowledgement: {"message": "str"},  # section 4.5
+    cmsapi.Assignee: ASSIGNEE,
+    cmsapi.BrandVoice: {
         "id": "~str",
         "name": "~str",
         "brandName": "~str?",
@@ -123,9 +123,9 @@ TABLES: dict[type[models.Model], Table] = {
         "status": "~str?",
         "createdAt": "~time",
     },
-    models.Content: CONTENT,
-    models.ContentIdea: {"id": "~str", "keyword": "~str?", "searchVolume": "~int?", "createdAt": "~time?"},
-    models.ContentIdeaSearch: {  # section 2.6
+    cmsapi.Content: CONTENT,
+    cmsapi.ContentIdea: {"id": "~str", "keyword": "~str?", "searchVolume": "~int?", "createdAt": "~time?"},
+    cmsapi.ContentIdeaSearch: {  # section 2.6
         "id": "str",
         "createdAt": "time",
         "keyword": "str?",
@@ -133,8 +133,8 @@ TABLES: dict[type[models.Model], Table] = {
         "searchVolume": "int?",
         "status": Nullable(words=PROGRESS),
     },
-    models.ContentStatus: CONTENT_STATUS,
-    models.CreditUsage: {  # section 2.7
+    cmsapi.ContentStatus: CONTENT_STATUS,
+    cmsapi.CreditUsage: {  # section 2.7
         "id": "str",
         "createdAt": "time",
         "amount": "int",
@@ -144,11 +144,11 @@ TABLES: dict[type[models.Model], Table] = {
         "user": USER_REF,
         "workspace": NAMED,
     },
-    models.Credits: CREDITS,
-    models.Folder: FOLDER,
-    models.FolderRef: FOLDER_REF,
-    models.Generation: {"id": "str", "status": GENERATION, "type": "~str?"},  # section 2.5
-    models.GenerationSettings: {  # section 4.4: all are optional
+    cmsapi.Credits: CREDITS,
+    cmsapi.Folder: FOLDER,
+    cmsapi.FolderRef: FOLDER_REF,
+    cmsapi.Generation: {"id": "str", "status": GENERATION, "type": "~str?"},  # section 2.5
+    cmsapi.GenerationSettings: {  # section 4.4: all are optional
         "brandVoiceId": "str?",
         "customInstructions": "str?",
         "factCheckingEnabled": "bool?",
@@ -157,7 +157,7 @@ TABLES: dict[type[models.Model], Table] = {
         "knowledgeWebSearchEnabled": "bool?",
         "knowledgeWebsiteEnabled": "bool?",
     },
-    models.Keyword: {  # section 2.8
+    cmsapi.Keyword: {  # section 2.8
         "id": "~str",
         "keyword": "~str?",
         "analysisStatus": Nullable(words=ANALYSIS),
@@ -167,7 +167,7 @@ TABLES: dict[type[models.Model], Table] = {
         "languageCode": "~str?",
         "pageId": "~str?",
     },
-    models.KnowledgeDocument: {  # section 2.5b
+    cmsapi.KnowledgeDocument: {  # section 2.5b
         "id": "str",
         "name": "str",
         "createdAt": "time",
@@ -177,8 +177,8 @@ TABLES: dict[type[models.Model], Table] = {
         "url": "str?",
         "workspace": {"id": "str", "name": "str", "websiteUrl": "str"},
     },
-    models.LastGeneration: LAST_GENERATION,
-    models.Member: {
+    cmsapi.LastGeneration: LAST_GENERATION,
+    cmsapi.Member: {
         "id": "~str",
         "firstName": "~str",
         "lastName": "~str",
@@ -188,27 +188,27 @@ TABLES: dict[type[models.Model], Table] = {
         "role": ("Admin", "Member"),
         "createdAt": "~time",
     },
-    models.Organization: ORGANIZATION,
-    models.OrganizationRef: NAMED,
-    models.PageRef: PAGE_REF,
-    models.Pagination: {"total": "int", "page": "int", "limit": "int", "hasMore": "bool"},  # section 1, convention 3
-    models.Prompt: {
+    cmsapi.Organization: ORGANIZATION,
+    cmsapi.OrganizationRef: NAMED,
+    cmsapi.PageRef: PAGE_REF,
+    cmsapi.Pagination: {"total": "int", "page": "int", "limit": "int", "hasMore": "bool"},  # section 1, convention 3
+    cmsapi.Prompt: {
         "id": "~str",
         "prompt": "~str",
         "analysisStatus": Nullable(words=ANALYSIS, unshown=True),
         "lastAnalyzedAt": "~time?",
     },
-    models.User: USER,
-    models.UserRef: USER_REF,
-    models.WebPage: {  # section 2.8
+    cmsapi.User: USER,
+    cmsapi.UserRef: USER_REF,
+    cmsapi.WebPage: {  # section 2.8
         "id": "str",
         "url": "str?",
         "lastStatusCode": "int?",
         "title": "~str?",
         "createdAt": "~time?",
     },
-    models.Workspace: WORKSPACE,
-    models.WorkspaceRef: NAMED,
+    cmsapi.Workspace: WORKSPACE,
+    cmsapi.WorkspaceRef: NAMED,
 }
 SOURCE: Table = {
     "category": "~str?",
@@ -227,13 +227,13 @@ REPORT: Table = {
     "brands": [BRAND],
     "preview": "~any?",
 }
-TABLES[models.Report] = REPORT
-TABLES[models.ReportSource] = SOURCE
-TABLES[models.ReportBrand] = BRAND
-TABLES[models.ScoreReport] = {"chatgpt": Nullable(REPORT, unshown=True)}
-TABLES[models.ContentSummary] = {name: kind for name, kind in CONTENT.items() if name not in ONLY_IN_FULL}
-TABLES[models.UsageKeyword] = TABLES[models.CreditUsage]["keyword"]
-TABLES[models.KnowledgeWorkspace] = TABLES[models.KnowledgeDocument]["workspace"]
+TABLES[cmsapi.Report] = REPORT
+TABLES[cmsapi.ReportSource] = SOURCE
+TABLES[cmsapi.ReportBrand] = BRAND
+TABLES[cmsapi.ScoreReport] = {"chatgpt": Nullable(REPORT, unshown=True)}
+TABLES[cmsapi.ContentSummary] = {name: kind for name, kind in CONTENT.items() if name not in ONLY_IN_FULL}
+TABLES[cmsapi.UsageKeyword] = TABLES[cmsapi.CreditUsage]["keyword"]
+TABLES[cmsapi.KnowledgeWorkspace] = TABLES[cmsapi.KnowledgeDocument]["workspace"]
 
 texts = st.text(max_size=12)
 integers = st.integers(-(2**70), 2**70)

@@ -1,4 +1,4 @@
-"""Keywords tracked for a page (specification, sections 2.8 and 4.5)."""
+"""Keywords and prompts, and their analysis (specification, sections 2.8, 3 and 4.5, which show few of the fields)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import ASSUMED, Model
-from cmsapi.api.models.analysis import AnalysisStatus
+from cmsapi.api.model import ASSUMED, PUBLISHED, Model
+from cmsapi.api.open_enum import OpenEnum
+
+
+class AnalysisStatus(OpenEnum):
+    """List the words of `analysisStatus`; it is None before the first analysis.
+
+    Published for prompts; assumed to be the same for keywords.
+    """
+
+    QUEUED = "queued"
+    PENDING = "pending"
+    SUCCESS = "success"
+    FAILED = "failed"
 
 
 @attrs.frozen(kw_only=True)
@@ -33,3 +45,31 @@ class Keyword(Model):
     country_code: str | None = attrs.field(default=None, metadata=ASSUMED)
     language_code: str | None = attrs.field(default=None, metadata=ASSUMED)
     page_id: str | None = attrs.field(default=None, metadata=ASSUMED)
+
+
+@attrs.frozen(kw_only=True)
+class Prompt(Model):
+    """Describe a question asked to AI answer engines.
+
+    Args:
+        id: Identifier.
+        prompt: The question.
+        analysis_status: State of the last analysis; None before the first one.
+        last_analyzed_at: When the last analysis ended.
+    """
+
+    id: str = attrs.field(metadata=PUBLISHED)
+    prompt: str = attrs.field(metadata=PUBLISHED)
+    analysis_status: AnalysisStatus | None = attrs.field(default=None, metadata=PUBLISHED)
+    last_analyzed_at: datetime | None = attrs.field(default=None, metadata=PUBLISHED)
+
+
+@attrs.frozen(kw_only=True)
+class Acknowledgement(Model):
+    """Describe the answer to a launch; it carries no identifier of a job.
+
+    Args:
+        message: The service's own words; not stable.
+    """
+
+    message: str

@@ -14,7 +14,7 @@ from collections import deque
 
 import attrs
 
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.state.journal import Entry, Fact
 

@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases

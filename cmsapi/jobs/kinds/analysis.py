@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
-from cmsapi.api.models import AnalysisStatus, Keyword, Prompt
+from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, Kind, Shown, Words
 from cmsapi.jobs.kinds.observation import JobHistory, Observation

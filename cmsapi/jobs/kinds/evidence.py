@@ -15,7 +15,8 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 
-from cmsapi.api.models import CreditUsage, User, UserRef
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.user import User, UserRef
 from cmsapi.state.journal import Entry, Fact
 
 # `Date` and the times in documents are exact to a second each.

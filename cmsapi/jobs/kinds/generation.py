@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import Content, Generation, GenerationStatus
+from cmsapi.api.models.content import Content
+from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict

@@ -13,7 +13,8 @@ from typing import ClassVar, overload
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import ContentIdea, ContentIdeaSearch, CreditUsage, SearchStatus
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch, SearchStatus
 from cmsapi.display import markup
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others

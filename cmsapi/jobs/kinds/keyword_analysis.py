@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import AnalysisStatus, CreditUsage, Keyword
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.keyword import AnalysisStatus, Keyword
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.api.open_enum import OpenEnum
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
 from cmsapi.jobs.kinds.observation import JobHistory, Observation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import KnowledgeDocument, KnowledgeStatus
+from cmsapi.api.models.knowledge_document import KnowledgeDocument, KnowledgeStatus
 from cmsapi.jobs.kinds.kind import JobKind, Kind, Shown, Words
 
 

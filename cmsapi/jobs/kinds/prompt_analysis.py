@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import Prompt
+from cmsapi.api.models.keyword import Prompt
 from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
 from cmsapi.jobs.kinds.kind import JobKind

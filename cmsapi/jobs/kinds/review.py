@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 import attrs
 
 from cmsapi.api.arguments import function
-from cmsapi.api.models import Content, Generation, GenerationStatus
+from cmsapi.api.models.content import Content
+from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.display import markup
 from cmsapi.errors import (
     ArgumentError,

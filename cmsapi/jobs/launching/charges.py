@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cmsapi.api.models import CreditUsage
+from cmsapi.api.models.credit_usage import CreditUsage
 
 # Seconds by which the clocks of a service may differ from each other. If they differ by more, some launches stay
 # unknown that the evidence would tell otherwise.

@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.errors import (
     APIError,
     ArgumentError,

@@ -14,7 +14,8 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.models import CreditUsage, User
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.user import User
 from cmsapi.api.pagination import Page
 from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
 from cmsapi.jobs.journal.journal import LaunchJournal

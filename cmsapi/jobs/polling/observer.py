@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cmsapi.api.model import Model
-from cmsapi.api.models import User
+from cmsapi.api.models.user import User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.kind import Shown
 from cmsapi.jobs.kinds.registry import kinds_shown_by

@@ -13,8 +13,13 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from cmsapi.api import models
-from cmsapi.api.models import Content, ContentIdea, ContentSummary, Folder, Keyword, Model, Report, ScoreReport
+import cmsapi
+from cmsapi.api.model import Model
+from cmsapi.api.models.content import Content, ContentSummary
+from cmsapi.api.models.folder import Folder
+from cmsapi.api.models.idea_search import ContentIdea
+from cmsapi.api.models.keyword import Keyword
+from cmsapi.api.models.report import Report, ScoreReport
 from cmsapi.api.wire.converter import Converter, to_dict
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.api.wire.shape import shape
@@ -43,7 +48,7 @@ def misfits(converter: Converter) -> list[str]:
 
 def test_every_model_is_drawn_from_a_table() -> None:
     """No model escapes the properties below."""
-    public = {getattr(models, name) for name in models.__all__}
+    public = [getattr(cmsapi, name) for name in cmsapi.__all__]
     expected = {each for each in public if isinstance(each, type) and issubclass(each, Model)} - {Model}
 
     assert expected == strategies.TABLES.keys()
@@ -260,7 +265,7 @@ def test_a_changed_field_shows_and_the_rest_stays() -> None:
 
 def test_a_model_built_by_hand_writes_what_is_set() -> None:
     """None is left out, because nobody said null."""
-    folder = models.FolderRef(id="f")
+    folder = cmsapi.FolderRef(id="f")
     content = Content(id="c", folder=folder, created_at=datetime(2024, 1, 1, tzinfo=UTC), extra={"new": {"a": 1}})
 
     expected = {"id": "c", "folder": {"id": "f"}, "createdAt": "2024-01-01T00:00:00.000Z", "new": {"a": 1}}
@@ -314,11 +319,11 @@ def test_patterns_of_absent_keys_are_shared() -> None:
 
 def test_a_model_tells_which_keys_its_document_lacked() -> None:
     """Absent is told from null; neither the text nor the HTML of a model shows what it remembers."""
-    read = converter.decode(models.PageRef, {"id": "p", "url": None})
+    read = converter.decode(cmsapi.PageRef, {"id": "p", "url": None})
 
     assert read.absent_keys == frozenset({"lastStatusCode"})
     assert (read.lacks("lastStatusCode"), read.lacks("url")) == (True, False)
-    assert models.PageRef(id="p").absent_keys is None
+    assert cmsapi.PageRef(id="p").absent_keys is None
     for shown in (repr(read), read._repr_html_()):
         assert "absent" not in shown
         assert "time_texts" not in shown
@@ -338,7 +343,7 @@ def test_what_is_not_json_is_refused_too() -> None:
         converter.decode(Content, {"id": 10**5000})
     assert caught.value.excerpt == "int"
     with pytest.raises(DecodeError, match="an object"):
-        converter.decode(Content, models.Content(id="c").extra)
+        converter.decode(Content, cmsapi.Content(id="c").extra)
 
 
 def test_a_field_without_a_form_on_the_wire_is_a_mistake_in_the_model() -> None:

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from cmsapi.api.models import Content, ContentSummary, Folder, Keyword, Prompt, User
+from cmsapi.api.models.content import Content, ContentSummary
+from cmsapi.api.models.folder import Folder
+from cmsapi.api.models.keyword import Keyword, Prompt
+from cmsapi.api.models.user import User
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import Deviation, Drift, DriftKind
 from tests.support import strategies

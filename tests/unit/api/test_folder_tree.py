@@ -9,7 +9,7 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.api.models import Folder, FolderTree
+from cmsapi.api.models.folder import Folder, FolderTree
 from cmsapi.api.wire.converter import to_dict
 
 identifiers = st.sampled_from("abcdefgh")

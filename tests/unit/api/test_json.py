@@ -14,7 +14,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.api.models import Content, CreditType, GenerationSettings
+from cmsapi.api.models.content import Content
+from cmsapi.api.models.credit_usage import CreditType
+from cmsapi.api.models.generation import GenerationSettings
 from cmsapi.api.wire.converter import Converter, to_dict
 from cmsapi.api.wire.jsontext import dumps, dumps_strictly, loads, loads_strictly
 from cmsapi.errors import DecodeError

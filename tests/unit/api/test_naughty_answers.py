@@ -13,7 +13,6 @@ import pytest
 
 import cmsapi
 from cmsapi import to_dict
-from cmsapi.api import models
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.jsontext import loads
 from cmsapi.cli.support.exit_codes import Exit
@@ -42,7 +41,7 @@ def filled(kind: Any, value: str) -> Any:
 
 def held(thing: object, value: str) -> int:
     """Count the fields of a model, and of those in it, that hold a text."""
-    if isinstance(thing, models.Model):
+    if isinstance(thing, cmsapi.Model):
         return sum(held(getattr(thing, each.name), value) for each in attrs.fields(type(thing)))
     if isinstance(thing, list | tuple):
         return sum(held(each, value) for each in thing)
@@ -50,7 +49,7 @@ def held(thing: object, value: str) -> int:
 
 
 @pytest.mark.parametrize("model", strategies.TABLES, ids=lambda model: model.__name__)
-def test_every_string_comes_out_as_it_came_in(model: type[models.Model]) -> None:
+def test_every_string_comes_out_as_it_came_in(model: type[cmsapi.Model]) -> None:
     """Escaped or not, a string is the same in the model and in its document; `repr` and HTML show it as text."""
     converter = Converter()
     table = strategies.TABLES[model]

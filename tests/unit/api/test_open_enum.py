@@ -9,12 +9,14 @@ import pickle
 import pytest
 from hypothesis import given, strategies as st
 
-from cmsapi.api import models
-from cmsapi.api.models import AnalysisStatus, CreditType, OpenEnum
+import cmsapi
+from cmsapi.api.models.credit_usage import CreditType
+from cmsapi.api.models.keyword import AnalysisStatus
+from cmsapi.api.open_enum import OpenEnum
 
 vocabularies = [
     each
-    for each in (getattr(models, name) for name in models.__all__)
+    for each in (getattr(cmsapi, name) for name in cmsapi.__all__)
     if isinstance(each, type) and issubclass(each, OpenEnum) and each is not OpenEnum
 ]
 

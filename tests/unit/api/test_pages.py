@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from cmsapi.api.models import CreditUsage, Folder, Pagination
+from cmsapi.api.envelope import Pagination
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.folder import Folder
 from cmsapi.api.wire.converter import Converter
 from cmsapi.errors import DecodeError
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.api.models import GenerationSettings
+from cmsapi.api.models.generation import GenerationSettings
 from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime

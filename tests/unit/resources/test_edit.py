@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.api.models import Content
+from cmsapi.api.models.content import Content
 from cmsapi.resources.drafts import holds
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from cmsapi.transport.message import Request, Response

@@ -8,28 +8,18 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.api.models import (
-    Acknowledgement,
-    BrandVoice,
-    Content,
-    ContentIdea,
-    ContentIdeaSearch,
-    ContentStatus,
-    ContentSummary,
-    CreditUsage,
-    Folder,
-    FolderTree,
-    Generation,
-    Keyword,
-    KnowledgeDocument,
-    Member,
-    Prompt,
-    Report,
-    ScoreReport,
-    User,
-    WebPage,
-    Workspace,
-)
+from cmsapi.api.models.brand_voice import BrandVoice
+from cmsapi.api.models.content import Content, ContentStatus, ContentSummary
+from cmsapi.api.models.credit_usage import CreditUsage
+from cmsapi.api.models.folder import Folder, FolderTree
+from cmsapi.api.models.generation import Generation
+from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
+from cmsapi.api.models.keyword import Acknowledgement, Keyword, Prompt
+from cmsapi.api.models.knowledge_document import KnowledgeDocument
+from cmsapi.api.models.report import Report, ScoreReport
+from cmsapi.api.models.user import Member, User
+from cmsapi.api.models.web_page import WebPage
+from cmsapi.api.models.workspace import Workspace
 from cmsapi.sandbox import Behaviour, Fixed, Sandbox
 from tests.support.resources import Changing, client_of, operations
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.api.models import Keyword
+from cmsapi.api.models.keyword import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import AsCompleted, ContentIdeas, Fanout, Job, Outcome
 from cmsapi.sandbox import Credits, Fault, Lognormal, Sandbox

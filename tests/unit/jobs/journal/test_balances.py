@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cmsapi.api.models import Credits, Organization, User
+from cmsapi.api.models.user import Credits, Organization, User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import is_after

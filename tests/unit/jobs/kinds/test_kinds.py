@@ -11,7 +11,8 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.api.models import Keyword, KnowledgeDocument, Prompt
+from cmsapi.api.models.keyword import Keyword, Prompt
+from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.jobs import ContentIdeas, GenerationReview, Job
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from tests.support.jobs import box, client_of, polls

@@ -8,21 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-from cmsapi.api.models import (
-    AnalysisStatus,
-    Credits,
-    CreditType,
-    CreditUsage,
-    Generation,
-    GenerationStatus,
-    Keyword,
-    Organization,
-    Prompt,
-    UsageKeyword,
-    User,
-    UserRef,
-    WorkspaceRef,
-)
+from cmsapi.api.models.credit_usage import CreditType, CreditUsage, UsageKeyword
+from cmsapi.api.models.generation import Generation, GenerationStatus
+from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
+from cmsapi.api.models.user import Credits, Organization, User, UserRef
+from cmsapi.api.models.workspace import WorkspaceRef
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict, may_be, name_of
 from cmsapi.jobs.kinds.generation import ArticleGeneration
 from cmsapi.jobs.kinds.idea_search import IdeaSearch

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.api.models import GenerationSettings
+from cmsapi.api.models.generation import GenerationSettings
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import GenerationReview, Job
 from cmsapi.sandbox import Behaviour, Credits, Fault, Limits, Sandbox

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import cmsapi
-from cmsapi.api.models import Keyword
+from cmsapi.api.models.keyword import Keyword
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Job
 from cmsapi.jobs.kinds.kind import JobKind
