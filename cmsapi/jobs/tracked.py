@@ -163,7 +163,8 @@ class TrackedJob:
         poll: The poll under way.
         deciding: Whether `on_review` is deciding.
         acquiring: Whether its entry in the journal is being acquired.
-        scheduled: Whether the scheduler knows it; its polls teach nothing before that.
+        callbacks: What polls it while it is scheduled; only the scheduler uses it.
+        was_scheduled: Whether it is scheduled or was once; its polls teach nothing before that.
         started_at: Loop time from which its age counts.
         age_known: Whether that is its launch, so that its end teaches something.
         polled_at: Loop time of the last poll, or `started_at` before the first.
@@ -207,7 +208,8 @@ class TrackedJob:
     deciding: bool = False
     acquiring: bool = False
 
-    scheduled: bool = False
+    callbacks: Any = None
+    was_scheduled: bool = False
     started_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))
     age_known: bool = False
     polled_at: float = attrs.field(default=attrs.Factory(_began, takes_self=True))

@@ -274,7 +274,7 @@ class ListReads:
 
     def wants(self, job: TrackedJob, parent: str) -> bool:
         """Tell whether the list that shows a job is worth reading, to learn which jobs can be polled together."""
-        if self.listings.show_states.get(job.kind) is False or not (job.scheduled and self._stretches(job.load_key)):
+        if self.listings.show_states.get(job.kind) is False or not self._stretches(job.load_key):
             return False
         return self.has_unlisted_jobs and self.listings.met(job.kind, parent)
 

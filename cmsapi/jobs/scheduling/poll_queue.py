@@ -11,7 +11,7 @@ import heapq
 import itertools
 import math
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import attrs
 
@@ -166,12 +166,6 @@ class PollQueue:
             if alone:
                 counts[key].update(alone)
         return counts
-
-    def jobs(self) -> Iterator[TrackedJob]:
-        """Give all jobs."""
-        for cohort in self._cohorts.values():
-            yield from cohort.jobs
-        yield from self._alone
 
     def _uncount(self, job: TrackedJob) -> None:
         """Stop counting a job as one without a cohort."""

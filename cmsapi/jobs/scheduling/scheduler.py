@@ -9,6 +9,7 @@ whose jobs have no waiters has no timer.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 import random
@@ -27,11 +28,11 @@ from cmsapi.jobs.scheduling.planner import Planner, PollLoad, ServiceTraits
 from cmsapi.jobs.scheduling.poll_interval import draw_group
 from cmsapi.jobs.scheduling.poll_queue import PollQueue, Scouts
 from cmsapi.jobs.scheduling.statistics import Tally
-from cmsapi.jobs.scheduling.timer import Timer
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
 from cmsapi.observability.events import Throttled
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -78,14 +79,13 @@ class Scheduler:
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
         self.admission: Admission = Admission(self._hurry)
-        # The jobs with what polls them, and those among them that are being polled.
-        self._jobs: dict[TrackedJob, PollCallbacks] = {}
+        # The scheduled jobs, and those among them that are being polled.
+        self._jobs: dict[JobKey, list[TrackedJob]] = {}
         self._polling: set[TrackedJob] = set()
-        self._by_target: dict[JobKey, list[TrackedJob]] = {}
         self._planner = Planner()
         self._poll_queue = PollQueue(self._planner.interval)
         self.list_reads: ListReads = ListReads(
-            self._by_target, self._polling, self._poll_queue, self._planner.stretches, self.durations, rng, self._hurry
+            self._jobs, self._polling, self._poll_queue, self._planner.stretches, self.durations, rng, self._hurry
         )
         self.poll_load: PollLoad = PollLoad(
             limiter=limiter,
@@ -99,7 +99,9 @@ class Scheduler:
         self._scouts = Scouts()
         self._crowded_until = -math.inf
         self._changed = True
-        self._timer = Timer(self._next_moment, self._on_time)
+        self._timer = Timer(asyncio.get_running_loop(), self._on_time)
+        self._due_at = math.inf
+        self._timer_outdated = False
 
     # Jobs
 
@@ -111,13 +113,12 @@ class Scheduler:
             callbacks: What polls it.
             at_once: Whether the first poll comes now, because the job may be finished.
         """
-        if job in self._jobs:
+        if job.callbacks is not None:
             return
-        if not job.scheduled:
+        if not job.was_scheduled:
             _note_start(job)
-        job.scheduled, job.group = True, draw_group(self._rng)
-        self._jobs[job] = callbacks
-        self._by_target.setdefault(job.key, []).append(job)
+        job.was_scheduled, job.callbacks, job.group = True, callbacks, draw_group(self._rng)
+        self._jobs.setdefault(job.key, []).append(job)
         self._changed = True
         if job.poll is not None:
             self._polling.add(job)
@@ -128,24 +129,24 @@ class Scheduler:
             due = self._scouts.choose(job, self.durations[job.kind].ends)
             if due is not None:
                 self._poll_queue.set(job, due, "the first of a kind show how long they take")
-        self._timer.reset()
+        self._reset_timer()
 
     def drop(self, job: TrackedJob) -> None:
         """Poll a job no more."""
-        if job in self._jobs:
-            del self._jobs[job]
+        if job.callbacks is not None:
+            job.callbacks = None
             self._polling.discard(job)
-            same = self._by_target[job.key]
+            same = self._jobs[job.key]
             same.remove(job)
             if not same:
-                del self._by_target[job.key]
+                del self._jobs[job.key]
             self.list_reads.displace(job)
             self._changed = True
-            self._timer.reset()
+            self._reset_timer()
 
     def change(self, job: TrackedJob, settings: PollSettings) -> None:
         """Poll a job with other settings from now on."""
-        waits = job in self._jobs and job not in self._polling
+        waits = job.callbacks is not None and job not in self._polling
         if waits:
             self.list_reads.displace(job)
         job.settings = settings
@@ -155,7 +156,7 @@ class Scheduler:
 
     def polling(self, job: TrackedJob) -> None:
         """Note that a poll of a job has begun."""
-        if job in self._jobs:
+        if job.callbacks is not None:
             self.list_reads.displace(job)
             self._polling.add(job)
 
@@ -166,7 +167,7 @@ class Scheduler:
             job: The job.
             certain: False when what was seen decides nothing, so that nothing is to be learned from it.
         """
-        if not job.scheduled:
+        if not job.was_scheduled:
             return
         now = _now()
         age = now - job.started_at
@@ -182,7 +183,7 @@ class Scheduler:
 
     def saw_end(self, job: TrackedJob) -> None:
         """Note that a poll found a job finished."""
-        if not job.scheduled:
+        if not job.was_scheduled:
             return
         self.tallies[job.kind].poll(wasted=False)
         if job.age_known:
@@ -200,7 +201,7 @@ class Scheduler:
             job: The job, with its failures.
             refused: Whether the service works and refused just this, so that longer waits would not help it.
         """
-        if not job.scheduled:
+        if not job.was_scheduled:
             return
         self.tallies[job.kind].poll(wasted=True)
         job.polled_at = _now()
@@ -213,19 +214,19 @@ class Scheduler:
 
     def hasten(self, job: TrackedJob, why: str) -> None:
         """Have a job polled as soon as the policy allows it."""
-        if job in self._jobs and job not in self._polling:
+        if job.callbacks is not None and job not in self._polling:
             self.list_reads.displace(job)
             self._poll_queue.set(job, max(_now(), job.polled_at + job.settings.policy.min_interval), why)
-            self._timer.reset()
+            self._reset_timer()
 
     # What other requests show
 
     def show(self, kind: Kind, target: str, document: Model, sent_at: float) -> None:
         """Show the jobs of a target a document that was read for another reason, and asked for at a loop time."""
-        for job in tuple(self._by_target.get((kind, target), ())):
+        for job in tuple(self._jobs.get((kind, target), ())):
             # What one job makes of it may end another one.
-            if (callbacks := self._jobs.get(job)) is not None:
-                callbacks.show(job, document, sent_at)
+            if job.callbacks is not None:
+                job.callbacks.show(job, document, sent_at)
 
     # What is known
 
@@ -236,7 +237,7 @@ class Scheduler:
 
     def next_poll(self, job: TrackedJob) -> float | None:
         """Return the loop time of the next poll of a job, None when none is planned."""
-        if job not in self._jobs or job in self._polling:
+        if job.callbacks is None or job in self._polling:
             return None
         page = self.list_reads.page_of(job)
         earliest = min(self._poll_queue.next_poll(job), page.due if page is not None else math.inf)
@@ -246,35 +247,32 @@ class Scheduler:
         """Say why then."""
         if job in self._polling:
             return "it is being polled"
-        if job not in self._jobs:
+        if job.callbacks is None:
             return "it has no waiters"
         if job.due is not None and job.due <= self._poll_queue.next_poll(job):
             return job.why
         if (page := self.list_reads.page_of(job)) is not None:
             return f"one request for the list of its page shows {len(page.jobs)} jobs"
         policy = job.settings.policy
-        if self.stretches(job):
+        if self._planner.stretches(job.load_key):
+            jobs = sum(map(len, self._jobs.values()))
             free = max(0.0, self.poll_load.limiter.free(_now()))
             return (
-                f"polls of {len(self._jobs)} jobs every {policy.max_interval:g} s do not fit into the "
-                f"{free:.0f} requests that are left of the hour"
+                f"polls of {jobs} jobs every {policy.max_interval:g} s do not fit into the {free:.0f} requests that "
+                "are left of the hour"
             )
         return f"every {policy.min_interval:g} to {policy.max_interval:g} s, as the service advises"
 
-    def stretches(self, job: TrackedJob) -> bool:
-        """Tell whether polls of a job are rarer than the service advises."""
-        return job.scheduled and self._planner.stretches(job.load_key)
-
     def reads_early(self, job: TrackedJob) -> bool:
         """Tell whether reading the result of a job is its poll."""
-        return bool(self.traits[job.kind].refuses_early_reads) and self.stretches(job)
+        return bool(self.traits[job.kind].refuses_early_reads) and self._planner.stretches(job.load_key)
 
     def tries_early(self, job: TrackedJob) -> bool:
         """Tell whether a request to learn if the service refuses early reads would pay."""
         traits = self.traits[job.kind]
-        if traits.refuses_early_reads is not None or traits.trying or not self.stretches(job):
+        if traits.refuses_early_reads is not None or traits.trying or not self._planner.stretches(job.load_key):
             return False
-        return sum(other.kind == job.kind for other in self._jobs) >= _MANY
+        return sum(len(jobs) for (kind, _), jobs in self._jobs.items() if kind == job.kind) >= _MANY
 
     # How
 
@@ -285,7 +283,8 @@ class Scheduler:
         self.list_reads.replan(now)
         for key, pace in throttled:
             event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.interval(0, 0))
-            for hooks in {callbacks.hooks for job, callbacks in self._jobs.items() if job.load_key == key}:
+            scheduled = itertools.chain.from_iterable(self._jobs.values())
+            for hooks in {job.callbacks.hooks for job in scheduled if job.load_key == key}:
                 hooks(event)
         self.admission.serve(self._planner.spare, self._planner.lives, running=bool(self._jobs))
 
@@ -293,14 +292,14 @@ class Scheduler:
         """Note that a poll has ended, and tell whether its job is still scheduled."""
         self._changed = True
         self._polling.discard(job)
-        if job not in self._jobs:
+        if job.callbacks is None:
             return False
-        self._timer.reset()
+        self._reset_timer()
         return True
 
     def _hurry(self) -> None:
         self._changed = True
-        self._timer.reset()
+        self._reset_timer()
 
     def _next_moment(self) -> float:
         if self.idle:
@@ -314,7 +313,21 @@ class Scheduler:
         # A plan that was never made is due at once.
         return max(min(moments), 0.0)
 
+    def _reset_timer(self) -> None:
+        """Have the timer set before the loop waits again: however much changes until then, once is enough."""
+        if not self._timer_outdated:
+            self._timer_outdated = True
+            asyncio.get_running_loop().call_soon(self._set_timer)
+
+    def _set_timer(self) -> None:
+        self._timer_outdated = False
+        self._due_at = self._next_moment()
+        self._timer.set(self._due_at)
+
     def _on_time(self, now: float) -> None:
+        # A loop may call a little early, by the resolution of its clock. What is due then is done then, because the
+        # timer would be set for the same moment, and fire again at once.
+        now = max(now, self._due_at)
         try:
             if now >= self._planner.planned_at + (_FRESH if self._changed else _STALE):
                 self._replan(now)
@@ -323,6 +336,8 @@ class Scheduler:
             # The loop reports it, and the next round comes soon.
             self._crowded_until = now + _FRESH
             raise
+        finally:
+            self._reset_timer()
 
     def _begin_polls(self, now: float) -> None:
         """Begin the polls that are due, as many as do not wait for a permit for more than about a second.
@@ -338,7 +353,7 @@ class Scheduler:
                 # No settings of a copy keep its original from seeing the page.
                 reader = min(page.jobs, key=lambda job: job.settings.depth)
                 try:
-                    self._jobs[reader].read_list(page.listing, reader.settings.caller)
+                    reader.callbacks.read_list(page.listing, reader.settings.caller)
                 except Exception:
                     logger.exception("the read of a page of a list could not begin")
                     self.list_reads.failed(page.listing)
@@ -348,10 +363,10 @@ class Scheduler:
             self._crowded_until = now + max(_SOON, min(wait / 2.0, _STALE))
         for job in due:
             # An eager poll of one job may have shown the end of another one.
-            if (callbacks := self._jobs.get(job)) is not None:
+            if job.callbacks is not None:
                 self._polling.add(job)
                 try:
-                    callbacks.poll(job)
+                    job.callbacks.poll(job)
                 except Exception:
                     # What one job cannot do does not end the polls of the other jobs.
                     logger.exception("the poll of %r could not begin", job)
