@@ -181,15 +181,15 @@ class LaunchPolicy:
             launch reconciled. None assumes that the service carries a request out within 60 s or never, and waits
             for 60 s after the answer was lost, whatever `Timeouts.request` is.
         on_unknown: What to do when the outcome of a launch stays unknown. `"raise"` raises `LaunchUnknownError`.
-            `"repeat"` launches again, which may be paid twice, up to `RetryPolicy.max_attempts` times. A function,
-            sync or async, takes the error and returns one of the two.
+            `"repeat"` launches again, which may be paid twice, up to `RetryPolicy.max_attempts` times and as long as
+            `max_credits` allows. A function, sync or async, takes the error and returns one of the two.
         baseline: What to read before a launch, so that a lost answer can be reconciled. `"read"` reads the generation
             of a content before another one is launched, and the balances before the first launch and again after 100
             launches or 10 minutes; one request each. `"none"` reads neither: a launch that the service does not show
             stays unknown, unless another call has read the balances.
         max_credits: Launches, of one credit each, that this client and its `with_options` copies may send in all. The
-            next launch is refused with `OutOfCreditsError`. Launches that certainly cost nothing do not count. None
-            allows any number.
+            next launch is refused with `OutOfCreditsError`. A repeat in doubt counts once more; launches that certainly
+            cost nothing do not count. None allows any number.
     """
 
     dedupe: Literal["join", "error", "allow"] = attrs.field(default="join", validator=_word("join", "error", "allow"))
@@ -208,7 +208,9 @@ class Timeouts:
     Args:
         request: One attempt, from its permit to the last byte of the answer.
         connect: Resolving the host, connecting and TLS; part of `request`.
-        deadline: The whole call, with limits, attempts and decoding; None sets no deadline.
+        deadline: The whole call, with limits, attempts and decoding; None sets no deadline. A launch that was sent by
+            then raises `LaunchUnknownError`. It is not sent again, and it stays in the journal until the client has
+            found out what became of it; the next launch of the same joins it.
     """
 
     request: float = attrs.field(default=30.0, validator=_seconds())

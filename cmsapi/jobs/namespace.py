@@ -222,8 +222,7 @@ class Jobs:
         return poller.scheduler.poll_load.forecast(known, poller.poll_settings.policy, count, balance)
 
     def _open_recovery(self) -> Recovery:
-        launcher = self._open_launcher()
-        return Recovery(launcher.poller, launcher.reconciler)
+        return Recovery(self._open_launcher().reconciler)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.

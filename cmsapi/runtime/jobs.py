@@ -43,4 +43,4 @@ class ClientJobs:
         poller = Poller(poll_settings, runtime.hooks, runtime.account.base_url, scheduler, runtime.registry)
         runtime.pollers.add(poller)
         caller.observer = ResponseObserver(scheduler, journal.balances)
-        self._launcher = Launcher(caller, poller, settings.launch, runtime.pending)
+        self._launcher = Launcher(poller, settings.launch, runtime.pending)

@@ -50,8 +50,8 @@ class CallOptions:
         repeat: True to repeat in doubt whatever the replay class says, because the caller can bear it.
         max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
         sent: Names in the body, to recognise the one that a validation message names.
-        before_attempt: Awaited with the permit of each attempt before it is sent. It returns the loop time after which
-            no byte may leave any more; what it raises keeps the request here.
+        before_attempt: Awaited with the permit of each attempt before it is sent. It returns a function that is called
+            when the first byte leaves; what either of them raises keeps the request here.
         not_executed: Awaited with the permit of an attempt that was certainly not executed: not sent, or answered with
             429.
     """
@@ -60,7 +60,7 @@ class CallOptions:
     repeat: bool = False
     max_attempts: int | None = None
     sent: tuple[str, ...] = ()
-    before_attempt: Callable[[Permit], Awaitable[float]] | None = None
+    before_attempt: Callable[[Permit], Awaitable[Callable[[], None]]] | None = None
     not_executed: Callable[[Permit], Awaitable[None]] | None = None
 
 

@@ -217,7 +217,7 @@ class Pipeline:
                 self._request_timer.enter(scope)
                 try:
                     if before is not None:
-                        departing = _until(await before(permit), departing)
+                        departing = _each(await before(permit), departing)
                     response = _checked(await self._through_transport(call.request, departing))
                 finally:
                     self._request_timer.leave(scope)
@@ -311,15 +311,11 @@ def _checked(response: object) -> Response:
     return response
 
 
-def _until(when: float, departing: Callable[[], None]) -> Callable[[], None]:
-    """Let no byte leave after a loop time."""
+def _each(*functions: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that calls several, unless one of them raises."""
 
-    def depart() -> None:
-        if asyncio.get_running_loop().time() > when:
-            raise LeaseLostError(
-                "This process stood still between writing a launch down and sending it, for so long that another one "
-                "may have sent it instead. Nothing was sent here; launch again to join it."
-            )
-        departing()
+    def call() -> None:
+        for function in functions:
+            function()
 
-    return depart
+    return call

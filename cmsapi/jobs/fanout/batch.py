@@ -25,7 +25,7 @@ from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.pending import ITEM
+from cmsapi.jobs.launching.request import ITEM
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN, Record

@@ -189,7 +189,7 @@ class Fanout(OutcomeStream[I, R]):
         finally:
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
-            await self._budget.end(sys.exception(), sent=any(pending.counted for pending in traces))
+            await self._budget.end(sys.exception(), spent=sum(pending.credits for pending in traces))
 
     async def _keep_in_flight(self, traces: list[PendingLaunch]) -> None:
         """Wait for the launches of an item that may be paid for, and list their jobs."""

@@ -40,6 +40,9 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
 # An entry of the journal is small.
 LONGEST_REASON = 500
+# One document has the launches that became unknown: when they were asked for, by key, and for how long it has them.
+_UNKNOWN = "unknown"
+_TOLD_FOR = 86_400.0
 
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
@@ -76,6 +79,7 @@ class LaunchJournal:
         self._salt = ""
         self._leases = Leases(state, self._release_idle, shared=shared)
         self._writes = WriteQueue()
+        self._telling = asyncio.Lock()
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
@@ -204,21 +208,27 @@ class LaunchJournal:
             record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
         self.balances.launched(record.entry)
 
-    async def record_unknown(self, record: Record, why: str) -> Entry:
-        """Delete the entry of a launch that may have happened, and return what is known of it."""
+    async def record_unknown(self, record: Record, why: str) -> None:
+        """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
-            name = _unknown(record.lease.key)
-            stands = await self.state.get_document(self.scope, name)
-            await self.state.compare_and_set(self.scope, name, stands, entry.asked_at)
+            async with self._telling:
+                await self._tell_unknown(record.lease.key, entry.asked_at)
         await self.delete(record, UNKNOWN, facts=entry.facts)
-        return entry
+
+    async def _tell_unknown(self, key: str, asked_at: float) -> None:
+        oldest, state = self.wall() - _TOLD_FOR, self.state
+        while True:
+            found = await state.get_document(self.scope, _UNKNOWN)
+            told = {known: at for known, at in (found or {}).items() if at >= oldest} | {key: asked_at}
+            if await state.compare_and_set(self.scope, _UNKNOWN, found, told) == told:
+                return
 
     async def was_unknown(self, record: Record, followed: Entry) -> bool:
         """Tell whether an earlier entry of the same key was deleted because its launch may have happened."""
-        name = "" if record.lease is None else _unknown(record.lease.key)
-        return bool(await self.state.get_document(self.scope, name) == followed.asked_at)
+        told = await self.state.get_document(self.scope, _UNKNOWN) or {}
+        return record.lease is not None and told.get(record.lease.key) == followed.asked_at
 
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job has the entry of another item."""
@@ -368,7 +378,3 @@ class LaunchJournal:
     def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"
         self._writes.add(key, write)
-
-
-def _unknown(key: str) -> str:
-    return f"unknown {key}"

@@ -8,14 +8,9 @@ from collections.abc import Awaitable, Callable
 
 from cmsapi.api.models.user import User
 from cmsapi.errors import (
-    APIError,
-    ArgumentError,
     CMSError,
     ConflictError,
-    DeadlineError,
-    NotSentError,
     OutOfCreditsError,
-    RateLimitWaitError,
 )
 from cmsapi.jobs.kinds.kind import Balance
 from cmsapi.jobs.kinds.registry import KINDS
@@ -59,16 +54,15 @@ class CreditBudget:
         self._active_calls += 1
         return True
 
-    async def end(self, error: BaseException | None, *, sent: bool) -> None:
+    async def end(self, error: BaseException | None, *, spent: int) -> None:
         """Count the end of a launch; after a conflict, read whether credits are left.
 
         Args:
             error: Why there is no job, or None if there is one.
-            sent: Whether a launch was sent that may have cost a credit; one that was joined or refused costs nothing.
+            spent: Credits that it may have cost: none when it was joined or refused, several when it was repeated.
         """
-        if not sent:
-            self._left += 1
-            self._covered += 1
+        self._left += 1 - spent
+        self._covered += 1 - spent
         try:
             if isinstance(error, ConflictError) and self.stopped is None:
                 launched = (kind for kind in KINDS.values() if kind.launch_operation == error.operation)
@@ -99,12 +93,3 @@ class CreditBudget:
             f"{why}: the fan-out launches no more jobs. Nothing was sent or charged for the remaining items. Launched "
             "jobs go on."
         )
-
-
-def is_free(error: BaseException) -> bool:
-    """Tell whether a launch that failed with this error certainly cost nothing."""
-    if isinstance(error, DeadlineError):
-        return not error.sent
-    if isinstance(error, APIError):
-        return error.status < 500
-    return isinstance(error, NotSentError | RateLimitWaitError | ArgumentError)

@@ -1,7 +1,7 @@
 """Write a launch down before it is sent, or deal with the entry that the journal already has for the same work.
 
-A launch of another client or process is joined, an orphan of a dead process is reconciled, and the entry of a job that
-ended long ago is deleted.
+A launch of another client or process is joined. The orphan of a dead process is settled first, if that process may have
+sent it, and then replaced. The entry of a job that ended long ago is deleted.
 """
 
 from __future__ import annotations
@@ -11,17 +11,11 @@ import secrets
 
 import attrs
 
-from cmsapi.config import LaunchPolicy
 from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.heartbeat import FOLLOW
-from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.evidence import Verdict
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.launching.pending import ITEM
-from cmsapi.jobs.launching.reconcile import Reconciler, adopt
-from cmsapi.jobs.launching.request import LaunchRequest, already_running
-from cmsapi.jobs.launching.unknown import raise_unknown
-from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.request import ITEM, LaunchRequest, already_running
 from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
 from cmsapi.state.journal import Entry
 
@@ -30,139 +24,129 @@ STALE_AFTER = 12 * 3600.0
 
 
 @attrs.frozen
-class IntentLog:
-    """Write launches down.
+class Intent:
+    """Write one launch down.
 
     Args:
-        journal: Where they are written.
-        poller: Polls what was launched.
-        policy: What to do when the same work is under way.
-        reconciler: Finds out what became of launches.
+        reconciler: Settles orphans.
+        request: The launch.
+        key: The key of its entry; launches with the same key join.
+        entry: What is written.
     """
 
-    journal: LaunchJournal
-    poller: Poller
-    policy: LaunchPolicy
     reconciler: Reconciler
+    request: LaunchRequest
+    key: str
+    entry: Entry
 
-    async def begin(self, request: LaunchRequest) -> Record | TrackedJob:
-        """Write a launch down and return its record, or return the job that runs in its place."""
-        key, wanted = self._entry(request)
+    @classmethod
+    def of(cls, reconciler: Reconciler, request: LaunchRequest) -> Intent:
+        """Make the intent of a launch; the journal is open."""
+        kind, journal = request.kind, reconciler.journal
+        batch, item = ITEM.get() or (None, None)
+        if kind.joins and reconciler.policy.dedupe != "allow":
+            key = f"{kind.name.value} {request.target}"
+        elif item is not None:
+            key = f"{kind.name.value} for {item!r} in {batch!r}"
+        else:
+            key = f"{kind.name.value} {secrets.token_hex(8)}"
+        entry = Entry(
+            kind=kind.name.value,
+            target=kind.entry_target(request.target),
+            asked_at=journal.wall(),
+            batch=batch,
+            item=item,
+            settings=journal.digest(request.body),
+            facts=kind.launch_facts(request.path),
+        )
+        return cls(reconciler, request, key, entry)
+
+    async def begin(self) -> Record | TrackedJob:
+        """Write the launch down and return its record, or return the job that runs in its place."""
         followed: Entry | None = None
         while True:
-            record = await self.journal.begin(key, wanted)
-            if record.entry is wanted:
+            record = await self.reconciler.journal.begin(self.key, self.entry)
+            if record.entry is self.entry:
                 if followed is not None:
                     with record.in_work():
-                        await self._check_followed(request, record, followed)
+                        await self._check_followed(record, followed)
                 return record
             followed = record.entry
             if record.working is not None:
                 await record.working.wait()
                 continue
             with record.in_work():
-                found = await self._resolve(request, record, wanted)
+                found = await self._resolve(record)
             if found is not None:
                 return found
 
-    def _entry(self, request: LaunchRequest) -> tuple[str, Entry]:
-        """Return the entry of a launch, and its key; launches with the same key join."""
-        kind = request.kind
-        batch, item = ITEM.get() or (None, None)
-        if kind.joins and self.policy.dedupe != "allow":
-            key = f"{kind} {request.target}"
-        elif item is not None:
-            key = f"{kind} for {item!r} in {batch!r}"
-        else:
-            key = f"{kind} {secrets.token_hex(8)}"
-        return key, Entry(
-            kind=kind.name.value,
-            target=kind.entry_target(request.target),
-            asked_at=self.journal.wall(),
-            batch=batch,
-            item=item,
-            settings=self.journal.digest(request.body),
-            facts=kind.launch_facts(request.path),
-        )
-
-    async def _check_followed(self, request: LaunchRequest, record: Record, followed: Entry) -> None:
+    async def _check_followed(self, record: Record, followed: Entry) -> None:
         """Raise when it is unknown whether the launch happened for which this one has waited."""
-        if await self.journal.was_unknown(record, followed):
+        if await self.reconciler.journal.was_unknown(record, followed):
+            # That launch is the one in doubt, also for others that have waited for it.
+            record.entry = attrs.evolve(record.entry, asked_at=followed.asked_at)
             why = "another client sent it, and it could not find out whether it happened"
-            await raise_unknown(self.poller, self.policy, request, record, why, "no answer")
+            await self.reconciler.give_up(record, self.request, why, "no answer")
 
-    async def _resolve(self, request: LaunchRequest, record: Record, wanted: Entry) -> Record | TrackedJob | None:
-        """Deal with an entry of the same key.
+    async def _resolve(self, record: Record) -> Record | TrackedJob | None:
+        """Deal with an entry of the same key: return a job to wait for, a record to launch with, or None to try again.
 
-        Returns:
-            The job to wait for, the record to launch with, or None to begin anew.
+        Raises:
+            JobError: The entry and this launch exclude each other.
+            LaunchUnknownError: It is unknown whether the orphan of a dead process was launched.
         """
         job, entry = record.job, record.entry
         if job is not None and not job.closed:
-            self.poller.join(job)
+            self.reconciler.poller.join(job)
             return job
         if entry.over:
-            return self._ended(request, record)
-        self._check_same(request, entry, wanted)
+            # The item of a batch ended in another run.
+            if (problem := without_result(entry)) is not None:
+                raise problem
+            return self._take_over(record)
         if record.bound:
-            return await self._running(request, record)
+            if await self._is_stale(record):
+                return None
+            self._check_same(entry)
+            return self._take_over(record)
         if not record.held:
+            # A process that is alive works on it.
+            self._check_same(entry)
             await asyncio.sleep(FOLLOW)
             return None
-        if entry.status == SENDING and (job := await self._orphan(request, record)) is not None:
-            return job
-        return await self._replace(record, wanted)
-
-    def _ended(self, request: LaunchRequest, record: Record) -> TrackedJob:
-        """Return the job of an item of a batch that ended in another run, or raise what it ended with."""
-        if (problem := without_result(record.entry)) is not None:
-            raise problem
-        return self._take_over(request, record)
-
-    async def _running(self, request: LaunchRequest, record: Record) -> TrackedJob | None:
-        """Return the job of a launch that happened, or None when that ended long ago."""
-        return None if await self._is_stale(record) else self._take_over(request, record)
-
-    def _take_over(self, request: LaunchRequest, record: Record) -> TrackedJob:
-        job = self.poller.take_over(record)
-        job.history.settings = request.body
-        return job
-
-    async def _orphan(self, request: LaunchRequest, record: Record) -> TrackedJob | None:
-        """Reconcile a launch whose process ended before its answer; return its job, None when it did not happen.
-
-        Raises:
-            LaunchUnknownError: That could not be found out, and the policy does not repeat it.
-        """
-        finding = await self.reconciler.find_out(record.entry)
-        if finding.verdict is Verdict.LAUNCHED:
-            return await adopt(self.poller, record, finding, request.body)
-        if finding.verdict is Verdict.UNKNOWN:
-            said = "the process that sent it ended before its answer"
-            await raise_unknown(self.poller, self.policy, request, record, finding.why, said)
-        return None
-
-    async def _replace(self, record: Record, wanted: Entry) -> Record:
-        """Let this launch take the place of one that was not sent, or that is repeated."""
-        facts = dict(wanted.facts)
+        if entry.status == SENDING:
+            settled = await self.reconciler.settle(record, self.request)
+            if isinstance(settled, TrackedJob):
+                self._check_same(entry)
+                return settled
+        # Nothing was launched, or it is repeated, so that the settings of the dead process do not matter.
+        facts = dict(self.entry.facts)
         if (doubt := record.entry.facts.get("doubt")) is not None:
             facts.update(doubt=doubt, sent=sent_times(record.entry))
-        await self.journal.write(record, **{**attrs.asdict(wanted, recurse=False), "facts": facts})
+        replacement = attrs.evolve(self.entry, facts=facts)
+        await self.reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 
-    def _check_same(self, request: LaunchRequest, entry: Entry, wanted: Entry) -> None:
-        same_item = entry.item is not None and (entry.batch, entry.item) == (wanted.batch, wanted.item)
-        if entry.settings != wanted.settings or (self.policy.dedupe == "error" and not same_item):
-            problem = " with other settings" if entry.settings != wanted.settings else ""
-            raise already_running(request, f"{problem}, launched by another client")
+    def _take_over(self, record: Record) -> TrackedJob:
+        job = self.reconciler.poller.take_over(record)
+        job.history.settings = self.request.body
+        return job
+
+    def _check_same(self, entry: Entry) -> None:
+        """Refuse to join a launch with other settings, or one that is not of the same item if the policy says so."""
+        same_item = entry.item is not None and (entry.batch, entry.item) == (self.entry.batch, self.entry.item)
+        same_settings = entry.settings == self.entry.settings
+        if not same_settings or (self.reconciler.policy.dedupe == "error" and not same_item):
+            problem = "" if same_settings else " with other settings"
+            raise already_running(self.request, f"{problem}, launched by another client")
 
     async def _is_stale(self, record: Record) -> bool:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""
-        entry = record.entry
-        recent = self.journal.wall() - entry.asked_at < STALE_AFTER
+        entry, journal = record.entry, self.reconciler.journal
+        recent = journal.wall() - entry.asked_at < STALE_AFTER
         if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
             return False
         over = await KINDS[entry.kind].is_over(self.reconciler.caller, entry)
         if over:
-            await self.journal.delete(record)
+            await journal.delete(record)
         return over

@@ -1,37 +1,93 @@
-"""Launches that are being sent: a launch of the same work joins them."""
+"""A launch that is being sent: it is written down, sent, and settled when its answer is lost.
+
+Only what was certainly not executed (429, or nothing sent) is repeated at once. After a 5xx, a lost answer or an
+unreadable one the launch is settled first (`reconcile`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import Context, ContextVar, copy_context
+from typing import Any
 
 import attrs
 
-from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.jobs.tracked import JobKey, TrackedJob
+from cmsapi.api.model import Model
+from cmsapi.errors import (
+    CMSError,
+    ConflictError,
+    DeadlineError,
+    DecodeError,
+    JobError,
+    LaunchUnknownError,
+    LeaseLostError,
+    OutcomeUnknownError,
+    OutOfCreditsError,
+    StateError,
+)
+from cmsapi.jobs.errors import sent_times
+from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
+from cmsapi.jobs.kinds.kind import ChargeEvidence
+from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.launching.intent import Intent
+from cmsapi.jobs.launching.reconcile import LostAnswer, Reconciler
+from cmsapi.jobs.launching.request import ITEM, LaunchRequest
+from cmsapi.jobs.tracked import INTENT, SENDING, JobKey, Record, TrackedJob
+from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
+from cmsapi.state.journal import Fact
+from cmsapi.transport.call import CallOptions
+from cmsapi.transport.urls import expand
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
+COMMITS = 60.0
+# Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
+_LAST_BYTES = 5.0
+
+
+@attrs.define(eq=False)
+class PendingLaunches:
+    """Remember the launches that are being sent, and count the credits that they may have cost.
+
+    Args:
+        joinable: The launches that others of the same work join.
+        paid: Attempts that were sent and are not certainly free.
+    """
+
+    joinable: dict[JobKey, PendingLaunch] = attrs.field(factory=dict)
+    paid: int = 0
 
 
 @attrs.define(eq=False)
 class PendingLaunch:
-    """Hold a launch that is being sent.
+    """Send one launch.
 
     Args:
-        request: What it was asked to do.
-        sender: The client's launcher that sends it.
+        request: What is asked for.
+        reconciler: Settles it when its answer is lost, and has what the launches of the client have in common.
+        launches: The launches of the client and its copies that are being sent.
         callers: How many wait for its answer.
-        counted: Whether it counts as paid.
+        credits: How many credits it may have cost.
+        attempts: How often it was sent, apart from what was certainly not executed.
+        record: Its entry in the journal, once it is written down.
         permit: The permit of its newest attempt; None before the first, and after one that was certainly not executed.
         in_doubt: Whether an attempt before that one may have been executed.
         left_at: Loop time at which the first attempt left that may have been executed, or None.
         settles_at: Loop time after which the newest such attempt can no longer arrive, or None.
-        task: Sends it.
+        task: Runs it.
     """
 
     request: LaunchRequest
-    sender: object
+    reconciler: Reconciler
+    launches: PendingLaunches
     callers: int = 0
-    counted: bool = False
+    credits: int = 0
+    attempts: int = 0
+    record: Record = attrs.field(init=False)
     permit: Permit | None = None
     in_doubt: bool = False
     left_at: float | None = None
@@ -43,16 +99,270 @@ class PendingLaunch:
         """Whether bytes of it may have left: then only its answer tells whether it is paid for."""
         return self.in_doubt or (self.permit is not None and self.permit.stage not in ("taken", "unsent"))
 
-    def not_executed(self) -> None:
-        """Note that its newest attempt was certainly not executed: until the next one it can be called back."""
+    def remove(self) -> None:
+        """Let no other launch join it any more."""
+        if self.launches.joinable.get(self.request.key) is self:
+            del self.launches.joinable[self.request.key]
+
+    def call_back(self) -> None:
+        """Stop it before it is sent; from now on it is not joined and costs nothing, also before its task ends."""
+        self.remove()
+        self._give_back(self.credits)
+        self.task.cancel()
+
+    async def run(self) -> TrackedJob:
+        """Write it down and send it, or find the job that runs in its place."""
+        journal = self.reconciler.journal
+        try:
+            await journal.open(self.reconciler.poller.poll_settings.read_user)
+            begun = await Intent.of(self.reconciler, self.request).begin()
+            if isinstance(begun, TrackedJob):
+                return begun
+            self.record = begun
+            with begun.in_work():
+                try:
+                    return await self._pay()
+                finally:
+                    if begun.held and not begun.bound:
+                        # What may have happened is settled by the next launch of the same, or by `jobs.resume`.
+                        journal.release_later(begun) if self.in_flight else journal.delete_later(begun)
+        except StateError as error:
+            error.add_note("This launch was not sent, and nothing was charged for it.")
+            raise
+        except LaunchUnknownError as error:
+            if not self.callers:
+                logger.error("no caller waits for this launch any more: %s", error)  # noqa: TRY400  no traceback tells more
+            raise
+
+    # Credits
+
+    def _take_credit(self) -> bool:
+        """Count one more attempt as paid, unless the policy does not allow another one."""
+        most = self.reconciler.policy.max_credits
+        if most is not None and self.launches.paid >= most:
+            return False
+        self.launches.paid += 1
+        self.credits += 1
+        return True
+
+    def _give_back(self, number: int) -> None:
+        """Count some attempts no more, because they certainly cost nothing."""
+        self.launches.paid -= number
+        self.credits -= number
+
+    async def _pay(self) -> TrackedJob:
+        """Send it, unless that would cost more than the policy allows."""
+        if not self._take_credit():
+            raise OutOfCreditsError(
+                f"The {self.reconciler.policy.max_credits} credits that LaunchPolicy(max_credits=) allows this client "
+                f"are spent: the {self.request.kind} of {self.request.target} was not sent, and nothing was charged "
+                "for it. What is launched goes on."
+            )
+        try:
+            return await self._send(await self._read_baseline())
+        except asyncio.CancelledError as error:
+            # Only the end of the client cancels what is in flight; the next launch of the same settles it.
+            if not self.in_flight:
+                raise
+            raise self.unknown(type(error).__name__) from error
+        finally:
+            if not self.in_flight:
+                self._give_back(self.credits)
+
+    def unknown(self, said: str) -> LaunchUnknownError:
+        """Make the error of this launch while it is in flight, and its entry stays in the journal."""
+        return self.reconciler.unknown(self.record.entry, self.request, said, stays=True)
+
+    # Sending
+
+    async def _read_baseline(self) -> Mapping[str, Fact]:
+        """Read what is so before the launch, as facts for its entry, and the balances if they are evidence."""
+        if self.reconciler.policy.baseline != "read":
+            return {}
+        kind, caller = self.request.kind, self.reconciler.caller
+        baseline = await kind.read_baseline(caller, self.request.target)
+        if kind.charge_evidence is not ChargeEvidence.NONE and not self.reconciler.journal.balances.fresh:
+            # What cannot be sent is refused before anything is read for it.
+            expand(caller.operations[kind.launch_operation].path, self.request.path)
+            await self.reconciler.charges.read_balances()
+        return baseline
+
+    async def _send(self, baseline: Mapping[str, Fact]) -> TrackedJob:
+        """Send it until its job is known, it is refused, or it must not be repeated."""
+        request, caller = self.request, self.reconciler.caller
+        kind, operation = request.kind, request.kind.launch_operation
+        options = CallOptions(
+            priority=Priority.LAUNCH,
+            sent=tuple(_names(request.body or {})),
+            before_attempt=self._before_attempt,
+            not_executed=self._not_executed,
+        )
+        self.record.entry = attrs.evolve(self.record.entry, facts={**self.record.entry.facts, **baseline})
+        while True:
+            self.attempts += 1
+            answered, sent_at = None, asyncio.get_running_loop().time()
+            try:
+                exchange = await caller.exchange(operation, request.path, body=request.body, options=options)
+                sent_at = exchange.sent_at
+                if kind.answer is not None:
+                    answered = caller.read(operation, exchange, kind.answer)
+                return await self._launched(answered, sent_at)
+            except Exception as error:
+                if kind.answer is None and DecodeError in (type(error), type(error.__cause__)):
+                    # The service said 2xx, and nothing has to be read from its answer.
+                    return await self._launched(None, sent_at)
+                if not self._may_have_happened(error):
+                    await self._refused(error)
+                    raise
+                cause = error
+            if (job := await self._settle(cause)) is not None:
+                return job
+
+    def _may_have_happened(self, error: Exception) -> bool:
+        """Tell whether the launch may have happened although no answer names its job."""
+        if isinstance(error, ConflictError):
+            # It may be the echo of an earlier attempt.
+            return self.attempts > 1
+        if isinstance(error, DeadlineError):
+            return error.sent
+        # A transport that raises what no transport should may have sent it all the same.
+        return isinstance(error, OutcomeUnknownError | DecodeError) or not isinstance(error, CMSError)
+
+    async def _launched(self, answered: Model | None, sent_at: float) -> TrackedJob:
+        """Write down that it was launched, and track its job."""
+        request, poller, record = self.request, self.reconciler.poller, self.record
+        kind, journal, now = request.kind, poller.journal, asyncio.get_running_loop().time()
+        launched_at = self.reconciler.caller.pipeline.clock.at(sent_at)
+        job_id = None if answered is None else str(getattr(answered, "id", None))
+        served_at = None if launched_at is None else launched_at.timestamp()
+        await journal.record_launched(record, job_id=job_id, served_at=served_at)
+        history = JobHistory(
+            began=now,
+            launched_at=launched_at or by_own_clock(journal.wall() - (now - sent_at)),
+            job_id=job_id,
+            fresh=True,
+            settings=request.body,
+            document=answered if kind.result_requests else None,
+        )
+        job = poller.track(kind, kind.job_target(request.target, job_id), history)
+        record.bind(job)
+        poller.registry.add(job)
+        return job
+
+    async def _refused(self, refusal: Exception) -> None:
+        """Take the newest attempt back, which was refused or not sent.
+
+        Raises:
+            LaunchUnknownError: An attempt before that one may have been charged.
+        """
+        self._give_back(1)
+        if (earlier := self.record.entry.facts.get("doubt")) is None:
+            self._forget_attempt()
+            return
+        lost = LostAnswer(cause=refusal, wanted=self._wanted)
+        await self.reconciler.give_up(self.record, self.request, str(earlier), str(refusal), lost)
+
+    def _wanted(self) -> bool:
+        return self.callers > 0
+
+    async def _settle(self, cause: Exception) -> TrackedJob | None:
+        """Find out whether it happened; return its job, or None to send it again.
+
+        Raises:
+            LaunchUnknownError: That could not be found out.
+            JobError: It did not happen, and is not sent again.
+            ConflictError: The same, because the service refuses it.
+        """
+        reconciler = self.reconciler
+        if reconciler.policy.settle is None and self.settles_at is not None:
+            # No byte of the newest attempt leaves any more.
+            self.settles_at = min(self.settles_at, asyncio.get_running_loop().time() + COMMITS)
+        last = self.attempts >= reconciler.caller.pipeline.retry.max_attempts or isinstance(cause, ConflictError)
+        lost = LostAnswer(
+            cause=cause,
+            left_at=self.left_at,
+            settles_at=self.settles_at,
+            wanted=self._wanted,
+            repeat=lambda: not last and self._wanted() and self._take_credit(),
+        )
+        settled = await reconciler.settle(self.record, self.request, lost)
+        if isinstance(settled, TrackedJob):
+            return settled
+        if settled is Verdict.ABSENT:
+            self._forget_attempt()
+            if isinstance(cause, ConflictError):
+                raise cause
+            if last or not self._wanted():
+                raise JobError(
+                    f"The {self.request.kind} for {self.request.target} was sent and got no usable answer "
+                    f"({lost.said}). It was found out that nothing was launched or charged. It is not sent again by "
+                    "itself; launch it again if it is still needed."
+                ) from cause
+        return None
+
+    # Attempts
+
+    async def _before_attempt(self, permit: Permit) -> Callable[[], None]:
+        """Write an attempt down, and return a check that its bytes may still leave."""
+        journal, entry, now = self.reconciler.journal, self.record.entry, asyncio.get_running_loop().time()
+        pipeline, wall = self.reconciler.caller.pipeline, journal.wall()
+        timeout, settle = pipeline.timeouts.request, self.reconciler.policy.settle
+        served_at, served = entry.served_at, pipeline.clock.at(now)
+        if served_at is None and served is not None:
+            served_at = served.timestamp()
+        takes_effect_within = timeout + COMMITS if settle is None else settle
+        facts = {
+            **entry.facts,
+            "sent_at": wall,
+            "settle": takes_effect_within,
+            "sent": sent_times(entry) + 1,
+            **journal.balances.leaves(entry.kind),
+        }
+        await journal.write(self.record, status=SENDING, served_at=served_at, facts=facts)
+        self.permit, self.settles_at = permit, now + takes_effect_within
+        self.left_at = now if self.left_at is None else self.left_at
+        patience = max(timeout if settle is None else settle, _LAST_BYTES)
+
+        def check() -> None:
+            # A machine that was suspended shows it on the wall's clock only.
+            stood_still = max(asyncio.get_running_loop().time() - now, journal.wall() - wall)
+            if stood_still > patience:
+                raise LeaseLostError(
+                    "This process stood still between writing a launch down and sending it, for so long that another "
+                    "one may have sent it instead. Nothing was sent here; launch again to join it."
+                )
+
+        return check
+
+    async def _not_executed(self, permit: Permit) -> None:
+        """Take the newest attempt back; one before it that is in doubt stays so, and cannot be called back."""
+        # Its time may have ended while it was written down.
+        written = self.permit is permit
+        if written:
+            self._forget_attempt()
+        self.in_doubt = "doubt" in self.record.entry.facts
+        if self.record.held:
+            entry = self.record.entry
+            facts = {**entry.facts, "sent": sent_times(entry) - written}
+            undone = {} if self.in_doubt else {"status": INTENT, "served_at": None}
+            await self.reconciler.journal.write(self.record, facts=facts, **undone)
+
+    def _forget_attempt(self) -> None:
+        """Note that the newest attempt was certainly not executed: until the next one it can be called back."""
         self.permit = self.left_at = None
+
+
+def _names(body: Mapping[str, Any]) -> Iterator[str]:
+    """Name the fields of a body, those of nested objects instead of the objects."""
+    for name, value in body.items():
+        if isinstance(value, Mapping):
+            yield from _names(value)
+        else:
+            yield name
 
 
 #: Collects the launches of a task, so that a fan-out that is left does not lose what is being sent.
 TRACES: ContextVar[list[PendingLaunch] | None] = ContextVar("cmsapi_launches", default=None)
-
-#: The batch and the item for which a task launches, so that the journal can say so.
-ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
 
 
 def without_fan_out() -> Context:
@@ -61,35 +371,3 @@ def without_fan_out() -> Context:
     context.run(TRACES.set, None)
     context.run(ITEM.set, None)
     return context
-
-
-class PendingLaunches:
-    """Remember the launches that are being sent, by kind and target, and count those that were paid for."""
-
-    def __init__(self) -> None:
-        #: Launches that were sent and are not certainly free.
-        self.paid: int = 0
-        self._launches: dict[JobKey, PendingLaunch] = {}
-
-    def get(self, key: JobKey) -> PendingLaunch | None:
-        """Return the launch that is being sent for a target, or None."""
-        return self._launches.get(key)
-
-    def add(self, pending: PendingLaunch) -> None:
-        """Remember a launch so that others for the same target join it."""
-        self._launches[pending.request.key] = pending
-
-    def remove(self, pending: PendingLaunch) -> None:
-        """Forget a launch that was sent or called back, unless another one has taken its place."""
-        if self._launches.get(pending.request.key) is pending:
-            del self._launches[pending.request.key]
-
-    def count(self, pending: PendingLaunch) -> None:
-        """Count a launch as paid."""
-        self.paid += 1
-        pending.counted = True
-
-    def uncount(self, pending: PendingLaunch) -> None:
-        """Count a launch no more, because it certainly cost nothing."""
-        self.paid -= pending.counted
-        pending.counted = False

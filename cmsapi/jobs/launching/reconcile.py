@@ -1,74 +1,212 @@
-"""Find out whether a launch happened: wait until it can no longer arrive, read what is there, and judge that.
+"""What follows a lost answer: find out whether the launch happened, then adopt its job, give it up, or repeat it.
 
 It runs only under the lease of the launch, in the process that lost the answer or in the one that recovers an orphan.
-It takes some requests, mostly one to three, and no credit.
+It waits until the launch can no longer arrive, reads what is there, and lets the kind judge that. It takes some
+requests, mostly one to three, and no credit.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
-from typing import Any
+import inspect
+from collections.abc import Callable
 
 import attrs
 
-from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.user import User
-from cmsapi.api.pagination import Page
-from cmsapi.errors import APIError, ForbiddenError, NotFoundError, ServerError
-from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict, is_after
-from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence
+from cmsapi.config import LaunchPolicy
+from cmsapi.errors import (
+    APIError,
+    ForbiddenError,
+    LaunchUnknownError,
+    LeaseLostError,
+    NotFoundError,
+    ServerError,
+    StateError,
+)
+from cmsapi.jobs.errors import sent_times, unknown_launch
+from cmsapi.jobs.journal.journal import LONGEST_REASON, LaunchJournal
+from cmsapi.jobs.kinds.evidence import NO_OTHERS, Finding, Verdict
+from cmsapi.jobs.kinds.kind import ChargeEvidence
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.launching.charges import CLOCKS, age, between, counts
+from cmsapi.jobs.launching.charges import ChargeReader
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN, Record, TrackedJob
-from cmsapi.ratelimit.limiter import Priority
+from cmsapi.jobs.tracked import Record, TrackedJob
 from cmsapi.state.journal import Entry
-from cmsapi.transport.call import CallOptions
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.transport.caller import OperationCaller
 
-logger: logging.Logger = logging.getLogger("cmsapi")
+STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, reconciles it again"
+# A launch that joins none has an entry of its own.
+STAYS_APART = (
+    "it stays in the journal: jobs.resume reconciles it again; another launch of the same is paid for on its own"
+)
+_PROCESS_ENDED = "the process that sent it ended before its answer"
 
-# Seconds that a service may take to list what it has charged, and how often the list is read.
-_LISTING = 1.0
-_TRIES = 3
-# At most so many pages of usages are read; what lies further back stays unknown.
-_MOST_PAGES = 10
+
+@attrs.frozen(kw_only=True)
+class LostAnswer:
+    """Say what is known of a launch that this process has sent, and whose answer is lost.
+
+    Args:
+        cause: What came instead of the answer.
+        left_at: Loop time at which it left.
+        settles_at: Loop time after which it can no longer arrive.
+        wanted: Tells whether a caller still waits for it.
+        repeat: Takes the credit of a repeat, or tells that there is to be none.
+    """
+
+    cause: Exception
+    left_at: float | None = None
+    settles_at: float | None = None
+    wanted: Callable[[], bool] = lambda: True
+    repeat: Callable[[], bool] = lambda: False
+
+    @property
+    def said(self) -> str:
+        """What came instead of the answer, in words."""
+        return str(self.cause.__cause__ or "") or str(self.cause) or type(self.cause).__name__
 
 
 @attrs.frozen
 class Reconciler:
-    """Find out whether launches happened.
+    """Settle launches without an answer; it also holds what the launches of one client have in common.
 
     Args:
-        caller: Calls the operations.
-        journal: Where launches are written down.
+        poller: Polls what was launched, and has the settings and the journal of the client.
+        policy: What follows when it stays unknown whether a launch happened.
     """
 
-    caller: OperationCaller
-    journal: LaunchJournal
-    # One launch of the client at a time reads the balances. Other clients wait as long as their own settings say.
-    _reading: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
+    poller: Poller
+    policy: LaunchPolicy
+    caller: OperationCaller = attrs.field(init=False)
+    journal: LaunchJournal = attrs.field(init=False)
+    charges: ChargeReader = attrs.field(init=False)
 
-    async def find_out(self, entry: Entry, *, left_at: float | None = None, settles_at: float | None = None) -> Finding:
-        """Wait until a launch can no longer arrive, and find out whether it did.
+    @caller.default
+    def _caller(self) -> OperationCaller:
+        return self.poller.poll_settings.caller
+
+    @journal.default
+    def _journal(self) -> LaunchJournal:
+        return self.poller.journal
+
+    @charges.default
+    def _charges(self) -> ChargeReader:
+        return ChargeReader(self.caller, self.journal)
+
+    # What follows
+
+    async def settle(
+        self, record: Record, request: LaunchRequest | None = None, lost: LostAnswer | None = None
+    ) -> TrackedJob | Verdict:
+        """Find out whether a launch happened, and do what follows from that.
 
         Args:
-            entry: What was written down of it.
-            left_at: Loop time at which it left, where that was this process.
-            settles_at: Loop time after which it can no longer arrive, where that is known.
+            record: Its entry.
+            request: What is asked for now; None when an orphan is recovered that is not to be launched again.
+            lost: What is known of a launch of this process; None for an orphan of another one.
+
+        Returns:
+            Its job when it happened; `ABSENT` when it did not, and `UNKNOWN` when the policy repeats it all the same.
+            Then its entry is still held.
+
+        Raises:
+            LaunchUnknownError: It stays unknown, and is not repeated.
+            CMSError: The service or the state could not be read, and an orphan stays as it is.
+        """
+        try:
+            finding = await self.find_out(record.entry, lost)
+        except (Exception, asyncio.CancelledError) as error:
+            if lost is None:
+                raise
+            found = f"its reconciliation failed: {error}"
+            raise self.unknown(record.entry, request, lost.said, found, stays=True) from lost.cause
+        if finding.verdict is Verdict.LAUNCHED:
+            return await self._adopt(record, finding, request)
+        if finding.verdict is Verdict.UNKNOWN:
+            await self.give_up(record, request, finding.why, _PROCESS_ENDED if lost is None else lost.said, lost)
+        return finding.verdict
+
+    async def give_up(
+        self, record: Record, request: LaunchRequest | None, why: str, said: str, lost: LostAnswer | None = None
+    ) -> None:
+        """Record that it is unknown whether a launch happened, and raise that, unless the policy repeats the launch.
+
+        A launch without callers stays in the journal: the next one of the same is told.
+
+        Raises:
+            LaunchUnknownError: It is not repeated.
+        """
+        unknown = self.unknown(record.entry, request, said, why)
+        wish = "raise" if request is None else self.policy.on_unknown
+        if callable(wish):
+            wish = wish(unknown)
+            if inspect.isawaitable(wish):
+                wish = await wish
+        try:
+            if wish == "repeat" and (lost is None or lost.repeat()):
+                # Whatever becomes of the repeat, this attempt stays in doubt.
+                await self.journal.write(record, facts={**record.entry.facts, "doubt": why[:LONGEST_REASON]})
+                return
+            stays = lost is not None and not lost.wanted()
+            if not stays:
+                await self.journal.record_unknown(record, why)
+        except (StateError, LeaseLostError):
+            # The doubt is about money, and more important than that it could not be written down.
+            stays = True
+        if stays:
+            unknown = self.unknown(record.entry, request, said, why, stays=True)
+        raise unknown from None if lost is None else lost.cause
+
+    def unknown(
+        self, entry: Entry, request: LaunchRequest | None, said: str, found: str | None = None, *, stays: bool = False
+    ) -> LaunchUnknownError:
+        """Make the error of a launch that may have happened, with what is known of it.
+
+        Args:
+            entry: Its entry.
+            request: What is asked for now, or None.
+            said: What came instead of an answer.
+            found: What was found out since, or None when nothing was.
+            stays: Whether its entry stays in the journal.
+        """
+        kind, now = KINDS[entry.kind], asyncio.get_running_loop().time()
+        evidence = {
+            "operation": kind.launch_operation,
+            "asked_at": self.poller.datetime_at(now - max(0.0, self.journal.wall() - entry.asked_at)).isoformat(),
+            "said": said,
+            "sent": max(1, sent_times(entry)),
+        }
+        if found is not None:
+            evidence["found"] = found
+        if stays:
+            found_again = entry.item is not None or (kind.joins and self.policy.dedupe != "allow")
+            evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
+        return unknown_launch(kind.name, entry.target if request is None else request.target, evidence)
+
+    async def _adopt(self, record: Record, finding: Finding, request: LaunchRequest | None) -> TrackedJob:
+        """Track the job of a launch that happened although its answer is lost."""
+        await self.journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
+        job = self.poller.take_over(record)
+        if request is not None and self.journal.digest(request.body) == record.entry.settings:
+            job.history.settings = request.body
+        job.adopted, job.history.saw_running = not finding.ours, finding.running
+        return job
+
+    # Finding out
+
+    async def find_out(self, entry: Entry, lost: LostAnswer | None = None) -> Finding:
+        """Wait until a launch can no longer arrive, and find out whether it did.
 
         Raises:
             CMSError: The service or the state could not be read; nothing is known.
         """
-        await asyncio.sleep(self._settles_in(entry, settles_at))
-        if entry.served_at is None and left_at is not None:
+        await asyncio.sleep(self._settles_in(entry, None if lost is None else lost.settles_at))
+        if entry.served_at is None and lost is not None and lost.left_at is not None:
             # The launch was the first request: the next answer tells the service's time, also of then.
             await self.caller.call(User, "get_me")
-            if (served := self.caller.pipeline.clock.at(left_at)) is not None:
+            if (served := self.caller.pipeline.clock.at(lost.left_at)) is not None:
                 entry = attrs.evolve(entry, served_at=served.timestamp())
         try:
             finding = await self._read(entry)
@@ -87,8 +225,7 @@ class Reconciler:
         sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
         if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
             return 0.0
-        gone = self.journal.wall() - sent_at
-        served = self.caller.pipeline.clock.at(asyncio.get_running_loop().time())
+        gone, served = self.journal.wall() - sent_at, self.caller.pipeline.clock.at(asyncio.get_running_loop().time())
         if served is not None and entry.served_at is not None:
             # A clock that was set forward has let no time pass.
             gone = min(gone, served.timestamp() - entry.served_at)
@@ -96,11 +233,13 @@ class Reconciler:
         return max(0.0, settle - gone) if gone >= 0 else settle
 
     async def _read(self, entry: Entry) -> Finding:
+        """Read the evidence, the cheapest first, and have the kind judge it."""
         kind = KINDS.get(entry.kind)
         if kind is None:
             return Finding.unknown(f"this version of cmsapi does not know the kind {entry.kind}")
         document = await kind.read_evidence(self.caller, entry)
-        if (shown := kind.judge_shown(entry, document, self._now())) is not None:
+        latest = self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
+        if (shown := kind.judge_shown(entry, document, latest)) is not None:
             return shown
         if kind.balance is None or kind.charge_evidence is ChargeEvidence.NONE:
             return kind.judge(entry, document, None, NO_OTHERS)
@@ -108,128 +247,9 @@ class Reconciler:
         if "mark" not in entry.facts and not optional:
             return Finding.unknown("no balance was read before the launch")
         try:
-            charges, others = await self._charges_and_others(entry, kind.balance)
+            charges, others = await self.charges.read(entry, kind.balance)
         except APIError as refusal:
             if not optional or isinstance(refusal, ServerError):
                 raise
             return kind.judge(entry, document, None, NO_OTHERS)
         return kind.judge(entry, document, charges, others)
-
-    async def read_balances(self) -> None:
-        """Read the balances before a launch, unless they were read just before; it goes on without them, too."""
-        balances = self.journal.balances
-        if balances.fresh or (balances.known and self._reading.locked()):
-            return
-        options = CallOptions(priority=Priority.LAUNCH, max_attempts=1 if balances.known else 2)
-        try:
-            async with self._reading:
-                if not balances.fresh:
-                    await self.caller.call(User, "get_me", options=options)
-        except asyncio.CancelledError:
-            # A launch that waits for its turn while the client is closed raises that.
-            self.caller.open()
-            raise
-        except Exception as error:
-            logger.debug("the balances could not be read before a launch: %s", error)
-
-    async def _charges(self, entry: Entry, balance: Balance) -> Charges:
-        """Read what was charged since a launch; a service that lists it late is asked again."""
-        charges = await self._read_charges(entry, balance)
-        for _ in range(_TRIES - 1):
-            if charges.since is not None:
-                break
-            await asyncio.sleep(_LISTING)
-            charges = await self._read_charges(entry, balance)
-        return charges
-
-    async def _others(self, entry: Entry) -> list[Entry]:
-        """Return the other launches that draw on the same balance, as far as they are known."""
-        journal, scope = self.journal, self.journal.scope
-        known = [*journal.balances.memory, *(await journal.state.entries(scope)).values()]
-        known += await journal.state.recent_outcomes(scope, entry.asked_at - CLOCKS)
-        # One that has ended since is in more than one of them.
-        found = {(each.kind, each.target, each.asked_at): each for each in known if _same_balance(each, entry)}
-        found.pop((entry.kind, entry.target, entry.asked_at), None)
-        return list(found.values())
-
-    async def _charges_and_others(self, entry: Entry, balance: Balance) -> tuple[Charges, Others]:
-        """Read the charges between two readings of what else was launched."""
-        earlier = await self._others(entry)
-        charges = await self._charges(entry, balance)
-        # One search has one identifier, whatever else is written of it.
-        sure = {each.job_id: each for each in earlier if _is_sure(each, entry)}
-        names = {(each.target, each.asked_at) for each in sure.values()}
-        everything = [*earlier, *(await self._others(entry))]
-        perhaps = {
-            (each.target, each.asked_at): each
-            for each in everything
-            if each.job_id not in sure and (each.target, each.asked_at) not in names
-        }
-        return charges, Others(tuple(sure.values()), tuple(perhaps.values()))
-
-    def _now(self) -> datetime | None:
-        """Return the latest time that the service may have, as its answers tell it."""
-        return self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
-
-    async def _read_charges(self, entry: Entry, balance: Balance) -> Charges:
-        # The balance first: whatever has lowered it is in the list that is read after it.
-        user = await self.caller.call(User, "get_me")
-        now, then = balance.of(user), entry.facts.get("balance")
-        if now is None or not isinstance(then, int):
-            return Charges(user, now, None)
-        launched_at = entry.asked_at if entry.served_at is None else entry.served_at
-        usages = [usage async for usage in self._newest(balance.type, launched_at - CLOCKS)]
-        since, before = between(then, now, usages, launched_at) or (None, ())
-        return Charges(user, now, since, before)
-
-    async def _newest(self, type_: str, until: float) -> AsyncIterator[CreditUsage]:
-        """Read the newest usages, page by page until one is dated before a time, but not more than some pages."""
-        page = await self._page(type_, 1)
-        for usage in page:
-            yield usage
-        oldest_first = len(page) > 1 and age(page[0]) > age(page[-1])
-        last = -(-(page.total or 0) // LARGEST_PAGE)
-        numbers = range(last, 1, -1) if oldest_first and page.total else range(2, _MOST_PAGES + 1)
-        for number in numbers[: _MOST_PAGES - 1]:
-            newest_first = not oldest_first or number != last
-            if newest_first and (not page or min(usage.created_at.timestamp() for usage in page) < until):
-                return
-            if not oldest_first and not page.has_more:
-                return
-            page = await self._page(type_, number)
-            for usage in page:
-                yield usage
-
-    async def _page(self, type_: str, number: int) -> Page[CreditUsage]:
-        query = {"type": type_}
-        page = await self.caller.page(CreditUsage, "list_credit_usages", number=number, limit=LARGEST_PAGE, query=query)
-        return attrs.evolve(page, items=tuple(usage for usage in page if counts(usage)))
-
-
-async def adopt(
-    poller: Poller, record: Record, finding: Finding, settings: Mapping[str, Any] | None = None
-) -> TrackedJob:
-    """Track the job of a launch that happened although its answer is lost."""
-    await poller.journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
-    job = poller.take_over(record)
-    if settings is not None:
-        job.history.settings = settings
-    job.adopted, job.history.saw_running = not finding.ours, finding.running
-    return job
-
-
-def _same_balance(other: Entry, entry: Entry) -> bool:
-    """Tell whether a launch of about the same time or later draws on the same balance."""
-    recent = other.asked_at >= entry.asked_at - CLOCKS
-    return recent and "mark" in other.facts and _balance_of(other.kind) == _balance_of(entry.kind)
-
-
-def _is_sure(other: Entry, entry: Entry) -> bool:
-    """Tell whether a launch was certainly taken, after the balance before this one was read."""
-    taken = other.job_id is not None and other.status not in (INTENT, SENDING, UNKNOWN)
-    return taken and is_after(other, entry.facts.get("mark"))
-
-
-def _balance_of(word: str) -> Balance | None:
-    kind = KINDS.get(word)
-    return None if kind is None else kind.balance

@@ -9,13 +9,10 @@ from typing import Any
 import attrs
 
 from cmsapi.errors import LaunchUnknownError
-from cmsapi.jobs.errors import unknown_launch
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.kinds.evidence import Verdict
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.reconcile import Reconciler, adopt
-from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
 from cmsapi.state.journal import Lease
@@ -39,17 +36,15 @@ class Recovery:
     """Recover the open entries of the journal that no other process holds.
 
     Args:
-        poller: Polls the jobs.
-        reconciler: Finds out what became of launches.
+        reconciler: Settles launches without an answer.
     """
 
-    poller: Poller
     reconciler: Reconciler
 
     async def resume(self) -> Resumed:
         """Recover all launches that no process that is alive works on."""
-        journal = self.poller.journal
-        await journal.open(self.poller.poll_settings.read_user)
+        journal = self.reconciler.journal
+        await journal.open(self.reconciler.poller.poll_settings.read_user)
         found = await journal.known_entries()
         keys = sorted(found, key=lambda key: found[key].asked_at)
         with contextlib.ExitStack() as working:
@@ -66,35 +61,32 @@ class Recovery:
                     # They are no longer in the journal: the next call would not tell.
                     end.add_note(str(each))
                 raise end
-        jobs = tuple(job_of(end, self.poller) for end in ended if isinstance(end, TrackedJob))
+        jobs = tuple(job_of(end, self.reconciler.poller) for end in ended if isinstance(end, TrackedJob))
         return Resumed(jobs, unknown)
 
     async def _recover(self, record: Record) -> TrackedJob | None:
         """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
-        journal, entry = self.poller.journal, record.entry
+        journal, entry = self.reconciler.journal, record.entry
         if entry.status == INTENT:
             # It was not sent, and its caller is gone.
             await journal.delete(record)
             return None
-        if entry.status == SENDING:
-            try:
-                finding = await self.reconciler.find_out(entry)
-            except BaseException:
-                journal.release_later(record)
-                raise
-            if finding.verdict is Verdict.ABSENT:
-                await journal.delete(record)
-                return None
-            if finding.verdict is Verdict.UNKNOWN:
-                known = await journal.record_unknown(record, finding.why)
-                raise unknown_launch(known.kind, known.target, known.facts)
-            return await adopt(self.poller, record, finding)
-        return self.poller.take_over(record)
+        if entry.status != SENDING:
+            return self.reconciler.poller.take_over(record)
+        try:
+            settled = await self.reconciler.settle(record)
+        except BaseException:
+            journal.release_later(record)
+            raise
+        if isinstance(settled, TrackedJob):
+            return settled
+        await journal.delete(record)
+        return None
 
     async def reviews(self) -> list[GenerationReview]:
         """Read the generations of the journal, and return those that wait for a decision."""
-        journal = self.poller.journal
-        await journal.open(self.poller.poll_settings.read_user)
+        journal = self.reconciler.journal
+        await journal.open(self.reconciler.poller.poll_settings.read_user)
         await journal.flush()
         reviews = []
         found = await journal.state.entries(journal.scope)
@@ -111,5 +103,5 @@ class Recovery:
         return reviews
 
     def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
-        review.on_decided = lambda decision: self.poller.journal.record_end(record, Phase.SUCCEEDED.value, decision)
+        review.on_decided = lambda decision: self.reconciler.journal.record_end(record, Phase.SUCCEEDED.value, decision)
         return review

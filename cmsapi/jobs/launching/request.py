@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
@@ -11,6 +12,9 @@ from cmsapi.errors import JobError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import JobKey
+
+#: The batch and the item for which a task launches, so that the journal can say so.
+ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
 
 
 def _kind(word: str) -> Kind:

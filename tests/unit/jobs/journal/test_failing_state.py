@@ -11,7 +11,7 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
-from cmsapi.jobs.launching.unknown import STAYS_OPEN
+from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault
 from cmsapi.state.journal import Entry, Lease
@@ -116,6 +116,39 @@ async def test_doubt_that_cannot_be_written_down_is_told() -> None:
         (unknown,) = (await client.jobs.resume()).unknown
         assert unknown.target == sandbox.prompt_ids[0]
     assert await open_entries(sandbox) == {}
+
+
+async def test_a_repeat_that_cannot_be_written_down_is_a_doubt() -> None:
+    """The policy repeats a launch in doubt; when that cannot be written down, the error says what was sent before."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True)])
+    failing_state = failing()
+    policy = LaunchPolicy(settle=5.0, on_unknown="repeat")
+    async with client_of(sandbox, launch=policy) as client:
+        await client.me()
+        launching = asyncio.create_task(client.prompts.analyze(sandbox.prompt_ids[0]))
+        await asyncio.sleep(3.0)
+        failing_state.fails = ("update",)
+        with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+            await launching
+        failing_state.fails = ()
+        assert caught.value.evidence["open"] == STAYS_OPEN
+        assert caught.value.evidence["sent"] == 1
+    assert [entry.status for entry in (await open_entries(sandbox)).values()] == ["sending"]
+
+
+async def test_what_did_not_happen_is_told_although_it_cannot_be_deleted() -> None:
+    """A launch that is found absent is told as such, whatever becomes of its entry."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True)])
+    failing_state = failing()
+    retry = cmsapi.RetryPolicy(max_attempts=1)
+    async with client_of(sandbox, launch=LaunchPolicy(settle=5.0), retry=retry) as client:
+        await client.me()
+        launching = asyncio.create_task(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await asyncio.sleep(3.0)
+        failing_state.fails = WRITES
+        with pytest.raises(cmsapi.JobError, match="nothing was launched or charged"):
+            await launching
+        failing_state.fails = ()
 
 
 @pytest.mark.parametrize("what", ["an end", "a refusal", "a release"])

@@ -392,9 +392,8 @@ async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
         theirs = await one.begin("k", launch)
         followed = (await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))).entry
         assert not await other.was_unknown(Record(ENTRY, Lease(SCOPE, "k")), followed)
-        told = await one.record_unknown(theirs, "nobody knows " + "x" * 1000)
-        found = "nobody knows " + "x" * 487
-        assert told == attrs.evolve(launch, facts={"settle": 5.0, "found": found})
+        await one.record_unknown(theirs, "nobody knows " + "x" * 1000)
+        told = attrs.evolve(launch, facts={"settle": 5.0, "found": "nobody knows " + "x" * 487})
         assert (await fleet.outcomes())[f"{asked_at}"] == attrs.evolve(told, status="unknown", ended_at=NOW)
         mine = await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))
         assert mine.held
@@ -404,6 +403,15 @@ async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
         await other.delete(mine)
 
 
+async def test_doubt_is_forgotten_after_a_day(fleet: Fleet) -> None:
+    """One document has the launches of the last day that were given up, and those before leave nothing."""
+    journal, disk = await fleet.open()
+    for key, age in (("old", 90_000.0), ("k", 60.0), ("new", 0.0)):
+        await journal.record_unknown(await journal.begin(key, attrs.evolve(ENTRY, asked_at=NOW - age)), "why")
+    assert await disk.get_document(SCOPE, "unknown") == {"k": NOW - 60.0, "new": NOW}
+    assert await fleet.entries() == {}
+
+
 async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
     """A job that stands in no journal is written, struck out, left and given up without the state."""
     journal, disk = await fleet.open()
@@ -411,7 +419,7 @@ async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
     await journal.write(record, status="running")
     await journal.delete(record, "succeeded")
     await journal.release(record)
-    assert (await journal.record_unknown(record, "nobody knows")).facts == {"found": "nobody knows"}
+    await journal.record_unknown(record, "nobody knows")
     assert not disk.asked
     assert record.entry == ENTRY
     assert not await journal.was_unknown(record, ENTRY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from typing import Any
@@ -114,6 +115,21 @@ async def test_whoever_waits_for_a_launch_shares_its_fate() -> None:
     assert len(sandbox.ledger.launches()) == 1
 
 
+async def test_all_who_wait_for_a_launch_share_its_fate() -> None:
+    """When the first of them is told, the others are told so too, however late they read the journal."""
+    sandbox = box(rules=[Fault(match="POST */analyze", drop=True)])
+    prompt_id = sandbox.prompt_ids[0]
+    async with contextlib.AsyncExitStack() as clients:
+        launching = []
+        for _ in range(5):
+            client = await clients.enter_async_context(client_of(sandbox))
+            launching.append(asyncio.create_task(client.prompts.analyze(prompt_id)))
+            await asyncio.sleep(0.23)
+        errors = await asyncio.gather(*launching, return_exceptions=True)
+    assert {type(error) for error in errors} == {cmsapi.LaunchUnknownError}
+    assert sandbox.ledger.launches() == []
+
+
 async def test_a_launch_of_another_client_is_followed_until_it_is_known() -> None:
     """A second client reads the journal every second, sends nothing, and joins the job."""
     sandbox = box(60.0, latency=(2.0, 2.0))
@@ -139,6 +155,37 @@ async def test_a_launch_takes_the_place_of_one_that_did_not_happen(status: str) 
         (found,) = (await open_entries(sandbox)).values()
     assert (found.status, found.batch, found.item) == ("running", None, None)
     assert time.time() - found.asked_at < 5
+    assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize(("status", "dedupe"), [("intent", "join"), ("sending", "join"), ("intent", "error")])
+async def test_the_settings_of_a_launch_that_did_not_happen_do_not_matter(status: str, dedupe: Any) -> None:
+    """What a dead process did not send, or what did not arrive, gives way to a launch with other settings."""
+    sandbox = box(60.0)
+    content_id = sandbox.content_ids[0]
+    entry = attrs.evolve(sent("generation", content_id, sandbox, baseline=None), status=status, settings="another")
+    async with client_of(sandbox, launch=LaunchPolicy(dedupe=dedupe)) as client:
+        await client.me()
+        await leave(client, sandbox, f"generation {content_id}", entry)
+        await client.contents.generate(content_id, CHECKED)
+        (found,) = (await open_entries(sandbox)).values()
+    assert found.status == "running"
+    assert found.settings not in (None, "another")
+    assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_launch_that_did_happen_with_other_settings_is_not_joined() -> None:
+    """The orphan of a dead process that did arrive is adopted, and the launch with other settings is refused."""
+    sandbox = box(60.0)
+    content_id = sandbox.content_ids[0]
+    async with client_of(sandbox) as client:
+        await client.contents.generate(content_id)
+    facts = {"sent_at": time.time(), "settle": 0.0, "baseline": None}
+    await rewrite(sandbox, status="sending", job_id=None, facts=facts)
+    async with client_of(sandbox) as client:
+        with pytest.raises(cmsapi.JobError, match="under way already with other settings"):
+            await client.contents.generate(content_id, CHECKED)
+        assert [entry.status for entry in (await open_entries(sandbox)).values()] == ["running"]
     assert len(sandbox.ledger.launches()) == 1
 
 

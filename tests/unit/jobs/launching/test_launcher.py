@@ -622,6 +622,23 @@ async def test_a_launch_is_called_back_until_its_bytes_may_leave(after: float) -
         assert [entry.state for entry in await client.jobs.journal()] == (["running"] if after > 20.0 else [])
 
 
+async def test_closing_a_client_does_not_cancel_its_callers() -> None:
+    """A launch that waits for that of another client ends with an error when its own client is closed."""
+    sandbox = box(30.0, latency=(10.0, 10.0))
+    keyword_id = sandbox.keyword_ids[0]
+    async with client_of(sandbox) as one, client_of(sandbox) as other:
+        await one.me()
+        first = asyncio.create_task(one.keywords.analyze(keyword_id))
+        await asyncio.sleep(1.0)
+        second = asyncio.create_task(other.keywords.analyze(keyword_id))
+        await asyncio.sleep(1.5)
+        await other.aclose()
+        with pytest.raises(cmsapi.ClientClosedError, match="nothing was charged"):
+            await second
+        await first
+    assert posts(sandbox) == 1
+
+
 @pytest.mark.parametrize("turns", range(5))
 async def test_a_launch_that_is_being_called_back_is_not_joined(turns: int) -> None:
     """A launch in the moment in which an earlier one is called back is sent by itself."""

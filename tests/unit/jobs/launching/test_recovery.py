@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -314,6 +315,29 @@ async def test_a_process_that_stood_still_sends_nothing(seconds: float) -> None:
         else:
             await (await client.keywords.analyze(sandbox.keyword_ids[0]))
     assert len(sandbox.ledger.launches()) == (seconds < 5)
+    assert await open_entries(sandbox) == {}
+
+
+async def test_a_machine_that_was_suspended_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop's clock may stand still with the machine: the wall's clock tells that others may have taken over."""
+    sandbox, wall = box(30.0), [time.time()]
+    monkeypatch.setattr(time, "time", lambda: wall[0])
+
+    @attrs.frozen
+    class Suspended:
+        async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+            return await self.send_aware(request, lambda: None)
+
+        async def send_aware(self, request: cmsapi.Request, departing: Callable[[], None]) -> cmsapi.Response:
+            if request.method == "POST":
+                wall[0] += 3600.0
+            departing()
+            return await sandbox.transport.send(request)
+
+    async with client_of(sandbox, transport=Suspended()) as client:
+        with pytest.raises(cmsapi.LeaseLostError, match="stood still"):
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+    assert sandbox.ledger.launches() == []
     assert await open_entries(sandbox) == {}
 
 

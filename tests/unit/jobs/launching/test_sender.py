@@ -14,7 +14,7 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
-from cmsapi.jobs.launching.unknown import STAYS_OPEN
+from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.journal import Entry
 from tests.support.jobs import Spoiling, box, changed, client_of, polls
@@ -180,14 +180,15 @@ async def test_what_is_found_is_joined_with_its_settings() -> None:
 
 
 async def test_a_launch_that_never_arrives_is_given_up() -> None:
-    """After as many attempts as the policy allows the failure itself is told, and that nothing was charged."""
+    """After as many attempts as the policy allows the error says that nothing was charged, and why it was in doubt."""
     sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=503, times=3)])
     first, second = sandbox.keyword_ids[:2]
     policy = LaunchPolicy(settle=5.0, max_credits=1)
     async with client_of(sandbox, retry=cmsapi.RetryPolicy(max_attempts=3), launch=policy) as client:
-        with pytest.raises(cmsapi.OutcomeUnknownError) as caught:
+        with pytest.raises(cmsapi.JobError, match=NOTHING_HAPPENED) as caught:
             await client.keywords.analyze(first)
-        assert NOTHING_HAPPENED in caught.value.__notes__
+        assert not isinstance(caught.value, cmsapi.LaunchUnknownError)
+        assert isinstance(caught.value.__cause__, cmsapi.OutcomeUnknownError)
         assert (posts(sandbox), await open_entries(sandbox)) == (3, {})
         # It does not count as paid.
         await client.keywords.analyze(second)

@@ -75,16 +75,48 @@ async def test_a_repetition_that_fails_leaves_the_first_attempt_in_doubt(status:
             Fault(match=SEARCH, status=status, retry_after=1, times=None),
         ]
     )
-    policy = LaunchPolicy(on_unknown="repeat", max_credits=1)
-    async with client_of(sandbox, launch=policy) as client:
+    async with client_of(sandbox, launch=LaunchPolicy(on_unknown="repeat")) as client:
         with pytest.raises(cmsapi.LaunchUnknownError) as caught:
             await client.content_ideas.search(sandbox.workspace_id, "tents")
         assert caught.value.evidence["sent"] == (5 if status == 502 else 1 if status == 429 else 2)
         assert caught.value.evidence["found"].startswith("its credit was charged")
-        with pytest.raises(cmsapi.OutOfCreditsError):
-            await client.content_ideas.search(sandbox.workspace_id, "boots")
         assert await client.jobs.journal() == []
     assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize(("most", "sent"), [(1, 1), (2, 2), (3, 3), (None, 3)])
+async def test_a_launch_that_is_repeated_in_doubt_spends_no_more_than_is_allowed(most: int | None, sent: int) -> None:
+    """`LaunchPolicy(max_credits=)` bounds the repeats of one launch, too; each may cost a credit of its own."""
+    sandbox = box(30.0, rules=[Fault(match=SEARCH, drop=True, when="after", times=2)])
+    policy = LaunchPolicy(on_unknown="repeat", max_credits=most, settle=1.0)
+    async with client_of(sandbox, launch=policy) as client:
+        searching = client.content_ideas.search(sandbox.workspace_id, "tents")
+        if sent < 3:
+            with pytest.raises(cmsapi.LaunchUnknownError) as caught:
+                await searching
+            assert caught.value.evidence["sent"] == sent
+        else:
+            await searching
+        assert len(sandbox.ledger.launches()) == sent
+        if most is not None:
+            with pytest.raises(cmsapi.OutOfCreditsError):
+                await client.content_ideas.search(sandbox.workspace_id, "boots")
+    assert len(sandbox.ledger.launches()) == sent
+
+
+@pytest.mark.parametrize(("status", "left"), [(403, 1), (502, 0)])
+async def test_a_refused_repeat_gives_its_credit_back(status: int, left: int) -> None:
+    """A repeat that the service refuses costs nothing; the attempt in doubt before it counts all the same."""
+    rules = [Fault(match=SEARCH, drop=True, when="after"), Fault(match=SEARCH, status=status)]
+    sandbox = box(30.0, rules=rules)
+    policy = LaunchPolicy(on_unknown="repeat", max_credits=2, settle=1.0)
+    async with client_of(sandbox, launch=policy) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.content_ideas.search(sandbox.workspace_id, "tents")
+        for _ in range(left):
+            await client.content_ideas.search(sandbox.workspace_id, "boots")
+        with pytest.raises(cmsapi.OutOfCreditsError):
+            await client.content_ideas.search(sandbox.workspace_id, "maps")
 
 
 async def test_a_killed_repetition_leaves_the_first_attempt_in_doubt() -> None:
