@@ -18,14 +18,7 @@ R = TypeVar("R")
 class AsCompleted(OutcomeStream[str, R]):
     """Give the outcomes of jobs as they finish; an async iterator and context manager. `add` takes more jobs meanwhile.
 
-    Leaving the context early stops waiting; the jobs continue.
-
-    Args:
-        jobs: The jobs.
-        start: Runs a coroutine as a task of the client.
-
-    Raises:
-        ArgumentError: One of the jobs is not a job.
+    Made by `client.jobs.as_completed`. Leaving the context early stops waiting; the jobs continue.
     """
 
     def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
@@ -50,12 +43,12 @@ class AsCompleted(OutcomeStream[str, R]):
 
     async def aclose(self) -> None:
         """Stop waiting; the jobs continue."""
-        waiting = tuple(self._waiting)
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, set()
         self._end()
         for task in waiting:
             task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        if waiting:
+            await asyncio.wait(waiting)
 
     def _on_finished(self, job: Job[R], task: asyncio.Task[Outcome[str, R]]) -> None:
         if task not in self._waiting:
@@ -75,13 +68,11 @@ async def _outcome_of(job: Job[R]) -> Outcome[str, R]:
 
 
 def _check_jobs(jobs: Iterable[object]) -> None:
-    wrong = [job for job in jobs if not isinstance(job, Job)]
-    for one in wrong:
-        if inspect.iscoroutine(one):
-            # It must launch nothing, and Python warns of a coroutine that is neither awaited nor closed.
-            one.close()
-    if wrong:
+    if wrong := [job for job in jobs if not isinstance(job, Job)]:
         forgotten = ": did you forget `await`?" if inspect.iscoroutine(wrong[0]) else "."
+        for launch in filter(inspect.iscoroutine, wrong):
+            # It must launch nothing, and Python warns of a coroutine that is neither awaited nor closed.
+            launch.close()
         raise ArgumentError(
             f"Expected a Job, got {type(wrong[0]).__name__}{forgotten} Await a launch to get its job: "
             "job = await client.keywords.analyze(...); client.jobs.map launches many. Nothing was sent.",
@@ -93,8 +84,9 @@ async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
     """Wait for all jobs; when all are finished, raise the first error, with a note on the others."""
     _check_jobs(jobs)
     results = await asyncio.gather(*jobs, return_exceptions=True)
-    errors = [(job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)]
-    if errors:
+    if errors := [
+        (job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)
+    ]:
         _, first = errors[0]
         first.add_note(
             f"{len(errors)} of {len(jobs)} jobs have no result: {', '.join(repr(job) for job, _ in errors[:5])}"

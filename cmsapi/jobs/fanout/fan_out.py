@@ -33,21 +33,11 @@ R = TypeVar("R")
 class Fanout(OutcomeStream[I, R]):
     """Launch a job for each item and give the outcomes as they come; an async iterator and context manager.
 
+    Made by `client.jobs.map`, whose arguments it takes. No more items are taken than can be in flight.
+
     Leaving the context early stops launching: it cancels launches that wait for permits, and waits for launches in
     flight. Launched jobs continue: `launched` has those that are not finished. Without the context, launching stops
     after twice `in_flight`, or after a thousand, outcomes that the caller has not taken.
-
-    Args:
-        launch: Launches the job of one item.
-        items: The items; may be endless, because no more are taken than can be in flight.
-        poller: Polls the jobs.
-        in_flight: The most jobs that are launched and not finished; `"auto"` for as many as fit into the request limit,
-            and at most a thousand.
-        errors: `"collect"` puts errors into outcomes, `"raise"` stops launching at the first and raises it.
-        max_credits: Credits that may be spent, one a launch; None for as many as there are.
-
-    Raises:
-        ArgumentError: An argument is of the wrong kind; nothing was sent.
     """
 
     def __init__(

@@ -138,10 +138,7 @@ class GenerationReview:
     async def _carry_out(self, action: _Action) -> None:
         in_doubt: OutcomeUnknownError | DeadlineError | None = None
         attempts = 0
-        while True:
-            await self._read_again(in_doubt)
-            if self._reached(action, in_doubt):
-                return
+        while not await self._is_carried_out(action, in_doubt, in_doubt):
             # An unlisted word may be the effect of this request or of another client: it must not be repeated.
             status = self.generation.status
             if in_doubt is not None and (attempts == MAX_ATTEMPTS or status != GenerationStatus.REVIEW):
@@ -155,8 +152,7 @@ class GenerationReview:
                     raise
                 in_doubt = error
             except (ConflictError, ValidationError) as refusal:
-                await self._read_again(refusal)
-                if self._reached(action, in_doubt):
+                if await self._is_carried_out(action, in_doubt, refusal):
                     return
                 raise
             else:
@@ -164,8 +160,9 @@ class GenerationReview:
                 self._note(action)
                 return
 
-    def _reached(self, action: _Action, in_doubt: Exception | None) -> bool:
-        """Tell whether the generation has the status that an action leads to, and note whose decision that was."""
+    async def _is_carried_out(self, action: _Action, in_doubt: Exception | None, reason: CMSError | None) -> bool:
+        """Read whether the generation has the status that an action leads to, and note whose decision that was."""
+        await self._read_again(reason)
         status = self.generation.status
         if status in DECIDED and self.decision in (None, "leave"):
             self._note(action if status == _GOALS[action] and in_doubt is not None else "elsewhere")
