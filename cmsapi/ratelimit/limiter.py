@@ -11,8 +11,10 @@ So an interactive call finds free permits while hundreds of jobs are polled. No 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,11 +28,15 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
 
 if TYPE_CHECKING:
-    from cmsapi.ratelimit.loop_windows import LoopWindows
+    from cmsapi.config import RateLimits
     from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
 # A wait for quota that is longer than this is announced.
 LONG_WAIT = 5.0
+# While other loops have requests out, a limiter with waiting calls asks this often whether one of those was closed.
+CLOSED_AFTER = 1.0
+# Seconds that the first of several limiters has to end an operation that it began without the lock.
+SWITCH = 0.2
 
 
 class Priority(enum.IntEnum):
@@ -79,23 +85,77 @@ class RateLimit:
 Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
 
 
+@attrs.define(eq=False)
+class LoopGroup:
+    """Hold what the limiters share that take permits from the same windows, each on a loop of its own.
+
+    Args:
+        windows: The two windows.
+        lock: Held while one of several limiters uses them: the loops may run in several threads.
+        limiters: One for each loop.
+    """
+
+    windows: SlidingWindows | SharedWindows
+    lock: threading.RLock = attrs.field(factory=threading.RLock)
+    limiters: list[RateLimiter] = attrs.field(factory=list)
+
+    def join(self, limiter: RateLimiter) -> None:
+        """Let a limiter take permits from these windows.
+
+        One limiter alone needs no lock. When a second one comes, nothing is taken for a moment: an operation of the
+        first that has begun without the lock is over by then.
+        """
+        with self.lock:
+            now = limiter.time()
+            self.evict_closed(now)
+            if self.limiters:
+                self.windows.pause(now + SWITCH)
+            self.limiters.append(limiter)
+
+    def evict_closed(self, now: float) -> None:
+        """Give up the requests that closed loops have left without an answer; called under the lock."""
+        for limiter in [limiter for limiter in self.limiters if limiter.loop.is_closed()]:
+            self.limiters.remove(limiter)
+            for permit in limiter.open:
+                permit.stage = "lost"
+                self.windows.lost(permit, now)
+
+    def leave(self, limiter: RateLimiter) -> None:
+        """Forget a limiter that has nothing out and is not used any more."""
+        with self.lock:
+            if limiter in self.limiters:
+                self.limiters.remove(limiter)
+
+    def unused(self, now: float) -> bool:
+        """Tell whether no loop is left and nothing counts any more: forgetting the windows loses nothing."""
+        with self.lock:
+            self.evict_closed(now)
+            return not self.limiters and now >= self.windows.paused_until and self.windows.idle(now)
+
+
 class RateLimiter:
     """Give permits to calls, one after another.
 
     Args:
         windows: The two windows of the account.
+        group: The limiters of other loops that take permits from the same windows.
     """
 
-    def __init__(self, windows: SlidingWindows | SharedWindows) -> None:
-        self.windows: SlidingWindows | SharedWindows | LoopWindows = windows
+    def __init__(self, windows: SlidingWindows | SharedWindows, group: LoopGroup | None = None) -> None:
+        self.windows: SlidingWindows | SharedWindows = windows
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self.time: Callable[[], float] = self.loop.time
         # How many calls wait in all lanes.
         self.queued: int = 0
+        #: The permits of this loop that have not ended.
+        self.open: set[Permit] = set()
+        self.group: LoopGroup = LoopGroup(windows) if group is None else group
+        self.group.join(self)
+        # Held by the group too, and here because that saves a step of each call.
+        self._limiters = self.group.limiters
+        self._lock = self.group.lock
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
-        #: Until when all calls rest because of a 429.
-        self.paused_until: float = -math.inf
         self._told_until = -math.inf
         self._timer = Timer(self.loop, self.serve)
 
@@ -117,8 +177,10 @@ class RateLimiter:
             RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
                 is over, because others went first or the service asked for a pause.
         """
-        now, permit, sparing = self.time(), Permit(self), priority is _SPARING
-        if not self.queued and now >= self.paused_until and self.windows.take(permit, now, sparing=sparing):
+        now, permit, windows = self.time(), Permit(self._ended), self.windows
+        alone = not self.queued and len(self._limiters) == 1
+        if alone and now >= windows.paused_until and windows.take(permit, now, sparing=priority is _SPARING):
+            self.open.add(permit)
             return permit
         expected = self.expected_wait(priority, now)
         if max_wait is not None and expected > max_wait:
@@ -152,43 +214,70 @@ class RateLimiter:
 
     def serve(self, now: float) -> None:
         """Give permits to waiters while there are some, and wake up when the next may be free."""
-        while (priority := self._front()) is not None:
-            lane, sparing = self._lanes[priority], priority is _SPARING
-            waiter, permit = next(iter(lane.items()))
-            if now < self.paused_until or not self.windows.take(permit, now, sparing=sparing):
-                self._timer.set(max(self.paused_until, self.windows.next_time(now, sparing=sparing)))
-                return
-            self._leave(lane, waiter)
-            waiter.set_result(None)
+        with self._lock:
+            windows = self.windows
+            while (priority := self._front()) is not None:
+                lane, sparing = self._lanes[priority], priority is _SPARING
+                waiter, permit = next(iter(lane.items()))
+                if now < windows.paused_until or not windows.take(permit, now, sparing=sparing):
+                    self._timer.set(self._next_time(now, sparing=sparing))
+                    return
+                self.open.add(permit)
+                self._leave(lane, waiter)
+                waiter.set_result(None)
 
-    def answered(self, permit: Permit, quota: Quota | None) -> None:
-        """Settle a permit: the service has seen its request. `quota` is what the answer says of the limits."""
-        now = self.time()
-        self.windows.answered(permit, now, quota)
+    def _next_time(self, now: float, *, sparing: bool) -> float:
+        """Return when to serve the next time, unless a permit ends before."""
+        others = len(self._limiters) > 1
+        if others:
+            self.group.evict_closed(now)
+        when = max(self.windows.paused_until, self.windows.next_time(now, sparing=sparing))
+        if others and any(limiter.open for limiter in self._limiters if limiter is not self):
+            return min(when, now + CLOSED_AFTER)
+        return when
+
+    def _ended(self, permit: Permit, quota: Quota | None, *, alone: bool = False) -> None:
+        """Tell the windows how a permit has ended, and serve the calls that wait."""
+        if len(self._limiters) > 1 and not alone:
+            with self._lock:
+                self._ended(permit, quota, alone=True)
+                others = [limiter for limiter in self._limiters if limiter is not self]
+            for other in others:
+                other.wake()
+            return
+        now, windows = self.time(), self.windows
+        self.open.discard(permit)
+        if permit.stage == "answered":
+            windows.answered(permit, now, quota)
+        elif permit.stage == "lost":
+            windows.lost(permit, now)
+        else:
+            windows.unsent(permit)
         if self.queued:
             self.serve(now)
 
-    def lost(self, permit: Permit) -> None:
-        """Give a request up: there will be no answer, although it may still arrive."""
-        now = self.time()
-        self.windows.lost(permit, now)
-        self.serve(now)
-
-    def unsent(self, permit: Permit) -> None:
-        """Take a permit back: nothing has left this machine."""
-        self.windows.unsent(permit)
-        self.serve(self.time())
+    def wake(self) -> None:
+        """Serve the calls that wait, if any do; called from any thread."""
+        if self.queued:
+            # The loop may be closed, so that no call waits in it.
+            with contextlib.suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 
     def pause(self, seconds: float) -> None:
         """Let all calls rest, because the service said so (429)."""
-        self.paused_until = max(self.paused_until, self.time() + seconds)
-        self.windows.rest(seconds)
+        with self._lock:
+            self.windows.pause(self.time() + seconds)
+
+    def obey(self, limits: RateLimits) -> None:
+        """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
+        with self._lock:
+            self.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
 
     def expected_wait(self, priority: Priority, now: float) -> float:
         """Estimate in seconds how long a call that comes now would wait in its lane."""
-        ahead = sum(len(lane) for lane in self._lanes[: priority + 1])
-        sparing = priority is _SPARING
-        return max(self.paused_until - now, self.windows.expected_wait(ahead, now, sparing=sparing))
+        ahead, windows = sum(self.waiting()[: priority + 1]), self.windows
+        with self._lock:
+            return max(windows.paused_until - now, windows.expected_wait(ahead, now, sparing=priority is _SPARING))
 
     def waiting(self) -> list[int]:
         """Return how many calls wait in each lane."""
@@ -198,65 +287,67 @@ class RateLimiter:
         """Return how many calls wait in a lane."""
         return len(self._lanes[priority])
 
+    @property
+    def per_second(self) -> float:
+        """Requests in any one second, infinity for no limit."""
+        return self.windows.figures(0.0)[0].per_second
+
     def free(self, now: float) -> float:
         """Return how many requests of the hour are free for new work.
 
         That is what the hour admits now, less the reserve that polls leave to other calls, less every call that waits
         already. Negative when more wait than it admits; infinity without a limit.
-
-        Args:
-            now: Time of the loop.
         """
-        return self.windows.free(now) - self.queued
+        with self._lock:
+            windows, then = self.windows.figures(now)
+            return windows.free(then) - self.queued
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many requests of the hour come back within a span.
+        """Return how many requests of the hour come back within so many seconds.
 
         A request comes back an hour after its answer; those without an answer yet are left out. 0 without a limit.
-
-        Args:
-            now: Time of the loop.
-            within: The span in seconds.
         """
-        return self.windows.returning(now, within)
+        with self._lock:
+            windows, then = self.windows.figures(now)
+            return windows.returning(then, within)
 
     def first_return(self, now: float) -> float:
         """Return in how many seconds the first request of the hour comes back.
 
         Infinity when none is out, when none that is out has been answered, and without a limit.
-
-        Args:
-            now: Time of the loop.
         """
-        return self.windows.first_return(now)
+        with self._lock:
+            windows, then = self.windows.figures(now)
+            return windows.first_return(then)
 
     def idle(self, now: float) -> bool:
         """Tell whether no call waits and no permit is out in either window."""
-        return self._front() is None and now >= self.paused_until and self.windows.idle(now)
+        with self._lock:
+            return self._front() is None and now >= self.windows.paused_until and self.windows.idle(now)
 
     @property
     def remaining(self) -> int | None:
         """Requests that the hour admits, as of the last request; None for no limit."""
-        windows = self.windows
+        windows, _ = self.windows.figures(0.0)
         return max(0, int(windows.remaining)) if windows.per_hour != math.inf else None
 
     def snapshot(self) -> RateLimit:
         """Show the limits as they stand."""
-        now = self.time()
-        windows = self.windows
-        reset_in = windows.reset_in(now)
-        limited = windows.per_hour != math.inf
-        return RateLimit(
-            limit=int(windows.per_hour) if limited else None,
-            remaining=self.remaining,
-            reset_in=reset_in,
-            reserve=int(windows.reserve),
-            queued=self.queued,
-            waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
-            in_flight=windows.in_flight,
-            foreign=windows.foreign,
-            paused_for=max(0.0, self.paused_until - now),
-        )
+        with self._lock:
+            now = self.time()
+            windows, then = self.windows.figures(now)
+            reset_in = windows.reset_in(then)
+            return RateLimit(
+                limit=int(windows.per_hour) if windows.per_hour != math.inf else None,
+                remaining=self.remaining,
+                reset_in=reset_in,
+                reserve=int(windows.reserve),
+                queued=self.queued,
+                waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},
+                in_flight=sum(len(limiter.open) for limiter in self._limiters),
+                foreign=windows.foreign_usage.count,
+                paused_for=max(0.0, self.windows.paused_until - now),
+            )
 
     def _front(self) -> Priority | None:
         for priority in Priority:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import attrs
 
@@ -26,64 +27,23 @@ class Quota:
     reset: float
 
 
-class PermitOwner(Protocol):
-    """Give permits, and learn how each of them ends."""
-
-    def answered(self, permit: Permit, quota: Quota | None) -> None:
-        """Settle a permit: the service has seen its request."""
-        ...
-
-    def lost(self, permit: Permit) -> None:
-        """Give a request up that may still arrive."""
-        ...
-
-    def unsent(self, permit: Permit) -> None:
-        """Take a permit back: nothing was sent."""
-        ...
-
-    def pause(self, seconds: float) -> None:
-        """Let all calls rest."""
-        ...
-
-
-class Unlimited:
-    """Own the permits of requests that no window counts (specification 8, rule 3)."""
-
-    def answered(self, permit: Permit, quota: Quota | None) -> None:
-        """Settle a permit."""
-        permit.stage = "answered"
-
-    def lost(self, permit: Permit) -> None:
-        """Give a request up."""
-        permit.stage = "lost"
-
-    def unsent(self, permit: Permit) -> None:
-        """Take a permit back."""
-        permit.stage = "unsent"
-
-    def pause(self, seconds: float) -> None:
-        """Hold no call back: such an answer does not mean the limits of the key."""
-
-
-UNLIMITED = Unlimited()
-
-
 class Permit:
     """Allow one request. Its holder ends it once: `answered`, `lost` or `unsent`. Ending it again changes nothing.
 
     Args:
-        owner: Gave it.
+        ended: Called when it ends, with what the answer says of the limits. None for a request that no window counts
+            (specification 8, rule 3).
     """
 
-    __slots__ = ("_owner", "left", "settled", "stage", "taken_at")
+    __slots__ = ("_ended", "left", "settled", "stage", "taken_at")
 
     taken_at: float
     #: How many own requests had settled, and how many of them had left the hour, when it was taken.
     settled: int
     left: int
 
-    def __init__(self, owner: PermitOwner = UNLIMITED) -> None:
-        self._owner = owner
+    def __init__(self, ended: Callable[[Permit, Quota | None], None] | None = None) -> None:
+        self._ended = ended
         self.stage: Stage = "taken"
 
     def departing(self) -> None:
@@ -91,22 +51,27 @@ class Permit:
         if self.stage == "taken":
             self.stage = "departed"
 
-    def refused(self, seconds: float) -> None:
-        """Let all calls rest, because the service has answered 429."""
-        self._owner.pause(seconds)
-
     def answered(self, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request.
 
         Args:
             quota: What the answer says of the limits.
         """
-        self._owner.answered(self, quota)
+        if self.stage in OUT:
+            self.stage = "answered"
+            if self._ended is not None:
+                self._ended(self, quota)
 
     def lost(self) -> None:
         """Note that there will be no answer, although the request may still arrive."""
-        self._owner.lost(self)
+        if self.stage in OUT:
+            self.stage = "lost"
+            if self._ended is not None:
+                self._ended(self, None)
 
     def unsent(self) -> None:
         """Give the permit back: nothing has left this machine."""
-        self._owner.unsent(self)
+        if self.stage in OUT:
+            self.stage = "unsent"
+            if self._ended is not None:
+                self._ended(self, None)

@@ -38,7 +38,8 @@ is believed next.
 Calls that can wait, such as polls, take permits *sparingly*: a tenth of every second and a reserve of the hour stay for
 the others.
 
-Nothing here waits or reads a clock: every method is told the time.
+Nothing here waits or reads a clock: every method is told the time. The windows of one process are such an object, and
+so are those that several processes share through a document: see `cmsapi.ratelimit.sharing`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from __future__ import annotations
 import math
 
 from cmsapi.ratelimit.foreign_usage import CERTAIN, ForeignUsage
-from cmsapi.ratelimit.permits import OUT, Permit, Quota
+from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.unanswered import QUIET, UnansweredRequests
 
@@ -67,26 +68,68 @@ class SlidingWindows:
             when the service allows less.
         first_alone: Let the first request go alone, so that its headers tell what is left of the hour. False when
             the hour is remembered, or known to be unused.
+        log: The requests that have settled.
+        foreign_usage: The requests of other programs.
     """
 
     def __init__(
-        self, per_second: int | None, per_hour: int | None, *, reserve: int | None = None, first_alone: bool = True
+        self,
+        per_second: int | None,
+        per_hour: int | None,
+        *,
+        reserve: float | None = None,
+        first_alone: bool = True,
+        log: RequestLog | None = None,
+        foreign_usage: ForeignUsage | None = None,
     ) -> None:
-        self._limit_second(math.inf if per_second is None else per_second)
-        self._own_limit: float = math.inf if per_hour is None else per_hour
-        self._reserve_share = _share(reserve, per_hour)
-        self._limit_hour(self._own_limit)
-        # Requests that took a permit and have not settled: in flight, or given up.
+        #: Requests that took a permit and have not settled: in flight, or given up.
         self.unsettled: int = 0
-        self._log = RequestLog(max(per_second or 0, per_hour or 0, 1))
-        self._unanswered = UnansweredRequests()
-        self._foreign = ForeignUsage()
-        self._known = not first_alone or (per_second is None and per_hour is None)
-        # When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
-        self._tries_at = math.inf
-        self._tries_every = 0.0
-        # The request that went out last in a silence, or as the first of all.
+        self.log: RequestLog = RequestLog() if log is None else log
+        self.foreign_usage: ForeignUsage = ForeignUsage() if foreign_usage is None else foreign_usage
+        #: Whether an answer has told what is left of the hour, or none has to.
+        self.known: bool = not first_alone or (per_second is None and per_hour is None)
+        #: Requests an hour as the service says, infinity before it has.
+        self.said: float = math.inf
+        #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
+        self.tries_at: float = math.inf
+        self.tries_every: float = 0.0
+        #: Until when all calls rest because of a 429; the limiter sees to it.
+        self.paused_until: float = -math.inf
+        #: The requests that were given up and have not settled.
+        self.unanswered: UnansweredRequests = UnansweredRequests()
+        # The request that went out last in a silence, or as the first of all, while it is out.
         self._probe: Permit | None = None
+        self.per_second: float = math.inf
+        self._own_limit = math.inf
+        self._reserve_share = 0.0
+        self.tighten(per_second, per_hour, reserve)
+
+    # The limits
+
+    def tighten(self, per_second: int | None, per_hour: int | None, reserve: float | None = None) -> None:
+        """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
+        if per_second is not None:
+            self.per_second = min(self.per_second, per_second)
+        if per_hour is not None:
+            self._own_limit = min(self._own_limit, per_hour)
+            self._reserve_share = max(self._reserve_share, RESERVE if reserve is None else reserve / per_hour)
+        self._limit()
+
+    def hear(self, limit: float) -> None:
+        """Obey what the service says of the hour, as far as it is stricter than the setting."""
+        if limit != self.said:
+            self.said = limit
+            self._limit()
+
+    def _limit(self) -> None:
+        per_second, per_hour = self.per_second, min(self._own_limit, self.said)
+        limited = per_second != math.inf
+        self._spare, self._kept = (int(per_second * SPARE), int(per_second * _PROBES)) if limited else (0, 0)
+        #: Requests in any hour in force, infinity for no limit.
+        self.per_hour: float = per_hour
+        limited = per_hour != math.inf
+        #: Requests of the hour that are not taken sparingly.
+        self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
 
     # Taking
 
@@ -98,230 +141,227 @@ class SlidingWindows:
             now: The time.
             sparing: Leave the reserves of both windows to others.
         """
-        if not self._admits(now, sparing):
+        if self.room(now, sparing=sparing) <= 0:
             return False
-        lost = self._unanswered
+        lost = self.unanswered
         if not self.unsettled:
             # Nothing was out that could have been answered.
             lost.silent_from = now + QUIET
-        if now >= lost.silent_from or not self._known:
+        if now >= lost.silent_from or not self.known:
             self._probe = permit
-        permit.stage = "taken"
-        permit.taken_at = now
-        settled = self._log
-        permit.settled = settled.total
-        permit.left = settled.left_hour
+        log, settled = self.log, len(self.log.times)
+        permit.taken_at, permit.left, permit.settled = now, log.left, log.left + settled
         self.unsettled += 1
-        if self.unsettled + settled.total - settled.left_hour + self._foreign.count >= self.per_hour:
+        if self.unsettled + settled + self.foreign_usage.count >= self.per_hour:
             # This one tries; another one only after it has settled.
-            self._tries_at = math.inf
+            self.tries_at = math.inf
         return True
+
+    def took(self, count: int) -> None:
+        """Note that so many permits were given to other processes."""
+        self.unsettled += count
+        if count and self.remaining <= 0:
+            self.tries_at = math.inf
+
+    def room(self, now: float, *, sparing: bool = False) -> float:
+        """Return how many permits are free; none, or less than none, when nothing may be taken."""
+        self.advance(now)
+        log, spare = self.log, 0
+        out = self.unsettled + len(log.times)
+        of_hour = self.per_hour - out - self.foreign_usage.count
+        if sparing:
+            spare = self._spare
+            of_hour -= self.reserve
+        if of_hour <= 0:
+            of_hour = 1 if self._may_try(now) else 0
+        room = self.per_second - out + log.before_second
+        if now >= self.unanswered.silent_from or not self.known:
+            room = self._room_of_probes(now, room)
+        room -= spare
+        return min(of_hour, room)
+
+    def _room_of_probes(self, now: float, room: float) -> float:
+        """Return the room that the second has in a silence, or before the first answer."""
+        overdue = self.unanswered.overdue(now)
+        alone = overdue or room <= self._kept or not self.known
+        if alone and self._probe is not None:
+            return 0
+        return room + overdue
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if only an answer can tell."""
-        if self._admits(now, sparing):
+        if self.room(now, sparing=sparing) > 0:
             return now
-        short = 1 - self._remaining(sparing)
+        short = 1 - self.left(sparing=sparing)
         if short > 0:
-            return min(self._hour_returns(int(short), now), self._unanswered.next_change(now), self._next_try(now))
-        return min(self._log.leaves_second(), self._unanswered.next_change(now))
-
-    def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
-        """Estimate in seconds when a permit is free for a call with so many others ahead."""
-        when = self.next_time(now, sparing=sparing)
-        wait = when - now if when != math.inf else 0.0
-        short = ahead + 1 - self._remaining(sparing)
-        if short > 0 and (ahead or self._next_try(now) == math.inf):
-            wait = max(wait, min(self._hour_returns(int(short), now) - now, HOUR))
-        in_second = self.unsettled + self._log.total - self._log.left_second
-        burst = ahead + 1 + in_second + (self._spare if sparing else 0) - self.per_second
-        return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
-
-    @property
-    def remaining(self) -> float:
-        """Requests that the hour still admits."""
-        return self._remaining(sparing=False)
-
-    @property
-    def in_flight(self) -> int:
-        """Requests that have not ended."""
-        return self.unsettled - len(self._unanswered.unvouched) - len(self._unanswered.vouched)
-
-    @property
-    def foreign(self) -> int:
-        """Requests of this hour that others made with the same key, as far as the answers tell."""
-        return self._foreign.count
-
-    def free(self, now: float) -> float:
-        """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""
-        self._advance(now)
-        return self._remaining(sparing=True)
-
-    def returning(self, now: float, within: float) -> int:
-        """Return how many permits the hour gives back within so many seconds, as far as their answers are there."""
-        self._advance(now)
-        if self.per_hour == math.inf:
-            return 0
-        until = now + within
-        return self._log.before(until - HOUR) - self._log.left_hour + self._foreign.leaving(until)
-
-    def first_return(self, now: float) -> float:
-        """Return seconds until the hour gives a permit back, infinity when that takes an answer first."""
-        self._advance(now)
-        if self.per_hour == math.inf:
-            return math.inf
-        return min(self._hour_returns(1, now), max(now, self._next_try(now))) - now
-
-    def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives one of our permits back, 0 when none of them is settled."""
-        self._advance(now)
-        leaves = self._log.leaves_hour()
-        return 0.0 if self.per_hour == math.inf or leaves == math.inf else leaves - now
-
-    def idle(self, now: float) -> bool:
-        """Tell whether nothing is out, so that forgetting these windows loses nothing."""
-        self._advance(now)
-        return not self.unsettled and self._log.left_hour == self._log.total
-
-    def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
-        """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
-        if (per_hour is not None and self._own_limit == math.inf) or (
-            per_second is not None and self.per_second == math.inf
-        ):
-            self._log.grow(max(per_second or 0, per_hour or 0))
-        self._limit_second(min(self.per_second, math.inf if per_second is None else per_second))
-        self._own_limit = min(self._own_limit, math.inf if per_hour is None else per_hour)
-        self._reserve_share = max(self._reserve_share, _share(reserve, per_hour))
-        self._limit_hour(min(self.per_hour, self._own_limit))
+            return min(self.hour_returns(int(short), now), self.unanswered.next_change(now), self._next_try(now))
+        return min(self.log.leaves_second(), self.unanswered.next_change(now))
 
     # Ending
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        if permit.stage not in OUT:
-            return
-        permit.stage = "answered"
-        self._known = True
-        lost = self._unanswered
+        self.known = True
+        if permit is self._probe:
+            self._probe = None
+        lost = self.unanswered
         lost.silent_from = now + QUIET
         if lost.unvouched or lost.vouched:
             # What settled before this one comes first.
-            self._advance(now)
+            self.advance(now)
             lost.vouch(permit.taken_at, now)
-        if quota is not None and self.per_hour != math.inf:
-            self._observe(permit, now, quota)
-        elif self._tries_at == math.inf:
-            self._tries_at = now + self._tries_every
+        if quota is not None:
+            self.observe(quota, permit.settled, permit.left, now, now)
         self.unsettled -= 1
-        self._log.add(now)
+        self.log.add(now)
+        if self.tries_at == math.inf:
+            self.tries_at = now + self.tries_every
 
     def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
-        if permit.stage in OUT:
-            permit.stage = "lost"
-            self._unanswered.unvouched.append(now)
+        if permit is self._probe:
+            self._probe = None
+        self.unanswered.unvouched.append(now)
 
     def unsent(self, permit: Permit) -> None:
         """Give the permit back: nothing has left this machine."""
-        if permit.stage in OUT:
-            permit.stage = "unsent"
-            self.unsettled -= 1
+        if permit is self._probe:
+            self._probe = None
+        self.unsettled -= 1
 
-    def abandon(self, count: int, now: float) -> None:
-        """Give up requests whose permits will never be ended, because their loop was closed.
+    def settle(self, at: float) -> None:
+        """Note that a request settled whose permit is not out any more."""
+        self.log.add(at)
+        if self.tries_at == math.inf:
+            self.tries_at = at + self.tries_every
+
+    def observe(self, quota: Quota, settled: int, left: int, now: float, came_at: float) -> None:
+        """Learn from an answer what the service allows, and how much others use.
 
         Args:
-            count: How many.
+            quota: What the answer says of the limits.
+            settled: Requests that had settled when its permit was taken.
+            left: Requests that had left the hour by then.
             now: The time.
+            came_at: When the answer came.
         """
-        self._unanswered.unvouched += [now] * count
-        # It may have been one of them.
-        self._probe = None
+        if self._own_limit == math.inf:
+            return
+        log, foreign = self.log, self.foreign_usage
+        self.tries_every = quota.reset + log.second
+        self.tries_at = came_at + self.tries_every
+        self.hear(quota.limit)
+        counted = quota.limit - quota.remaining
+        at_least = counted - self.unsettled - (log.left + len(log.times) - left)
+        if at_least > 0 or foreign.count:
+            sure = log.hour * CERTAIN / HOUR
+            certainly_own = max(0, settled - log.before(now - sure))
+            own_leaves = log.leaves_hour() - log.hour + sure
+            foreign.correct(
+                now, at_least, counted - certainly_own - 1, came_at + self.tries_every, own_leaves, hour=log.hour
+            )
 
-    # Counting
-
-    def rest(self, seconds: float) -> None:
-        """Tell others that the service asked for a rest: there are none."""
+    def pause(self, until: float) -> None:
+        """Let all calls rest until a time, because the service said so (429)."""
+        self.paused_until = max(self.paused_until, until)
 
     async def aclose(self) -> None:
         """Tell others what they do not know yet: there are none."""
 
-    def _admits(self, now: float, sparing: bool) -> bool:
-        self._advance(now)
-        spare, reserve = (self._spare, self.reserve) if sparing else (0, 0)
-        settled, lost = self._log, self._unanswered
-        out = self.unsettled + settled.total
-        if out - settled.left_hour + self._foreign.count + reserve >= self.per_hour and not self._may_try(now):
-            return False
-        room = self.per_second - (out - settled.left_second)
-        if now >= lost.silent_from or not self._known:
-            overdue = lost.overdue(now)
-            alone = overdue or room <= self._kept or not self._known
-            if alone and self._probe is not None and self._probe.stage in OUT:
-                return False
-            room += overdue
-        return room > spare
+    # What is known of the limits
+
+    def figures(self, now: float) -> tuple[SlidingWindows, float]:
+        """Return the windows that know how much of the limits is used, and the time by their clock."""
+        return self, now
+
+    @property
+    def used(self) -> int:
+        """Requests of this hour: those that have not settled, those that have, and those of other programs."""
+        return self.unsettled + len(self.log.times) + self.foreign_usage.count
+
+    @property
+    def remaining(self) -> float:
+        """Requests that the hour still admits."""
+        return self.per_hour - self.used
+
+    def left(self, *, sparing: bool) -> float:
+        """Return how many requests the hour still admits, without its reserve for calls that take sparingly."""
+        return self.remaining - (self.reserve if sparing else 0)
+
+    def burst(self, *, sparing: bool) -> float:
+        """Return how many requests a second admits, without the part that calls leave which take sparingly."""
+        return self.per_second - (self._spare if sparing else 0)
+
+    def free(self, now: float) -> float:
+        """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""
+        self.advance(now)
+        return self.left(sparing=True)
+
+    def returning(self, now: float, within: float) -> int:
+        """Return how many permits the hour gives back within so many seconds, as far as their answers are there."""
+        self.advance(now)
+        if self.per_hour == math.inf:
+            return 0
+        until = now + within
+        return self.log.before(until - self.log.hour) - self.log.left + self.foreign_usage.leaving(until)
+
+    def first_return(self, now: float) -> float:
+        """Return seconds until the hour gives a permit back, infinity when that takes an answer first."""
+        self.advance(now)
+        if self.per_hour == math.inf:
+            return math.inf
+        return min(self.hour_returns(1, now), max(now, self._next_try(now))) - now
+
+    def reset_in(self, now: float) -> float:
+        """Return seconds until the hour gives one of our permits back, 0 when none of them is settled."""
+        self.advance(now)
+        leaves = self.log.leaves_hour()
+        return 0.0 if self.per_hour == math.inf or leaves == math.inf else leaves - now
+
+    def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
+        """Estimate in seconds when a permit is free for a call with so many others ahead."""
+        when = self.next_time(now, sparing=sparing)
+        wait = when - now if when != math.inf else 0.0
+        short = ahead + 1 - self.left(sparing=sparing)
+        if short > 0 and (ahead or self._next_try(now) == math.inf):
+            wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))
+        in_second = self.unsettled + len(self.log.times) - self.log.before_second
+        burst = ahead + 1 + in_second - self.burst(sparing=sparing)
+        return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
+
+    def idle(self, now: float) -> bool:
+        """Tell whether nothing is out, so that forgetting these windows loses nothing."""
+        self.advance(now)
+        return not self.unsettled and not self.log.times
+
+    def hour_returns(self, count: int, now: float) -> float:
+        """Return when the hour will have given `count` permits back, infinity when that takes an answer first."""
+        return max(now, self.foreign_usage.hour_returns(count, self.log.leaves_hour))
+
+    # Counting
+
+    def advance(self, now: float) -> None:
+        """Let the time pass: what was given up settles, and what is old leaves the windows."""
+        lost, foreign = self.unanswered, self.foreign_usage
+        if lost.unvouched or lost.vouched:
+            for at in lost.settle(now):
+                self.unsettled -= 1
+                self.settle(at)
+        if now >= self.log.changes_at:
+            self.log.age(now)
+        if foreign.count:
+            foreign.age(now)
 
     def _full_by_hearsay(self) -> bool:
-        own = self.unsettled + self._log.total - self._log.left_hour
-        lowered = max(own, self.per_hour) < self._own_limit
-        return lowered and own + self._foreign.count >= self.per_hour
+        """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
+        lowered = max(self.unsettled + len(self.log.times), self.per_hour) < self._own_limit
+        return lowered and self.remaining <= 0
 
     def _may_try(self, now: float) -> bool:
-        return now >= self._tries_at and self._full_by_hearsay()
+        return now >= self.tries_at and self._full_by_hearsay()
 
     def _next_try(self, now: float) -> float:
         """Return when one request may try an hour that is full by hearsay, infinity when it is not."""
         if not self._full_by_hearsay():
             return math.inf
-        return self._tries_at if self._tries_at > now else self._log.leaves_second()
-
-    def _remaining(self, sparing: bool) -> float:
-        used = self.unsettled + self._log.total - self._log.left_hour + self._foreign.count
-        return self.per_hour - used - (self.reserve if sparing else 0)
-
-    def _limit_second(self, per_second: float) -> None:
-        self.per_second = per_second
-        limited = per_second != math.inf
-        self._spare, self._kept = (int(per_second * SPARE), int(per_second * _PROBES)) if limited else (0, 0)
-
-    def _limit_hour(self, per_hour: float) -> None:
-        self.per_hour = per_hour
-        limited = per_hour != math.inf
-        self.reserve: float = min(round(self._reserve_share * per_hour), per_hour - 1) if limited else 0
-
-    def _advance(self, now: float) -> None:
-        if self._unanswered.unvouched or self._unanswered.vouched:
-            for at in self._unanswered.settle(now):
-                self.unsettled -= 1
-                self._log.add(at)
-                if self._tries_at == math.inf:
-                    self._tries_at = at + self._tries_every
-        self._log.age(now)
-        if self._foreign.count:
-            self._foreign.age(now)
-
-    def _hour_returns(self, count: int, now: float) -> float:
-        """Return when the hour will have given `count` permits back, infinity when that takes an answer first."""
-        return max(now, self._foreign.hour_returns(count, self._log.leaves_hour))
-
-    # Other users of the key
-
-    def _observe(self, permit: Permit, now: float, quota: Quota) -> None:
-        self._tries_every = quota.reset + SECOND
-        self._tries_at = now + self._tries_every
-        limit = min(self._own_limit, quota.limit)
-        if limit != self.per_hour:
-            self._limit_hour(limit)
-        counted, foreign, log = quota.limit - quota.remaining, self._foreign, self._log
-        at_least = counted - self.unsettled - (log.total - permit.left)
-        if at_least > 0 or foreign.count:
-            certain = max(0, permit.settled - log.before(now - CERTAIN))
-            own_leaves = log.leaves_hour() - HOUR + CERTAIN
-            foreign.correct(now, at_least, counted - certain - 1, now + quota.reset + SECOND, own_leaves)
-
-
-def _share(reserve: int | None, per_hour: int | None) -> float:
-    if per_hour is None:
-        return 0.0
-    return RESERVE if reserve is None else reserve / per_hour
+        return self.tries_at if self.tries_at > now else self.log.leaves_second()

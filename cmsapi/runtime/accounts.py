@@ -21,7 +21,7 @@ import attrs
 
 from cmsapi.config import Account, RateLimits
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.process import join_process, leave_process
+from cmsapi.ratelimit.process import join_process
 from cmsapi.state.opening import MEMORY, open_state
 from cmsapi.state.redaction import redact_url
 
@@ -102,7 +102,7 @@ class SharedAccount:
 
     def obey(self, limits: RateLimits) -> None:
         """Obey the limits of another client: of all limits the strictest counts."""
-        self.limiter.windows.tighten(limits.per_second, limits.per_hour, limits.reserve)
+        self.limiter.obey(limits)
 
     def scheduler(self, rng: random.Random) -> Scheduler:
         """Return the scheduler, made when a client first uses jobs.
@@ -131,11 +131,6 @@ class SharedAccount:
         """Tell whether no client uses it, so that forgetting it loses nothing but what was learned about jobs."""
         idle = self._scheduler is None or self._scheduler.idle
         return not self.clients and idle and (self.shared_state.closed or self.limiter.idle(now))
-
-    def forget(self) -> None:
-        """Leave the limits that the loops of the process share."""
-        if not self.shared_state.shared:
-            leave_process(self._digest, self.limiter)
 
 
 class Accounts:
@@ -193,7 +188,8 @@ class Accounts:
         now = asyncio.get_running_loop().time()
         unused = [key for key, account in self._accounts.items() if account.unused(now)]
         for key in unused[: max(0, len(self._accounts) - _KEPT)]:
-            self._accounts.pop(key).forget()
+            limiter = self._accounts.pop(key).limiter
+            limiter.group.leave(limiter)
 
 
 _loops: dict[asyncio.AbstractEventLoop, Accounts] = {}

@@ -241,9 +241,9 @@ class Pipeline:
                 ) from error
             raise
         headers = response.headers
-        if response.status == 429:
+        if response.status == 429 and not call.operation.unlimited:
             # Before the permit ends, because that lets the next ones go.
-            permit.refused(protocol.read_retry_after(headers) or 0.0)
+            call.limiter.pause(protocol.read_retry_after(headers) or 0.0)
         permit.answered(protocol.read_quota(headers))
         self.clock.learn(headers, call.sent_at)
         if response.status == 429:

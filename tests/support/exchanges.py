@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from cmsapi.ratelimit.sharing.allocator import allocate
+from cmsapi.ratelimit.sharing.document import allocate
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.state.store import State
 

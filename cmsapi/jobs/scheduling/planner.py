@@ -113,7 +113,7 @@ class PollLoad:
             made.paces[0],
             attrs.evolve(supply, free=before),
             balance=balance,
-            per_second=self.limiter.windows.per_second,
+            per_second=self.limiter.per_second,
             learned_from=int(self.durations[kind].ends),
         )
 

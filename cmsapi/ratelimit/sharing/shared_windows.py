@@ -24,12 +24,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from cmsapi.errors import StateError
-from cmsapi.ratelimit.permits import OUT, Permit, Quota
-from cmsapi.ratelimit.request_log import SECOND
-from cmsapi.ratelimit.sharing.allocator import LONGEST_REST, REST, allocate
+from cmsapi.ratelimit.permits import Permit, Quota
+from cmsapi.ratelimit.sharing.allocator import LONGEST_REST, REST
+from cmsapi.ratelimit.sharing.document import allocate
 from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.sharing.local_permits import LocalPermits
-from cmsapi.ratelimit.sliding_windows import RESERVE, SlidingWindows
+from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
 from cmsapi.state.store import State
 
@@ -74,22 +74,27 @@ class SharedWindows:
     ) -> None:
         self._store = store
         self._account = account
-        share = RESERVE if reserve is None or per_hour is None else reserve / per_hour
-        self._limits = AccountLimits(per_second=per_second, per_hour=per_hour, reserve_share=share, ttl=ttl)
+        self._limits = AccountLimits(per_second=per_second, per_hour=per_hour, reserve=reserve, ttl=ttl)
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
-        # What gives permits while the state cannot be reached.
+        # What gives permits while the state cannot be reached, and those of them that are out.
         self._alone: SlidingWindows | None = None
         self._alone_from = -math.inf
+        self._alone_open: set[Permit] = set()
         self._permits = LocalPermits()
-        self._grant: PermitGrant | None = None
+        # The windows of all processes after the last exchange, the permits that were out then, and how far their clock
+        # is ahead of the loop's.
+        self._known = self._limits.windows()
+        self._out, self._ahead = 0, 0.0
         # Times of the loop: of the last exchange; when our permits expire; before which an exchange gives nothing.
         self._exchanged_at = self._expires = self._not_before = -math.inf
         self._loop = asyncio.get_running_loop()
         self._timer = Timer(self._loop, self._schedule)
         self._exchanging: asyncio.Task[None] | None = None
         self._closed = False
+        #: Until when the calls of this process rest because of a 429; the limiter sees to it.
+        self.paused_until: float = -math.inf
         self.outage: Exception | None = None
         self.exchanges: int = 0
 
@@ -112,16 +117,15 @@ class SharedWindows:
             now: The time.
             sparing: Said of the last lane; an exchange for it leaves a part to the others.
         """
-        permits, grant = self._permits, self._grant
         if self._alone is not None:
             taken = now >= self._alone_from and self._alone.take(permit, now, sparing=sparing)
             if taken:
-                permits.note(permit, now, self._alone)
+                self._alone_open.add(permit)
             return taken
-        if grant is None or not self._admits(now):
-            return False
-        permits.take(permit, now, grant)
-        return True
+        if self._admits(now):
+            self._permits.take(permit, now, self._known.log)
+            return True
+        return False
 
     def next_time(self, now: float, *, sparing: bool = False) -> float:
         """Return when the next permit may be free: `now` if one is, infinity if the limiter will be called."""
@@ -137,27 +141,34 @@ class SharedWindows:
 
     def answered(self, permit: Permit, now: float, quota: Quota | None = None) -> None:
         """Settle: the service has seen the request. `quota` is what the answer says of the limits."""
-        if permit.stage in OUT:
-            self._permits.answered(permit, now, quota)
-            self._schedule(now)
+        self._giver(permit).answered(permit, now, quota)
+        self._schedule(now)
 
     def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
-        if permit.stage in OUT:
-            self._permits.lost(permit, now)
-            self._schedule(now)
+        self._giver(permit).lost(permit, now)
+        self._schedule(now)
 
     def unsent(self, permit: Permit) -> None:
         """Give the permit back: nothing has left this machine."""
-        if permit.stage in OUT:
-            self._permits.unsent(permit)
-            self._schedule(self._loop.time())
+        self._giver(permit).unsent(permit)
+        self._schedule(self._loop.time())
 
-    def rest(self, seconds: float) -> None:
-        """Let all processes rest, because the service said so (429)."""
-        now = self._loop.time()
-        self._permits.rest(now + seconds)
-        self._schedule(now)
+    def _giver(self, permit: Permit) -> SlidingWindows | LocalPermits:
+        if self._alone is None or permit not in self._alone_open:
+            return self._permits
+        self._alone_open.remove(permit)
+        return self._alone
+
+    def pause(self, until: float) -> None:
+        """Let all processes rest until a time, because the service said so (429)."""
+        self.paused_until = max(self.paused_until, until)
+        self._pause_all(until)
+        self._schedule(self._loop.time())
+
+    def _pause_all(self, until: float) -> None:
+        report = self._permits.report
+        report.pause_until = max(report.pause_until, until)
 
     # Exchanges
 
@@ -176,28 +187,28 @@ class SharedWindows:
     def _due(self, now: float) -> float:
         permits, wanted = self._permits, sum(self._waiting())
         permits.advance(now)
-        due = permits.next_change(now)
+        due = permits.unanswered.next_change(now)
         if self.outage is not None:
             return self._exchanged_at + TRY_AGAIN
-        if permits.rests_until > now or permits.recalls:
+        if permits.report.pause_until > now or permits.report.urgent:
             return now
         if wanted and not permits.at_hand:
             due = min(due, self._not_before)
         elif permits.at_hand and not wanted:
             due = min(due, self._exchanged_at + REPORT_WITHIN)
-        due = min(due, permits.unreported_since + REPORT_WITHIN)
+        due = min(due, permits.report.since + REPORT_WITHIN)
         if permits.out or permits.at_hand:
             due = min(due, self._exchanged_at + self._limits.ttl / 2)
         return due
 
     async def _exchange(self) -> None:
         sent = self._loop.time()
-        limits, request = self._request(sent)
+        request = self._request(sent)
         late = self._loop.call_at(
             sent + PATIENCE, self._fail, StateError(f"it took more than {PATIENCE:g} s to answer"), sent
         )
         try:
-            grant = await self._store.update_limits(self._account, functools.partial(allocate, limits, request))
+            grant = await self._store.update_limits(self._account, functools.partial(allocate, self._limits, request))
         except Exception as error:
             # Whatever it is: a call that waits for a permit must not wait for ever.
             self._fail(error, sent)
@@ -209,41 +220,46 @@ class SharedWindows:
         self._serve(self._loop.time())
         self._schedule(self._loop.time())
 
-    def _request(self, now: float) -> tuple[AccountLimits, PermitRequest]:
+    def _request(self, now: float) -> PermitRequest:
         if now >= self._expires:
             self._permits.begin_anew()
         if self.outage is not None:
-            # As long as requests go alone, no exchange can report all of them.
+            # What was done alone is reported when it is over. Until then the others rest.
             self._rest_all(now)
-            return self._limits, self._permits.request(now, 0, 0)
+            return self._permits.request(now, 0, 0)
         *lanes, last = self._waiting() or (0,)
         if sum(lanes):
             lane = next(lane for lane, calls in enumerate(lanes) if calls)
-            return self._limits, self._permits.request(now, sum(lanes), lane)
-        return self._limits.sparing(self.per_hour), self._permits.request(now, last, len(lanes))
+            return self._permits.request(now, sum(lanes), lane)
+        return self._permits.request(now, last, len(lanes), sparing=True)
 
     def _rest_all(self, now: float) -> None:
         if self._limits.limited:
-            self._permits.rest(now + REST)
+            self._pause_all(now + REST)
 
     def _apply(self, request: PermitRequest, grant: PermitGrant, sent: float) -> None:
-        now, before = self._loop.time(), self._grant
+        now = self._loop.time()
         another = self._permits.granted(grant)
         if grant.reset:
             logger.warning("what the shared state held about the limits cannot be used; it is counted anew")
         elif another:
             logger.warning("the shared state has lost what it held about the limits; it is counted anew")
-        if another and before is not None and self._limits.per_hour is not None:
-            limit = self._limits.per_hour if before.limit is None else before.limit
-            reset = before.returns[0] if before.returns else self._limits.hour
-            self._permits.recall(Quota(limit, max(0, limit - before.used), max(0.0, reset)), self._exchanged_at)
-        if self.outage is not None:
+        if another and self._limits.per_hour is not None:
+            before, then = self.figures(self._exchanged_at)
+            limit, remaining = int(before.per_hour), max(0, int(before.remaining) - self._permits.at_hand)
+            self._permits.recall(
+                Quota(limit, remaining, before.reset_in(then) or self._limits.hour), self._exchanged_at
+            )
+        if self._alone is not None:
             logger.warning("the shared state answers again; the limits are shared after a rest of %g s", REST)
+            self._alone.advance(now)
+            self._permits.adopt(self._alone_open, self._alone.log.times, self._alone.unanswered)
+            self._alone_open.clear()
             self.outage = self._alone = None
             # They were given before it was known what this process did alone.
             self._permits.at_hand = 0
             self._rest_all(now)
-        self._grant = grant
+        self._known, self._out, self._ahead = grant.windows, grant.windows.unsettled, grant.time - sent
         self._exchanged_at, self._expires = sent, sent + self._limits.ttl
         scarce = grant.granted < request.want
         self._not_before = now + max(GATHER, min(grant.wait, LONGEST_REST)) if scarce else now
@@ -259,82 +275,35 @@ class SharedWindows:
             )
             self._permits.at_hand = 0
             self._alone = SlidingWindows(self._share, self._limits.per_hour)
-            self._alone_from = now if self._grant is None else max(now, sent + STILL)
+            self._alone_from = now if not self.exchanges else max(now, sent + STILL)
         self.outage = error
         self._serve(now)
 
     # What is known of the limits, as of the last exchange
 
-    @property
-    def per_second(self) -> float:
-        """Requests in any one second, infinity for no limit."""
-        return math.inf if self._limits.per_second is None else self._limits.per_second
-
-    @property
-    def per_hour(self) -> float:
-        """Requests in any hour in force, infinity for no limit."""
-        if self._limits.per_hour is None:
-            return math.inf
-        said = self._grant.limit if self._grant is not None else None
-        return self._limits.per_hour if said is None else min(said, self._limits.per_hour)
-
-    @property
-    def reserve(self) -> float:
-        """Requests of the hour that the last lane leaves to the others."""
-        return self._limits.reserve(self.per_hour)
-
-    @property
-    def remaining(self) -> float:
-        """Requests that the hour still admits, with the permits at hand."""
-        return self.per_hour - (self._grant.used if self._grant is not None else 0) + self._permits.at_hand
-
-    @property
-    def in_flight(self) -> int:
-        """Requests of this process without an answer yet."""
-        return len(self._permits.open)
-
-    @property
-    def foreign(self) -> int:
-        """Requests of this hour that other programs made with the same key, as far as the answers tell."""
-        return self._grant.foreign if self._grant is not None else 0
-
-    def free(self, now: float) -> float:
-        """Return how many permits the hour has for the last lane; negative while its reserve is in use."""
-        return self.remaining - self.reserve
-
-    def returning(self, now: float, within: float) -> int:
-        """Return how many permits the hour gives back within so many seconds, to an eighth of them."""
-        return self._grant.returning(now - self._exchanged_at + within) if self._grant is not None else 0
-
-    def first_return(self, now: float) -> float:
-        """Return seconds until the hour gives a permit back, infinity when none has settled."""
-        returns = self._grant.returns if self._grant is not None else ()
-        return max(0.0, returns[0] - (now - self._exchanged_at)) if returns else math.inf
-
-    def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives a permit back, 0 when none has settled."""
-        first = self.first_return(now)
-        return 0.0 if first == math.inf else first
+    def figures(self, now: float) -> tuple[SlidingWindows, float]:
+        """Return the windows of all processes after the last exchange, and the time by their clock."""
+        self._known.unsettled = self._out - self._permits.at_hand
+        return self._known, now + self._ahead
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with so many others ahead."""
         if self._alone is not None:
             return self._alone.expected_wait(ahead, now)
-        wait = max(0.0, self._not_before - now) if not self._permits.at_hand else 0.0
-        need = ahead + 1
-        short = need - self.remaining + (self.reserve if sparing else 0)
-        if self._grant is not None and short > 0:
-            wait = max(wait, self._grant.returned(short) - (now - self._exchanged_at))
-        return max(wait, math.ceil(max(0, need - self.per_second) / self.per_second) * SECOND)
+        windows, then = self.figures(now)
+        wait = windows.expected_wait(ahead, then, sparing=sparing)
+        return wait if self._permits.at_hand else max(wait, self._not_before - now)
 
     def tighten(self, per_second: int | None, per_hour: int | None, reserve: int | None = None) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
         self._limits = self._limits.tightened(per_second, per_hour, reserve)
+        self._known.tighten(per_second, per_hour, reserve)
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out or unreported, so that forgetting these windows loses nothing."""
         permits = self._permits
-        return not (permits.out or permits.at_hand or permits.unreported or self._exchanging is not None)
+        more = permits.out or permits.at_hand or permits.sent or permits.report.settled or self._alone is not None
+        return not more and self._exchanging is None
 
     async def aclose(self) -> None:
         """Report what was not reported yet, and begin no more exchanges."""
@@ -343,9 +312,9 @@ class SharedWindows:
         if self._exchanging is not None:
             await asyncio.wait([self._exchanging])
         self._waiting = lambda: ()
-        if self._grant is None or self.outage is not None:
+        if not self.exchanges or self.outage is not None:
             return
-        change = functools.partial(allocate, *self._request(self._loop.time()))
+        change = functools.partial(allocate, self._limits, self._request(self._loop.time()))
         try:
             await self._store.update_limits(self._account, change)
         except Exception as error:

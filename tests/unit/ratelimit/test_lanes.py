@@ -187,7 +187,7 @@ async def test_what_others_used_returns_too() -> None:
     """`Reset` says when the oldest request of the key comes back; the rest of the others' come back within the hour."""
     windows = SlidingWindows(None, 100, first_alone=False)
     windows.answered(taken(windows, 0.0), 0.0, Quota(100, 49, 600.0))
-    assert windows.foreign == 50
+    assert windows.foreign_usage.count == 50
     assert windows.first_return(0.0) == pytest.approx(601)
     assert [windows.returning(0.0, span) for span in (600, 602, HOUR - 1, HOUR)] == [0, 1, 1, 51]
 

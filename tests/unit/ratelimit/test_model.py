@@ -44,7 +44,7 @@ class Counted(SlidingWindows):
         super().__init__(PER_SECOND, PER_HOUR, reserve=RESERVE, **options)
         self.records: dict[Permit, Record] = {}
         self.mistakes: list[str] = []
-        self.paused_until = -math.inf
+        self.rests_until = -math.inf
         self.at_a_turn: Callable[[], None] | None = None
         self._answered = not options["first_alone"]
         self._silent_from = math.inf
@@ -54,7 +54,7 @@ class Counted(SlidingWindows):
         got = super().take(permit, now, sparing=sparing)
         if got != self.has_one(now, sparing=sparing):
             self.mistakes.append(f"{now}: {'gave' if got else 'refused'} a permit, {sparing=}")
-        if got and now < self.paused_until:
+        if got and now < self.rests_until:
             self.mistakes.append(f"{now}: gave a permit during a pause")
         if got:
             if not self.inside(0.0, now):
@@ -105,7 +105,7 @@ class Counted(SlidingWindows):
         probe_out = self._last_probe is not None and self._last_probe.settles == math.inf
         if probe_out and (overdue or kept or not self._answered):
             return False
-        in_hour = of_hour + self.foreign < PER_HOUR - RESERVE * sparing
+        in_hour = of_hour + self.foreign_usage.count < PER_HOUR - RESERVE * sparing
         return in_hour and of_second - overdue < PER_SECOND - SPARE * sparing
 
 
@@ -262,7 +262,7 @@ class LimiterMachine(RuleBasedStateMachine):
                 return
             raise
         if fate.retry_after:
-            self.windows.paused_until = max(self.windows.paused_until, self.loop.time() + fate.retry_after)
+            self.windows.rests_until = max(self.windows.rests_until, self.loop.time() + fate.retry_after)
             self.limiter.pause(fate.retry_after)
         permit.answered(quota)
 
@@ -338,7 +338,7 @@ class LimiterMachine(RuleBasedStateMachine):
     def nobody_sleeps_while_a_token_is_free(self) -> None:
         now, waiting = self.loop.time(), self.limiter.snapshot().waiting
         front = next((lane for lane in Priority if waiting[lane.name.lower()]), None)
-        if front is not None and now >= self.windows.paused_until:
+        if front is not None and now >= self.windows.rests_until:
             assert not self.windows.has_one(now, sparing=front is Priority.POLL)
 
     @invariant()

@@ -7,151 +7,99 @@ import math
 import pytest
 
 from cmsapi.ratelimit.foreign_usage import ForeignUsage
-from cmsapi.ratelimit.request_log import HOUR, LONGEST_LOG, SECOND, RequestLog, SlottedLog
+from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
+from cmsapi.ratelimit.sharing.document import LONGEST_LOG, flat, unflat
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD, QUIET, UnansweredRequests
 
 
-def settled(*times: float, size: int = 4) -> RequestLog:
+def settled(*times: float) -> RequestLog:
     """Note some requests."""
-    settlements = RequestLog(size)
-    for at in times:
-        settlements.add(at)
-    return settlements
-
-
-# Settled, in a value that stays small
-
-
-def slotted(*times: float) -> SlottedLog:
-    """Note some requests."""
-    log = SlottedLog()
+    log = RequestLog()
     for at in times:
         log.add(at)
     return log
 
 
-def test_a_slotted_log_is_a_list_of_numbers() -> None:
-    """It counts by the millisecond, is written down and read again, and refuses what it cannot have written."""
-    log = slotted(10.0, 10.0, 10.5, 12.0004)
-    assert log.flat() == [10_000, 2, 500, 1, 1501, 1]
-    again = SlottedLog(log.flat())
-    assert (again.flat(), again.total) == (log.flat(), 4)
-    assert [again.oldest(index) for index in range(5)] == [10.0, 10.0, 10.5, 12.001, math.inf]
-    assert [again.newest(index) for index in (0, 1, 2, 3, 4, -1)] == [12.001, 10.5, 10.0, 10.0, -math.inf, -math.inf]
-    assert [again.after(at) for at in (9.0, 10.0, 10.5, 13.0)] == [4, 2, 1, 0]
-    assert [again.drop(until) for until in (9.9, 10.0, 12.0, 13.0)] == [0, 2, 1, 1]
-    assert (again.total, again.flat(), again.oldest()) == (0, [], math.inf)
-    for wrong in ([1], [5, 0], [5, -1], [-5, 1], [5, 1, -1, 1]):
-        with pytest.raises(ValueError, match="a log has a count"):
-            SlottedLog(wrong)
+# Settled requests
+
+
+def test_nothing_has_settled() -> None:
+    """What is empty gives nothing back, ever."""
+    log = settled()
+    log.age(1e9)
+    assert (log.total, log.left, log.before_second) == (0, 0, 0)
+    assert log.leaves_second() == log.leaves_hour() == log.changes_at == math.inf
+    assert log.leaves_hour(0) == log.leaves_hour(-1) == -math.inf
+    assert log.before(1e9) == 0
+
+
+def test_each_window_is_left_in_turn() -> None:
+    """A request leaves the second after a second and the hour after an hour, at the very moment."""
+    log = settled(10.0, 10.5, 12.0)
+    log.age(10.999)
+    assert (log.before_second, log.leaves_second()) == (0, 11.0)
+    log.age(10.0 + SECOND)
+    assert (log.before_second, log.leaves_second()) == (1, 11.5)
+    log.age(100.0)
+    assert (log.before_second, log.leaves_second()) == (3, math.inf)
+    assert (log.left, log.leaves_hour()) == (0, 10.0 + HOUR)
+    log.age(10.0 + HOUR - 0.001)
+    assert log.left == 0
+    log.age(10.0 + HOUR)
+    assert (log.left, log.total, log.leaves_hour()) == (1, 3, 10.5 + HOUR)
+    assert log.leaves_hour(2) == 12.0 + HOUR
+    assert log.leaves_hour(3) == math.inf
+    log.add(13.0 + HOUR)
+    log.age(13.0 + HOUR)
+    assert (log.before_second, log.left, log.total) == (0, 3, 4)
+    assert log.leaves_second() == 13.0 + HOUR + SECOND
+
+
+def test_how_many_settled_before() -> None:
+    """What settled at that very time counts, and so does whatever has left the hour."""
+    log = settled(1.0, 2.0, 2.0, 3.0)
+    assert [log.before(at) for at in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [0, 1, 1, 3, 4, 4]
+    log.age(1.0 + HOUR)
+    log.add(4.0 + HOUR)
+    assert [log.before(at) for at in (0.5, 1.0, 2.0, 4.0 + HOUR)] == [1, 1, 3, 5]
 
 
 def test_a_request_settles_not_before_an_earlier_one() -> None:
     """What was reported late counts from the time of the newest."""
-    assert slotted(10.0, 9.0).flat() == [10_000, 2]
+    assert list(settled(10.0, 9.0).times) == [10.0, 10.0]
+
+
+# Written down
+
+
+def test_a_log_is_written_as_a_list_of_numbers() -> None:
+    """It counts by the millisecond, is read again as it was, and what it cannot have written is refused."""
+    log = settled(10.0, 10.0, 10.5, 12.0004)
+    assert flat(log) == [10_000, 2, 500, 1, 1501, 1]
+    assert list(unflat(flat(log))) == [10.0, 10.0, 10.5, 12.001]
+    for wrong in ([1], [5, 0], [5, -1], [-5, 1], [5, 1, -1, 1], [5, 10**9]):
+        with pytest.raises(ValueError, match="a log has a count"):
+            unflat(wrong)
+
+
+def test_times_do_not_drift_however_often_they_are_written() -> None:
+    """A time that was read is written as it was, also long after 1970."""
+    log = settled(*(1_790_000_000.0 + number / 997 for number in range(400)))
+    first = flat(log)
+    assert flat(settled(*unflat(first))) == first
 
 
 def test_a_long_log_is_counted_in_slots() -> None:
     """Each slot stands at its last request; what is in the second stays apart, and a short log is left alone."""
     times = [number / 10 for number in range(LONGEST_LOG + 10)]
-    log, short = slotted(*times), slotted(*times[:30])
-    short.merge(2.0, 1.0)
-    assert short.flat() == slotted(*times[:30]).flat()
-    log.merge(50.25, 1.0)
-    assert log.total == len(times)
-    assert [log.oldest(index) for index in (0, 9, 10, 502, 503)] == [0.9, 0.9, 1.9, 50.2, 50.3]
-    assert log.newest() == times[-1]
-
-
-# Settled
-
-
-def test_nothing_has_settled() -> None:
-    """What is empty gives nothing back, ever."""
-    settlements = settled()
-    settlements.age(1e9)
-    assert (len(settlements), settlements.total) == (0, 0)
-    assert (settlements.left_second, settlements.left_hour) == (0, 0)
-    assert settlements.leaves_second() == settlements.leaves_hour() == math.inf
-    assert settlements.leaves_hour(0) == settlements.leaves_hour(-1) == -math.inf
-    assert settlements.before(1e9) == 0
-
-
-def test_each_window_is_left_in_turn() -> None:
-    """A request leaves the second after a second and the hour after an hour, at the very moment."""
-    settlements = settled(10.0, 10.5, 12.0)
-    settlements.age(10.999)
-    assert (settlements.left_second, settlements.leaves_second()) == (0, 11.0)
-    settlements.age(10.0 + SECOND)
-    assert (settlements.left_second, settlements.leaves_second()) == (1, 11.5)
-    settlements.age(100.0)
-    assert (settlements.left_second, settlements.leaves_second()) == (3, math.inf)
-    assert (settlements.left_hour, settlements.leaves_hour()) == (0, 10.0 + HOUR)
-    settlements.age(10.0 + HOUR - 0.001)
-    assert settlements.left_hour == 0
-    settlements.age(10.0 + HOUR)
-    assert (settlements.left_hour, settlements.leaves_hour()) == (1, 10.5 + HOUR)
-    assert settlements.leaves_hour(2) == 12.0 + HOUR
-    assert settlements.leaves_hour(3) == math.inf
-    settlements.age(12.0 + HOUR)
-    assert (settlements.left_second, settlements.left_hour, len(settlements)) == (3, 3, 3)
-    assert settlements.leaves_hour() == math.inf
-
-
-def test_the_youngest_are_kept() -> None:
-    """A ring that is full forgets the oldest, and counts it all the same."""
-    settlements = settled(1.0, 2.0, 3.0, 4.0)
-    assert [settlements[index] for index in range(4)] == [1.0, 2.0, 3.0, 4.0]
-    settlements.age(1.0 + HOUR)
-    settlements.add(5.0 + HOUR)
-    assert len(settlements) == 5
-    assert [settlements[index] for index in range(1, 5)] == [2.0, 3.0, 4.0, 5.0 + HOUR]
-    settlements.age(1.5 + HOUR)
-    assert (settlements.left_second, settlements.left_hour) == (4, 1)
-    settlements.age(6.0 + HOUR)
-    assert (settlements.left_second, settlements.left_hour) == (5, 4)
-
-
-def test_how_many_settled_before() -> None:
-    """What settled at that very time counts, and so does whatever has left the hour."""
-    settlements = settled(1.0, 2.0, 2.0, 3.0)
-    assert [settlements.before(at) for at in (0.5, 1.0, 1.5, 2.0, 3.0, 9.0)] == [0, 1, 1, 3, 4, 4]
-    settlements.age(1.0 + HOUR)
-    settlements.add(4.0 + HOUR)
-    assert [settlements.before(at) for at in (0.5, 1.0, 2.0, 4.0 + HOUR)] == [1, 1, 3, 5]
-
-
-@pytest.mark.parametrize("size", [1, 3, 4])
-def test_a_ring_never_shrinks(size: int) -> None:
-    """Room for fewer changes nothing."""
-    settlements = settled(1.0, 2.0, 3.0, 4.0)
-    settlements.grow(size)
-    assert [settlements[index] for index in range(4)] == [1.0, 2.0, 3.0, 4.0]
-
-
-def test_a_ring_grows_with_what_it_holds() -> None:
-    """All that it held is kept, and from then on it holds more."""
-    settlements = settled(1.0, 2.0, 3.0)
-    settlements.grow(6)
-    for at in (4.0, 5.0, 6.0):
-        settlements.add(at)
-    assert [settlements[index] for index in range(6)] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    assert (len(settlements), settlements.left_second, settlements.left_hour) == (6, 0, 0)
-    settlements.grow(7)
-    settlements.add(7.0)
-    assert [settlements[index] for index in range(7)] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
-
-
-def test_what_was_forgotten_is_taken_to_be_young() -> None:
-    """After growing, those that the old ring had overwritten are as young as the oldest that it remembered."""
-    settlements = settled(*(float(at) for at in range(1, 9)))
-    settlements.grow(6)
-    assert [settlements[index] for index in range(2, 8)] == [5.0, 5.0, 5.0, 6.0, 7.0, 8.0]
-    # What not even the new ring remembers has left both windows.
-    assert (settlements.left_second, settlements.left_hour, len(settlements)) == (2, 2, 8)
-    settlements.age(6.0 + SECOND)
-    settlements.grow(7)
-    assert (settlements.left_second, settlements.left_hour) == (6, 2)
+    log, short = RequestLog(times, hour=256.0), RequestLog(times[:30], hour=256.0)
+    for each in (log, short):
+        each.age(51.3)
+    assert list(unflat(flat(short))) == times[:30]
+    merged = unflat(flat(log))
+    assert len(merged) == len(times)
+    assert [merged[index] for index in (0, 9, 10, 502, 503)] == [0.9, 0.9, 1.9, 50.3, 50.3]
+    assert list(merged[504:]) == times[504:]
 
 
 # UnansweredRequests

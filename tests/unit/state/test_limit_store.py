@@ -130,7 +130,7 @@ async def test_limits_of_version_1_in_a_file(tmp_path: Path) -> None:
     state = SqliteState(path)
     assert await state.entries("scope") == {"key": ENTRY}
     grant = await exchange(state, ACCOUNT, LIMITS, PermitRequest(holder="a", number=1, want=1))
-    assert (grant.granted, grant.used, round(grant.wait, 1)) == (0, 700, LIMITS.ttl)
+    assert (grant.granted, grant.windows.used, round(grant.wait, 1)) == (0, 700, LIMITS.ttl)
     await state.aclose()
 
 
@@ -152,7 +152,7 @@ async def test_limits_of_version_1_on_a_server(server: Server, ring: str) -> Non
             await client.set(f"{stem}ring", "noon")
         used = 700 if ring == "times" else 0
         grant = await exchange(state, ACCOUNT, LIMITS, PermitRequest(holder="a", number=1, want=1))
-        assert (grant.granted, grant.used, round(grant.wait, 1)) == (0, used, LIMITS.ttl)
+        assert (grant.granted, grant.windows.used, round(grant.wait, 1)) == (0, used, LIMITS.ttl)
         assert sorted([name async for name in client.scan_iter("*")]) == [f"{stem}limits", version]
         document = json.loads(str(await client.hget(f"{stem}limits", "document")))
         assert document["format"] == 2

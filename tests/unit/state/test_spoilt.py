@@ -187,14 +187,14 @@ async def test_keys_that_something_else_wrote(how: str, server: Server) -> None:
             return await exchange(state, ACCOUNT, limits, PermitRequest(holder="a", number=number, **said))
 
         before = await ask(1, settled=(0.3, 0.2), answered=True, want=3)
-        assert (before.granted, before.used) == (3, 5)
+        assert (before.granted, before.windows.used) == (3, 5)
         assert await spoil_server(url, how) == 1
         after = await ask(2, held=1, settled=(0.0,), answered=True, want=9, epoch=before.epoch)
-        assert (after.granted, after.settled, after.out) == (0, 1, 1)
+        assert (after.granted, after.windows.log.total, after.windows.unsettled) == (0, 1, 1)
         assert (after.epoch != before.epoch, after.reset) == (True, how not in LOST)
         await asyncio.sleep(after.wait + 0.01)
         alone = await ask(3, held=0, settled=(0.0,), want=9, epoch=after.epoch)
-        assert (alone.granted, alone.settled, alone.reset) == (1, 2, False)
+        assert (alone.granted, alone.windows.log.total, alone.reset) == (1, 2, False)
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR
-from cmsapi.ratelimit.sharing.allocation import Allocation
-from cmsapi.ratelimit.sharing.allocator import GRACE, LONGEST_REST, REST, SLOTS, STEP, PermitAllocator, allocate
+from cmsapi.ratelimit.sharing.allocator import GRACE, LONGEST_REST, REST, STEP, Allocation
+from cmsapi.ratelimit.sharing.document import SLOTS, allocate, write
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, HeaderReport, PermitGrant, PermitRequest
 
 LIMITS = AccountLimits(per_second=20, per_hour=1000)
@@ -38,12 +38,18 @@ class Account:
     def exchange(self, holder: str, *, number: int | None = None, **said: object) -> PermitGrant:
         request = PermitRequest(holder=holder, number=number or next(self._numbers), **said)  # type: ignore[arg-type]
         if self.document is None:
-            allocation = Allocation(known=self._known)
-            grant = PermitAllocator(allocation, self.limits, self.now).exchange(request)
-            self.document = allocation.document()
+            allocation = Allocation(self.limits)
+            allocation.windows.known = self._known or allocation.windows.known
+            grant = allocation.exchange(request, self.now)
+            self.document = write(allocation)
         else:
             self.document, grant = allocate(self.limits, request, self.document, self.now)
         return grant
+
+
+def foreign(grant: PermitGrant) -> int:
+    """Return how many requests of the hour are foreign."""
+    return grant.windows.foreign_usage.count
 
 
 def test_a_second_has_twenty() -> None:
@@ -68,9 +74,8 @@ def test_an_hour_has_a_thousand() -> None:
         account.exchange("a", held=0, settled=(0.0,) * 20)
         account.now += 1.01
     spent = account.exchange("a", want=1)
-    assert (spent.granted, spent.used, spent.returns[0]) == (0, 1000, spent.wait)
-    assert spent.returns[-1] == pytest.approx(HOUR - 1.01)
-    assert list(spent.returns) == sorted(spent.returns)
+    assert (spent.granted, spent.windows.remaining) == (0, 0)
+    assert spent.windows.first_return(account.now) == spent.wait
     assert account.now + spent.wait == pytest.approx(began + HOUR)
     account.now += spent.wait
     assert account.exchange("a", want=100).granted == 20
@@ -100,7 +105,7 @@ def test_no_limits() -> None:
     """Without limits everything is given at once."""
     account = Account(AccountLimits(per_second=None, per_hour=None), known=False)
     grant = account.exchange("a", want=5000)
-    assert (grant.granted, grant.used, grant.limit) == (5000, 5000, None)
+    assert (grant.granted, grant.windows.unsettled, grant.windows.said) == (5000, 5000, math.inf)
 
 
 def test_the_dead_leak_nothing() -> None:
@@ -113,7 +118,7 @@ def test_the_dead_leak_nothing() -> None:
         account.now += grant.wait
     assert back <= account.now <= back + 1.0
     assert grant.granted == 20
-    assert grant.out == 20
+    assert grant.windows.unsettled == 20
 
 
 def test_a_turn_keeps_its_holder_alive() -> None:
@@ -131,7 +136,7 @@ def test_a_lost_reply_leaks_nothing() -> None:
     account = Account()
     assert account.exchange("a", number=1, want=20).granted == 20
     again = account.exchange("a", number=1, want=20)
-    assert (again.granted, again.out) == (20, 20)
+    assert (again.granted, again.windows.unsettled) == (20, 20)
 
 
 def test_a_repeated_report_counts_once() -> None:
@@ -140,7 +145,7 @@ def test_a_repeated_report_counts_once() -> None:
     account.exchange("a", number=1, want=20)
     account.exchange("a", number=2, held=10, settled=(0.0,) * 10)
     report = account.exchange("a", number=2, held=10, settled=(0.0,) * 10)
-    assert (report.settled, report.out, report.used) == (10, 10, 20)
+    assert (report.windows.log.total, report.windows.unsettled) == (10, 10)
 
 
 def test_even_shares_while_others_wait() -> None:
@@ -213,24 +218,24 @@ def test_use_by_others_is_followed() -> None:
     """What the headers say beyond the processes' own use is taken off the hour, and ages out."""
     account = Account()
     given_ = account.exchange("a", want=1)
-    report = HeaderReport(quota=Quota(1000, 399, 1800.0), age=0.0, settled=given_.settled, left=given_.left)
+    report = HeaderReport(quota=Quota(1000, 399, 1800.0), age=0.0, settled=given_.windows.log.total, left=0)
     grant = account.exchange("b", want=20)
     told = account.exchange("a", held=0, settled=(0.0,), answered=True, report=report)
-    assert (told.foreign, told.used) == (581, 601)
+    assert (foreign(told), told.windows.remaining) == (581, 399)
     account.now += 3600.0
     account.exchange("b", held=grant.granted)
-    assert account.exchange("a").foreign == 580
+    assert foreign(account.exchange("a")) == 580
     account.now += 10.0
-    assert account.exchange("a").foreign == 0
+    assert foreign(account.exchange("a")) == 0
 
 
 def test_a_lower_limit_of_the_service() -> None:
     """A limit in the headers that is below the setting is obeyed."""
     account = Account()
     given_ = account.exchange("a", want=1)
-    report = HeaderReport(quota=Quota(500, 499, 3600.0), age=0.0, settled=given_.settled, left=given_.left)
+    report = HeaderReport(quota=Quota(500, 499, 3600.0), age=0.0, settled=given_.windows.log.total, left=0)
     told = account.exchange("a", held=0, settled=(0.0,), answered=True, report=report)
-    assert (told.limit, told.used, told.foreign) == (500, 1, 0)
+    assert (told.windows.per_hour, told.windows.remaining, foreign(told)) == (500, 499, 0)
 
 
 def test_a_new_book_rests_until_the_old_tokens_are_told() -> None:
@@ -238,9 +243,10 @@ def test_a_new_book_rests_until_the_old_tokens_are_told() -> None:
     old, new = Account(), Account()
     held = old.exchange("a", want=9)
     new.now += 1.0
-    report = HeaderReport(quota=Quota(1000, 600, 60.0), age=0.0, settled=held.settled, left=held.left)
+    report = HeaderReport(quota=Quota(1000, 600, 60.0), age=0.0, settled=held.windows.log.total, left=0)
     told = new.exchange("a", held=8, settled=(0.0,), answered=True, report=report, epoch=held.epoch, want=5)
-    assert (told.granted, told.out, told.settled, told.foreign, told.wait) == (0, 8, 1, 0, new.limits.ttl)
+    assert (told.granted, told.windows.unsettled, told.windows.log.total, foreign(told)) == (0, 8, 1, 0)
+    assert told.wait == new.limits.ttl
     for _ in range(2):
         new.now += new.limits.ttl / 2
         new.exchange("a", held=8, epoch=told.epoch)
@@ -264,7 +270,7 @@ def test_a_document_of_the_first_edition_counts_as_used() -> None:
     account = Account()
     account.document = '{"format": 1, "used": 990}'
     began = account.exchange("a", answered=True, want=30)
-    assert (began.granted, began.wait, began.used) == (0, account.limits.ttl, 990)
+    assert (began.granted, began.wait, began.windows.remaining) == (0, account.limits.ttl, 10)
     account.now += account.limits.ttl
     assert account.exchange("a", want=30).granted == 10
     account.now += HOUR - account.limits.ttl
@@ -308,7 +314,7 @@ def test_a_clock_that_was_set_back() -> None:
     account.exchange("a", held=0, settled=(0.0,) * 20)
     account.now -= 86_400.0
     refused = account.exchange("a", want=1)
-    assert (refused.granted, refused.used) == (0, 20)
+    assert (refused.granted, refused.windows.remaining) == (0, 980)
     assert refused.wait <= 1.0
     account.now += 1.0
     assert account.exchange("a", want=1).granted == 1

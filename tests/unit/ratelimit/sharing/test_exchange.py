@@ -29,7 +29,7 @@ async def test_two_processes_share_one_second(place: Place, state: State, other:
     await exchange(state, ACCOUNT, LIMITS, request("a", 2, settled=(0.0,), answered=True))
     assert (await exchange(state, ACCOUNT, LIMITS, request("a", 3, want=9))).granted == 3
     refused = await exchange(other, ACCOUNT, LIMITS, request("b", 1, want=1))
-    assert (refused.granted, refused.out, refused.used) == (0, 3, 4)
+    assert (refused.granted, refused.windows.unsettled, refused.windows.used) == (0, 3, 4)
     await place.pass_time(refused.wait + 0.01)
     assert (await exchange(other, ACCOUNT, LIMITS, request("b", 2, want=1))).granted == 1
 
@@ -53,7 +53,7 @@ async def test_the_hour_is_remembered(place: Place, state: State) -> None:
     await state.aclose()
     fresh = place.open()
     spent = await exchange(fresh, ACCOUNT, LIMITS, request("b", 1, want=1))
-    assert (spent.granted, spent.used) == (0, 10)
+    assert (spent.granted, spent.windows.used) == (0, 10)
     assert 0 < spent.wait < 1.4
     await place.pass_time(spent.wait + 0.02)
     assert (await exchange(fresh, ACCOUNT, LIMITS, request("b", 2, want=1))).granted >= 1
@@ -66,7 +66,7 @@ async def test_the_tokens_of_the_dead_come_back(place: Place, state: State, othe
     assert (await exchange(state, ACCOUNT, LIMITS, request("dead", 3, want=3))).granted == 3
     await place.pass_time(LIMITS.ttl + LIMITS.cap + LIMITS.second + 0.02)
     after = await exchange(other, ACCOUNT, LIMITS, request("b", 1, want=4))
-    assert (after.granted, after.out, after.settled) == (4, 4, 4)
+    assert (after.granted, after.windows.unsettled, after.windows.log.total) == (4, 4, 4)
 
 
 async def test_only_one_goes_first(state: State, other: State) -> None:

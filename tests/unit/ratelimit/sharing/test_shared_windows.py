@@ -17,7 +17,7 @@ from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
 from cmsapi.ratelimit.sharing.allocator import REST
-from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
+from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitRequest
 from cmsapi.ratelimit.sharing.shared_windows import PATIENCE, REPORT_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
@@ -230,7 +230,47 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
     await asyncio.sleep(IN_FLIGHT_CAP + 3.0)
     lost.answered()
     grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
-    assert (grant.granted, grant.settled) == (20, 3)
+    assert (grant.granted, grant.windows.log.total) == (20, 3)
+
+
+async def test_requests_given_up_before_their_holder_expired_count_once() -> None:
+    """A process that was away for longer than its permits live does not report what settled by itself meanwhile."""
+    memory = Memory()
+    one, other = process(memory, alone=5), process(memory)
+    (await one.limiter.acquire()).answered()
+    await asyncio.sleep(1.5)
+    for permit in [await one.limiter.acquire() for _ in range(3)]:
+        permit.departing()
+        permit.lost()
+    one.state.out = True
+    await asyncio.sleep(HOLDER_TTL + IN_FLIGHT_CAP + 1.0)
+    one.state.out = False
+    await asyncio.sleep(TRY_AGAIN + REST + 1.0)
+    (await one.limiter.acquire()).answered()
+    await asyncio.sleep(LOST_FOR_GOOD)
+    grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))
+    assert (grant.windows.unsettled, grant.windows.log.total) == (0, 5)
+
+
+async def test_requests_made_alone_count_when_the_state_is_back() -> None:
+    """Answered, given up or still out: each request that a process made alone is counted once by all."""
+    memory = Memory()
+    one, other = process(memory, alone=5), process(memory)
+    (await one.limiter.acquire()).answered()
+    one.state.out = True
+    await asyncio.sleep(TRY_AGAIN + 2.0)
+    (await one.limiter.acquire()).answered()
+    answered, given_up, out = [await one.limiter.acquire() for _ in range(3)]
+    answered.answered()
+    given_up.lost()
+    one.state.out = False
+    await asyncio.sleep(2 * TRY_AGAIN + REST)
+    now = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))
+    assert now.windows.unsettled + now.windows.log.total == 5
+    out.answered()
+    await asyncio.sleep(LOST_FOR_GOOD)
+    now = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=2))
+    assert (now.windows.unsettled, now.windows.log.total) == (0, 5)
 
 
 async def test_what_nobody_vouches_for_stays_out() -> None:
@@ -244,9 +284,9 @@ async def test_what_nobody_vouches_for_stays_out() -> None:
     given_up.lost()
     waits.answered()
     await asyncio.sleep(1.0)
-    assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))).out == 2
+    assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))).windows.unsettled == 2
     await asyncio.sleep(LOST_FOR_GOOD)
-    assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=2))).out == 1
+    assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=2))).windows.unsettled == 1
 
 
 async def test_in_silence_one_probe_goes_out() -> None:
@@ -276,7 +316,7 @@ async def test_a_lost_reply_leaks_nothing() -> None:
     await asyncio.sleep(TRY_AGAIN + REST + 1.0)
     assert one.windows.outage is None
     grant = await exchange(one.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
-    assert (grant.granted, grant.settled) == (20, 1)
+    assert (grant.granted, grant.windows.log.total) == (20, 1)
 
 
 async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> None:
@@ -428,7 +468,7 @@ async def test_others_with_the_same_key_are_followed() -> None:
     fleet = [process(memory, 0.001) for _ in range(2)]
     await asyncio.gather(*(each.saturate(sandbox, 20, 60.0) for each in fleet))
     assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
-    assert fleet[0].windows.foreign == 600
+    assert fleet[0].limiter.snapshot().foreign == 600
 
 
 async def test_a_pause_is_for_all() -> None:
@@ -436,7 +476,7 @@ async def test_a_pause_is_for_all() -> None:
     memory = Memory()
     one, other = process(memory), process(memory)
     (await one.limiter.acquire()).answered()
-    one.windows.rest(10.0)
+    one.limiter.pause(10.0)
     await asyncio.sleep(0.01)
     began = asyncio.get_running_loop().time()
     await other.limiter.acquire()
@@ -461,31 +501,26 @@ async def test_what_is_known_of_the_limits() -> None:
     memory = Memory()
     one, other = process(memory), process(memory)
     loop = asyncio.get_running_loop()
-    assert (one.windows.remaining, one.windows.first_return(0.0), one.windows.returning(0.0, HOUR)) == (
-        1000,
-        math.inf,
-        0,
-    )
+    limiter, lane = one.limiter, Priority.INTERACTIVE
+    assert (limiter.remaining, limiter.first_return(0.0), limiter.returning(0.0, HOUR)) == (1000, math.inf, 0)
     for _ in range(20):
         (await other.limiter.acquire()).answered()
     await asyncio.sleep(2.0)
-    (await one.limiter.acquire()).answered()
+    (await limiter.acquire()).answered()
     await asyncio.sleep(1.0)
-    now, windows = loop.time(), one.windows
-    assert (windows.remaining, windows.reserve, windows.free(now)) == (979, 10, 969)
-    assert windows.first_return(now) == pytest.approx(HOUR - 3.0, abs=0.1)
-    assert windows.reset_in(now) == windows.first_return(now)
-    assert windows.returning(now, HOUR - 3.5) == 0
-    assert windows.returning(now, HOUR - 1.5) == pytest.approx(21 * 7 // 8, abs=1)
-    assert windows.returning(now, HOUR) == 21
-    assert windows.expected_wait(0, now) == 0.0
-    assert windows.expected_wait(49, now) == 2 * SECOND
-    assert windows.expected_wait(979, now) == pytest.approx(HOUR - 3.0, abs=0.1)
-    assert (windows.per_second, windows.per_hour, windows.in_flight, windows.foreign) == (20, 1000, 0, 0)
-    windows.tighten(10, 500, 50)
-    windows.tighten(30, None)
-    assert (windows.per_second, windows.per_hour, windows.reserve) == (10, 500, 50)
-    assert one.limiter.snapshot().remaining == 479
+    now = loop.time()
+    assert (limiter.remaining, limiter.snapshot().reserve, limiter.free(now)) == (979, 10, 969)
+    assert limiter.first_return(now) == pytest.approx(HOUR - 3.0, abs=0.1)
+    assert limiter.snapshot().reset_in == limiter.first_return(now)
+    assert [limiter.returning(now, HOUR - before) for before in (3.5, 1.5, 0.0)] == [0, 20, 21]
+    assert limiter.expected_wait(lane, now) == 0.0
+    assert one.windows.expected_wait(49, now) == 2 * SECOND
+    assert one.windows.expected_wait(979, now) == pytest.approx(HOUR - 3.0, abs=0.1)
+    assert (limiter.per_second, limiter.snapshot().limit, limiter.snapshot().foreign) == (20, 1000, 0)
+    limiter.obey(cmsapi.RateLimits(per_second=10, per_hour=500, reserve=50))
+    limiter.obey(cmsapi.RateLimits(per_second=30, per_hour=None))
+    assert (limiter.per_second, limiter.snapshot().limit, limiter.snapshot().reserve) == (10, 500, 50)
+    assert limiter.remaining == 479
 
 
 async def test_no_limits_no_waiting() -> None:
@@ -496,7 +531,7 @@ async def test_no_limits_no_waiting() -> None:
     async with asyncio.timeout(0.1):
         for permit in await asyncio.gather(*(limiter.acquire() for _ in range(500))):
             permit.answered()
-    assert (windows.per_hour, windows.per_second, windows.remaining, windows.reserve) == (math.inf,) * 3 + (0,)
+    assert (limiter.per_second, limiter.remaining, limiter.snapshot().reserve) == (math.inf, None, 0)
 
 
 async def test_resting_keeps_the_place_in_line() -> None:
@@ -523,7 +558,7 @@ async def test_closing_tells_the_rest() -> None:
     (await one.limiter.acquire()).answered(Quota(1000, 399, 3600.0))
     await one.windows.aclose()
     grant = await exchange(one.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=30))
-    assert (grant.granted, grant.settled, grant.foreign) == (19, 1, 600)
+    assert (grant.granted, grant.windows.log.total, grant.windows.foreign_usage.count) == (19, 1, 600)
 
 
 async def test_closing_without_a_state(caplog: pytest.LogCaptureFixture) -> None:
