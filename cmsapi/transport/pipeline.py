@@ -241,7 +241,7 @@ class Pipeline:
                 ) from error
             raise
         headers = response.headers
-        if response.status == 429 and not call.operation.unlimited:
+        if response.status == 429 and call.operation.path not in UNLIMITED_PATHS:
             # Before the permit ends, because that lets the next ones go.
             call.limiter.pause(protocol.read_retry_after(headers) or 0.0)
         permit.answered(protocol.read_quota(headers))
