@@ -12,8 +12,6 @@ import math
 import secrets
 from collections import deque
 
-import attrs
-
 from cmsapi.api.models.user import User
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.state.journal import Entry, Fact
@@ -24,36 +22,26 @@ _LAUNCHES, _SECONDS = 100, 600.0
 _LARGEST_MEMORY = 1000
 
 
-@attrs.frozen
-class _Mark:
-    number: int
-    user: User
-    asked_at: float
-
-
 class BalanceReadings:
     """Remember the balances that were read, and the launches that left since."""
 
     def __init__(self) -> None:
+        #: The latest launches that are known to have happened; their entries may be deleted before others need them.
+        self.memory: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
         self._process = secrets.token_hex(4)
-        self._newest: _Mark | None = None
+        # The newest reading, the loop time at which its request left, its number, and the launches since.
+        self._newest: User | None = None
+        self._asked_at = -math.inf
         self._count = 0
         self._left = 0
-        self._launched: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
 
     def saw(self, user: User, sent_at: float) -> None:
-        """Remember the balances of a user that was just read.
-
-        Args:
-            user: The user.
-            sent_at: Loop time at which the request left.
-        """
-        if self._newest is not None and sent_at < self._newest.asked_at:
-            # A slow answer may be older than the newest reading.
-            return
-        self._count += 1
-        self._left = 0
-        self._newest = _Mark(self._count, user, sent_at)
+        """Remember the balances of a user that was read with a request that left at a loop time."""
+        # A slow answer may be older than the newest reading.
+        if sent_at >= self._asked_at:
+            self._newest, self._asked_at = user, sent_at
+            self._count += 1
+            self._left = 0
 
     @property
     def known(self) -> bool:
@@ -63,22 +51,13 @@ class BalanceReadings:
     @property
     def fresh(self) -> bool:
         """Whether they need not be read again before the next launch."""
-        age = math.inf if self._newest is None else asyncio.get_running_loop().time() - self._newest.asked_at
+        age = asyncio.get_running_loop().time() - self._asked_at
         return self._left < _LAUNCHES and 0 <= age < _SECONDS
 
     def leaves(self, kind: str) -> dict[str, Fact]:
         """Return the mark of a launch that leaves now, as facts of its entry; empty when no balance is known."""
         self._left += 1
-        mark, known = self._newest, KINDS.get(kind)
-        if mark is None or known is None or known.balance is None:
+        user, known = self._newest, KINDS.get(kind)
+        if user is None or known is None or known.balance is None:
             return {}
-        return {"mark": f"{self._process}:{mark.number}", "balance": known.balance.of(mark.user)}
-
-    def launched(self, entry: Entry) -> None:
-        """Remember a launch that is known to have happened; its entry may be deleted before others need it."""
-        self._launched.append(entry)
-
-    @property
-    def memory(self) -> list[Entry]:
-        """The launches that are remembered."""
-        return list(self._launched)
+        return {"mark": f"{self._process}:{self._count}", "balance": known.balance.of(user)}

@@ -37,29 +37,22 @@ class Leases:
         self._on_idle = on_idle
         self._shared = shared
         self._scope = ""
-        self._records: dict[str, Record] = {}
+        #: The held entries, by key.
+        self.records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
         self._evicting = asyncio.Lock()
         self._closed = False
         # Loop times of the last heartbeat, of the last eviction of dead processes, and of the last one that found any.
         self._heard = self._evicted_at = self._found_at = -math.inf
 
-    def get(self, key: str) -> Record | None:
-        """Return the held entry of a key."""
-        return self._records.get(key)
-
-    def all(self) -> tuple[Record, ...]:
-        """Return the held entries."""
-        return tuple(self._records.values())
-
     def hold(self, record: Record) -> None:
         """Note that an entry is held from now on."""
         if record.lease is None:
             return
         record.held, self._scope = True, record.lease.scope
-        if not self._records:
+        if not self.records:
             self._heard = asyncio.get_running_loop().time()
-        self._records[record.lease.key] = record
+        self.records[record.lease.key] = record
         # A write at the end may hold an entry for itself; it needs no heartbeat.
         if not self._closed and (self._heartbeats is None or self._heartbeats.done()):
             self._heartbeats = asyncio.create_task(self._heartbeat())
@@ -67,8 +60,8 @@ class Leases:
     def drop(self, record: Record) -> None:
         """Note that an entry is not held any more."""
         record.held = False
-        if record.lease is not None and self._records.get(record.lease.key) is record:
-            del self._records[record.lease.key]
+        if record.lease is not None and self.records.get(record.lease.key) is record:
+            del self.records[record.lease.key]
 
     @property
     def lapsed(self) -> bool:
@@ -96,17 +89,17 @@ class Leases:
 
     async def _heartbeat(self) -> None:
         level = logging.WARNING
-        while self._records:
+        while self.records:
             await asyncio.sleep(HEARTBEAT)
             try:
-                for record in self.all():
+                for record in tuple(self.records.values()):
                     if record.idle:
                         self._on_idle(record)
-                if self._shared and self._records:
+                if self._shared and self.records:
                     now, lapsed = asyncio.get_running_loop().time(), self.lapsed
                     await self._state.evict_dead_owners(self._scope)
-                    if lapsed:
-                        await self._renew()
+                    for record in tuple(self.records.values()) if lapsed else ():
+                        await self._keep(record)
                     self._heard = now
                 level = logging.WARNING
             except Exception as error:
@@ -117,11 +110,10 @@ class Leases:
                 logger.log(level, message, error, exc_info=strange)
                 level = logging.DEBUG
 
-    async def _renew(self) -> None:
-        for record in self.all():
-            try:
-                if record.lease is not None:
-                    await self._state.keep(record.lease)
-            except LeaseLostError as error:
-                logger.info("%s", error)
-                self.drop(record)
+    async def _keep(self, record: Record) -> None:
+        try:
+            if record.lease is not None:
+                await self._state.keep(record.lease)
+        except LeaseLostError as error:
+            logger.info("%s", error)
+            self.drop(record)

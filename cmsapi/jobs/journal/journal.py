@@ -128,7 +128,7 @@ class LaunchJournal:
             that unless another process that is alive does.
         """
         await self._writes.flush(key)
-        if (mine := self._leases.get(key)) is not None:
+        if (mine := self._leases.records.get(key)) is not None:
             return mine
         lease = Lease(self.scope, key)
         record = Record(entry, lease)
@@ -206,12 +206,12 @@ class LaunchJournal:
             # It is launched: losing it here would be worse than polling it twice.
             logger.warning("Journal unavailable; a launch could not be recorded as done: %s", error)
             record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
-        self.balances.launched(record.entry)
+        self.balances.memory.append(record.entry)
 
     async def record_unknown(self, record: Record, why: str) -> None:
         """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
-        self.balances.launched(attrs.evolve(entry, status=UNKNOWN))
+        self.balances.memory.append(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
             async with self._telling:
                 await self._tell_unknown(record.lease.key, entry.asked_at)
@@ -299,13 +299,13 @@ class LaunchJournal:
 
     async def flush(self) -> None:
         """Wait until everything is written that is written in a moment."""
-        await self._writes.flush_all()
+        await self._writes.flush()
 
     async def aclose(self) -> None:
         """Write what is to be written, and release all entries."""
         await self.flush()
         # All at once, so that a state that does not answer is waited for once.
-        await asyncio.gather(*(self._release_at_end(record) for record in self._leases.all()))
+        await asyncio.gather(*(self._release_at_end(record) for record in self._leases.records.values()))
         await self._writes.close()
         # Last, because an end that is written at the end may be held for it once more.
         await self._leases.aclose()
@@ -340,7 +340,7 @@ class LaunchJournal:
         return None
 
     async def _claim(self, record: Record) -> None:
-        if record.lease is None or self._leases.get(record.lease.key) is not None:
+        if record.lease is None or record.lease.key in self._leases.records:
             return
         try:
             entry = await self.state.claim(record.lease)

@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from cmsapi.errors import LeaseLostError, StateError
 
 logger: logging.Logger = logging.getLogger("cmsapi")
+
+Write: TypeAlias = Callable[[], Awaitable[None]]
 
 # Seconds after which a write that failed is repeated.
 RETRY_AFTER = 10.0
@@ -25,15 +28,12 @@ class WriteQueue:
     def __init__(self) -> None:
         self._last: dict[str, asyncio.Task[None]] = {}
         # Those that failed.
-        self._failed: dict[str, list[Callable[[], Awaitable[None]]]] = {}
+        self._failed: dict[str, list[Write]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def add(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
-        """Write after the earlier writes of the same entry; a write that fails is logged and repeated."""
-        self._begin(key, write, logging.WARNING)
-
-    def _begin(self, key: str, write: Callable[[], Awaitable[None]], level: int) -> None:
+    def add(self, key: str, write: Write, level: int = logging.WARNING) -> None:
+        """Write after the earlier writes of the same entry; a write that fails is logged on a level and repeated."""
         before = self._last.get(key)
 
         async def work() -> None:
@@ -46,46 +46,43 @@ class WriteQueue:
             except Exception as error:
                 # Whatever went wrong: no code awaits this task, and the entry must not stay held for ever.
                 strange = None if isinstance(error, StateError) else error
-                message = "Journal unavailable; a write is tried again: %s"
-                logger.log(level, message, error, exc_info=strange)
+                logger.log(level, "Journal unavailable; a write is tried again: %s", error, exc_info=strange)
                 self._failed.setdefault(key, []).append(write)
                 if self._timer is None and not self._closed:
-                    self._timer = asyncio.get_running_loop().call_later(RETRY_AFTER, self._repeat_all)
+                    self._timer = asyncio.get_running_loop().call_later(RETRY_AFTER, self._repeat)
 
         task = self._last[key] = asyncio.create_task(work())
-        task.add_done_callback(lambda done: self._done(key, done))
+        task.add_done_callback(lambda done: self._forget(key, done))
 
-    def _done(self, key: str, task: asyncio.Task[None]) -> None:
+    def _forget(self, key: str, task: asyncio.Task[None]) -> None:
         if self._last.get(key) is task:
             del self._last[key]
 
-    def _repeat_all(self) -> None:
+    def _repeat(self) -> None:
         self._timer = None
-        self._repeat(*self._failed)
+        for key in tuple(self._failed):
+            self._repeat_writes(key)
 
-    def _repeat(self, *keys: str) -> None:
-        for key in keys:
-            for write in self._failed.pop(key, ()):
-                # The failure was logged already.
-                self._begin(key, write, logging.DEBUG)
+    def _repeat_writes(self, key: str) -> None:
+        for write in self._failed.pop(key, ()):
+            # The failure was logged already.
+            self.add(key, write, logging.DEBUG)
 
-    async def flush(self, key: str) -> None:
-        """Wait until all writes of an entry are done, or have failed once more."""
-        self._repeat(key)
-        while (task := self._last.get(key)) is not None and not task.done():
-            await asyncio.wait([task])
-
-    async def flush_all(self) -> None:
-        """Wait until all writes are done, or have failed once more."""
-        self._repeat(*self._failed)
+    async def flush(self, *keys: str) -> None:
+        """Wait until all writes of some entries, or of all entries, are done or have failed once more."""
+        for key in keys or tuple(self._failed):
+            self._repeat_writes(key)
         # Only what is not done is waited for: an await of finished tasks does not give the loop a turn, so that a loop
         # that asks for anything else may never end.
-        while pending := [task for task in self._last.values() if not task.done()]:
+        while pending := [self._last[key] for key in keys or self._last if self._is_pending(key)]:
             await asyncio.wait(pending)
+
+    def _is_pending(self, key: str) -> bool:
+        return key in self._last and not self._last[key].done()
 
     async def close(self) -> None:
         """Write everything for the last time."""
         self._closed = True
-        await self.flush_all()
+        await self.flush()
         if self._timer is not None:
             self._timer.cancel()

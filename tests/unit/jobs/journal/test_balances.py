@@ -117,5 +117,5 @@ async def test_the_memory_is_bounded() -> None:
     """The newest thousand launches are remembered."""
     balances = BalanceReadings()
     for number in range(1100):
-        balances.launched(Entry(kind="idea_search", target=str(number), asked_at=0.0))
+        balances.memory.append(Entry(kind="idea_search", target=str(number), asked_at=0.0))
     assert [balances.memory[0].target, balances.memory[-1].target, len(balances.memory)] == ["100", "1099", 1000]

@@ -43,7 +43,7 @@ async def test_writes_of_an_entry_keep_their_order() -> None:
     writes.add("one", slowly(written, "second", 1))
     writes.add("one", slowly(written, "third", 0))
     writes.add("other", slowly(written, "elsewhere", 3))
-    await writes.flush_all()
+    await writes.flush()
     assert written == ["elsewhere", "first", "second", "third"]
     assert asyncio.get_running_loop().time() == 6
 
@@ -61,8 +61,8 @@ async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
     await writes.flush("one")
     await writes.flush("unheard of")
     assert asyncio.get_running_loop().time() == 4
-    await writes.flush_all()
-    await writes.flush_all()
+    await writes.flush()
+    await writes.flush()
     assert asyncio.get_running_loop().time() == 60
 
 
@@ -105,11 +105,11 @@ async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
     writes.add("other", gives_up)
     await writes.flush("other")
     writes.add("other", gives_up)
-    await writes.flush_all()
+    await writes.flush()
     assert written == ["after"]
 
 
-@pytest.mark.parametrize(("asked", "at"), [("", 11.0), ("flush", 3.0), ("flush_all", 3.0), ("close", 3.0)])
+@pytest.mark.parametrize(("asked", "at"), [("", 11.0), ("flush", 3.0), ("flush all", 3.0), ("close", 3.0)])
 async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: pytest.LogCaptureFixture) -> None:
     """Ten seconds later, or before anything else is asked of its entry; that it fails is said once."""
     caplog.set_level(logging.DEBUG, "cmsapi")
@@ -126,7 +126,7 @@ async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: 
     writes.add("one", write)
     await asyncio.sleep(2)
     if asked:
-        await {"flush": lambda: writes.flush("one"), "flush_all": writes.flush_all, "close": writes.close}[asked]()
+        await {"flush": lambda: writes.flush("one"), "flush all": writes.flush, "close": writes.close}[asked]()
     await asyncio.sleep(60)
     again = [10.0, 10.0, 20.0, 20.0] if not asked else [3.0, 3.0]
     assert tried == [0.0, 1.0, *again]
