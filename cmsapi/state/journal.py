@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import attrs
@@ -38,7 +39,7 @@ class Lease:
 
     scope: str
     key: str
-    id: str = attrs.field(factory=lambda: secrets.token_hex(8))
+    id: str = attrs.field(factory=partial(secrets.token_hex, 8))
 
 
 @attrs.frozen(kw_only=True)
@@ -73,10 +74,6 @@ class Entry:
     facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=instance_of(Mapping))  # type: ignore[type-abstract]
     ended_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
 
-    def __attrs_post_init__(self) -> None:
-        if (self.batch is None) != (self.item is None):
-            raise ValueError("batch and item belong together")
-
     @property
     def over(self) -> bool:
         """Whether it has ended: it is the outcome of an item, and no longer open."""
@@ -95,13 +92,11 @@ class Entry:
         return text
 
 
-def digest_of(settings: Mapping[str, Any] | None, salt: str) -> str | None:
+def digest_of(settings: Mapping[str, Any], salt: str) -> str:
     """Return a keyed digest of settings: equal for equal settings, telling nothing about them.
 
     Args:
         settings: What is sent with the launch.
         salt: The key, from the shared state.
     """
-    if settings is None:
-        return None
     return hashlib.blake2b(write_text(settings).encode(), digest_size=16, key=salt.encode()[:64]).hexdigest()

@@ -13,7 +13,7 @@ import attrs
 
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
-from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T, standing
+from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
 
 _numbers = itertools.count(1)
 
@@ -82,7 +82,8 @@ class MemoryState(State):
             found = None if item is None else place.outcomes.get(item)
             stood = Standing.ABSENT if found is None else Standing.ENDED
         else:
-            found, stood = row.entry, standing(lease, row.lease, alive=self._alive(place, row.owner))
+            other = Standing.HELD if self._alive(place, row.owner) else Standing.FREE
+            found, stood = row.entry, Standing.MINE if row.lease == lease.id else other
         if stood is when:
             written = entry if entry is not None else found
             if step is Step.END:

@@ -20,17 +20,18 @@ from cmsapi.errors import StateError
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
-from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T, standing
+from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
 from cmsapi.state.text import read_row
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# The text of an open entry, the lease under which it is held, and whether its holder is alive.
-_ROW = """
-SELECT entry, lease, EXISTS (SELECT 1 FROM owners WHERE scope = journal.scope AND id = journal.owner AND until > ?)
-FROM journal WHERE scope = ? AND key = ?
+# How an open entry stands to a lease, and its text.
+_ENTRY = """
+SELECT CASE WHEN lease = ? THEN 'mine' WHEN EXISTS (
+    SELECT 1 FROM owners WHERE scope = journal.scope AND id = journal.owner AND until > ?
+) THEN 'held' ELSE 'free' END, entry FROM journal WHERE scope = ? AND key = ?
 """
-_OUTCOME = "SELECT entry FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
+_OUTCOME = "SELECT 'ended', entry FROM outcomes WHERE scope = ? AND batch = ? AND item = ?"
 
 
 class SqliteState(State):
@@ -95,12 +96,10 @@ class SqliteState(State):
 
         def work(db: sqlite3.Connection) -> tuple[Standing, str | None]:
             owner = self._live(db, lease.scope, now)
-            row = db.execute(_ROW, (now, *key)).fetchone()
-            if row is None:
-                row = db.execute(_OUTCOME, item).fetchone() if item is not None else None
-                stood, found = (Standing.ABSENT, None) if row is None else (Standing.ENDED, str(row[0]))
-            else:
-                stood, found = standing(lease, row[1], alive=row[2]), str(row[0])
+            row = db.execute(_ENTRY, (lease.id, now, *key)).fetchone()
+            if row is None and item is not None:
+                row = db.execute(_OUTCOME, item).fetchone()
+            stood, found = (Standing.ABSENT, None) if row is None else (Standing(row[0]), row[1])
             if stood is not when:
                 return stood, found
             if step is Step.HOLD:

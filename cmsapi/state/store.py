@@ -62,19 +62,6 @@ class Step(StrEnum):
     END = "end"
 
 
-def standing(lease: Lease, held_under: str | None, *, alive: bool) -> Standing:
-    """Tell how an open entry stands to a lease.
-
-    Args:
-        lease: The lease.
-        held_under: Identifier of the lease under which the entry is held, or None.
-        alive: Whether the process that holds it is alive.
-    """
-    if held_under == lease.id:
-        return Standing.MINE
-    return Standing.HELD if held_under is not None and alive else Standing.FREE
-
-
 class State(abc.ABC):
     """Share launches, their owners and outcomes, small documents, and the limits.
 

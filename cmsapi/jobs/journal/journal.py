@@ -118,7 +118,7 @@ class LaunchJournal:
 
     def digest(self, settings: Mapping[str, Any] | None) -> str | None:
         """Return a digest of settings that tells nothing about them."""
-        return digest_of(settings, self._salt)
+        return None if settings is None else digest_of(settings, self._salt)
 
     async def begin(self, key: str, entry: Entry) -> Record:
         """Write an entry and hold it, or claim the entry that the key has already.

@@ -115,7 +115,6 @@ def test_digests_of_settings() -> None:
     assert one == digest_of({"b": {"d": "x", "c": [True, None]}, "a": 1}, "salt")
     assert one != digest_of({"b": {"d": "x", "c": [None, True]}, "a": 1}, "salt")
     assert one != digest_of({"a": 1, "b": {"c": [True, None], "d": "x"}}, "pepper")
-    assert digest_of(None, "salt") is None
 
 
 def test_an_entry_has_no_room_for_an_article() -> None:
@@ -123,5 +122,3 @@ def test_an_entry_has_no_room_for_an_article() -> None:
     entry = Entry(kind="generation", target="cnt_1", asked_at=1.0, facts={"html": "x" * 10_000})
     with pytest.raises(ValueError, match="at most 8,192 bytes"):
         entry.spell()
-    with pytest.raises(ValueError, match="belong together"):
-        Entry(kind="generation", target="cnt_1", asked_at=1.0, batch="b")
