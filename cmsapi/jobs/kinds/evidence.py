@@ -67,24 +67,8 @@ class Finding:
 
 
 @attrs.frozen
-class Others:
-    """Hold the other launches that are known here and draw on the same balance.
-
-    Args:
-        sure: Those that the service has taken for certain, and that left after the balance before the launch was read.
-        perhaps: The rest: in doubt, in flight, or perhaps charged before that.
-    """
-
-    sure: Sequence[Entry]
-    perhaps: Sequence[Entry]
-
-
-NO_OTHERS = Others((), ())
-
-
-@attrs.frozen
 class Charges:
-    """Hold what was charged of one balance since a launch.
+    """Hold what was charged of one balance since a launch, and the other launches that are known to draw on it.
 
     Args:
         user: The user of the key, with the balances as they were read before the usages.
@@ -92,12 +76,17 @@ class Charges:
         since: The usages since the launch, newest first; None when the balances do not prove which they are.
         before: Usages of about the same time that lead to the balance before the launch. One of them may come from
             after it all the same, if credits were bought or given back just before it.
+        sure: The other launches that the service has taken for certain, and that left after the balance before the
+            launch was read.
+        perhaps: The rest of the other launches: in doubt, in flight, or perhaps charged before that.
     """
 
     user: User
     balance: int | None
     since: Sequence[CreditUsage] | None
     before: Sequence[CreditUsage] = ()
+    sure: Sequence[Entry] = ()
+    perhaps: Sequence[Entry] = ()
 
     def ours(self, usages: Iterable[CreditUsage]) -> list[CreditUsage]:
         """Return the usages by the user of the key, and those that may be by that user."""

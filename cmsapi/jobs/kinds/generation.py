@@ -14,7 +14,7 @@ from cmsapi.api.models.content import Content
 from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
-from cmsapi.jobs.kinds.evidence import NO_OTHERS, Charges, Finding, Others, Verdict
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown, Words
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
@@ -86,15 +86,13 @@ class ArticleGeneration(Kind):
         """Read the current generation."""
         return await _current(caller, entry.target)
 
-    def judge(
-        self, entry: Entry, document: Generation | None, charges: Charges | None, others: Others = NO_OTHERS
-    ) -> Finding:
+    def judge(self, entry: Entry, document: Generation | None, charges: Charges | None) -> Finding:
         """Say what the current generation of a content tells, and the usages if they can be read.
 
         A service may show a generation that has failed no more. So usages that do not bear it out leave it unknown.
         """
         if document is None:
-            return _judge_no_generation("the content has no generation", entry, charges, others)
+            return _judge_no_generation("the content has no generation", entry, charges)
         if "baseline" not in entry.facts:
             if document.status in (*_OVER, GenerationStatus.REVIEW):
                 why = f"the content has generation {document.id}, and it was not read which one it had before"
@@ -102,7 +100,7 @@ class ArticleGeneration(Kind):
             why = f"generation {document.id} runs, and it was not read which one there was before"
             return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=False)
         if document.id == entry.facts["baseline"]:
-            return _judge_no_generation(f"the content still has generation {document.id}", entry, charges, others)
+            return _judge_no_generation(f"the content still has generation {document.id}", entry, charges)
         why = f"the content has a new generation, {document.id}"
         # Without charges no other user is seen.
         ours = charges is None or (charges.since is not None and len(charges.ours(charges.since)) == len(charges.since))
@@ -122,11 +120,11 @@ async def _current(caller: OperationCaller, content_id: str) -> Generation | Non
         return None
 
 
-def _judge_no_generation(why: str, entry: Entry, charges: Charges | None, others: Others) -> Finding:
+def _judge_no_generation(why: str, entry: Entry, charges: Charges | None) -> Finding:
     if charges is not None and charges.balance is not None and isinstance(entry.facts.get("balance"), int):
         if charges.since is None:
             return evidence.unproven(charges)
         ours = charges.ours(charges.since)
-        if len(ours) > len(others.sure) + len(others.perhaps):
+        if len(ours) > len(charges.sure) + len(charges.perhaps):
             return evidence.unexplained(ours[0])
     return Finding(verdict=Verdict.ABSENT, why=why)

@@ -17,7 +17,7 @@ from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch, SearchStatus
 from cmsapi.display import markup
 from cmsapi.jobs.kinds import evidence
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
+from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Words
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
@@ -91,7 +91,7 @@ class IdeaSearch(Kind):
         """Keep the workspace."""
         return {"workspace": path["workspaceId"]}
 
-    def judge(self, entry: Entry, document: None, charges: Charges | None, others: Others) -> Finding:
+    def judge(self, entry: Entry, document: None, charges: Charges | None) -> Finding:
         """Say what the usages tell of a search.
 
         Each search is charged when it is launched (specification 4.6). So there is one charge for each other search
@@ -104,8 +104,8 @@ class IdeaSearch(Kind):
             if _may_be_charge_of(usage, entry):
                 return evidence.from_before(usage)
         left = charges.ours(charges.since)
-        unseen = [other for other in others.sure if not _take(left, other)]
-        for other in others.perhaps:
+        unseen = [other for other in charges.sure if not _take(left, other)]
+        for other in charges.perhaps:
             if not any(_may_be_named(other, each) for each in (entry, *unseen)):
                 _take(left, other)
         if len(left) < len(unseen):

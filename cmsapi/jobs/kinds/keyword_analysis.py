@@ -10,7 +10,7 @@ from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.keyword import AnalysisStatus, Keyword
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.analysis import Analysis
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
 from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind
 from cmsapi.state.journal import Entry
 
@@ -32,7 +32,7 @@ class KeywordAnalysis(Analysis):
         """Return the web page whose list has the keyword."""
         return document.page_id
 
-    def judge(self, entry: Entry, document: Keyword, charges: Charges | None, others: Others) -> Finding:
+    def judge(self, entry: Entry, document: Keyword, charges: Charges | None) -> Finding:
         """Say what the usages tell of an analysis that the keyword does not show.
 
         Of other analyses it is not known which keyword they were charged for, nor whether and when each was charged. So
@@ -43,8 +43,8 @@ class KeywordAnalysis(Analysis):
         ours = charges.ours(charges.since)
         alike = [usage for usage in ours if evidence.may_be(evidence.written(usage), document.keyword)]
         if alike:
-            return _judge_alike(alike, entry, document, others)
-        if len(ours) > len(others.sure) + len(others.perhaps):
+            return _judge_alike(alike, entry, document, charges)
+        if len(ours) > len(charges.sure) + len(charges.perhaps):
             return evidence.unexplained(ours[0])
         for usage in charges.ours(charges.before):
             if evidence.may_be(evidence.written(usage), document.keyword):
@@ -55,13 +55,13 @@ class KeywordAnalysis(Analysis):
         return evidence.absent(charges)
 
 
-def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, others: Others) -> Finding:
+def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, charges: Charges) -> Finding:
     """Say what charges tell whose keyword may be this one."""
     if keyword.analysis_status == AnalysisStatus.SUCCESS and keyword.last_analyzed_at is not None:
         # An analysis of its own would show a later time, a running word, or that it failed.
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return Finding.unknown(why)
-    again = [other for other in (*others.sure, *others.perhaps) if other.target == entry.target]
+    again = [other for other in (*charges.sure, *charges.perhaps) if other.target == entry.target]
     if not all(evidence.is_before(other, entry.facts.get("mark")) for other in again):
         return Finding.unknown(
             f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too"

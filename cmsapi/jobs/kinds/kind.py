@@ -16,7 +16,7 @@ import attrs
 from cmsapi.api.model import Model
 from cmsapi.api.models.user import User
 from cmsapi.api.open_enum import OpenEnum
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
+from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.observation import JobHistory, Observation
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
@@ -220,14 +220,13 @@ class Kind:
         """
         return None
 
-    def judge(self, entry: Entry, document: Any, charges: Charges | None, others: Others) -> Finding:
+    def judge(self, entry: Entry, document: Any, charges: Charges | None) -> Finding:
         """Say what the document and the charges tell; the first rule that applies decides, and nothing is sent.
 
         Args:
             entry: The launch.
             document: The document.
             charges: What was charged since, None when that is no evidence or cannot be read.
-            others: The other launches that draw on the same balance.
         """
         return Finding.unknown(f"no evidence tells of the launch of a {self.name}")
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from cmsapi.api.model import Model
 from cmsapi.api.models.keyword import Prompt
 from cmsapi.jobs.kinds.analysis import Analysis
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others
+from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.state.journal import Entry
 
@@ -22,6 +22,6 @@ class PromptAnalysis(Analysis):
     launch_operation: ClassVar[str] = "analyze_prompt"
     where_to_look: ClassVar[str] = "client.prompts.get shows whether it runs; client.jobs.watch waits for it."
 
-    def judge(self, entry: Entry, document: Prompt, charges: Charges | None, others: Others) -> Finding:
+    def judge(self, entry: Entry, document: Prompt, charges: Charges | None) -> Finding:
         """Say that nothing is left: usages do not name prompts."""
         return Finding.unknown("the prompt shows no analysis since, and usages of credits do not name prompts")

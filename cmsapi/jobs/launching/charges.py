@@ -17,7 +17,7 @@ from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.user import User
 from cmsapi.api.pagination import Page
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.evidence import Charges, Others, is_after
+from cmsapi.jobs.kinds.evidence import Charges, is_after
 from cmsapi.jobs.kinds.kind import Balance
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN
@@ -65,7 +65,7 @@ class ChargeReader:
         except Exception as error:
             logger.debug("the balances could not be read before a launch: %s", error)
 
-    async def read(self, entry: Entry, balance: Balance) -> tuple[Charges, Others]:
+    async def read(self, entry: Entry, balance: Balance) -> Charges:
         """Read what was charged since a launch, between two readings of what else was launched."""
         earlier = await self._others(entry)
         charges = await self._charges(entry, balance)
@@ -77,7 +77,7 @@ class ChargeReader:
             for each in [*earlier, *(await self._others(entry))]
             if each.job_id not in sure and (each.target, each.asked_at) not in names
         }
-        return charges, Others(tuple(sure.values()), tuple(perhaps.values()))
+        return attrs.evolve(charges, sure=tuple(sure.values()), perhaps=tuple(perhaps.values()))
 
     async def _others(self, entry: Entry) -> list[Entry]:
         """Return the other launches that draw on the same balance, as far as they are known."""

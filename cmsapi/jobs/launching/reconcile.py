@@ -26,7 +26,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.errors import sent_times, unknown_launch
 from cmsapi.jobs.journal.journal import LONGEST_REASON, LaunchJournal
-from cmsapi.jobs.kinds.evidence import NO_OTHERS, Finding, Verdict
+from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import ChargeEvidence
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.charges import ChargeReader
@@ -242,14 +242,14 @@ class Reconciler:
         if (shown := kind.judge_shown(entry, document, latest)) is not None:
             return shown
         if kind.balance is None or kind.charge_evidence is ChargeEvidence.NONE:
-            return kind.judge(entry, document, None, NO_OTHERS)
+            return kind.judge(entry, document, None)
         optional = kind.charge_evidence is ChargeEvidence.OPTIONAL
         if "mark" not in entry.facts and not optional:
             return Finding.unknown("no balance was read before the launch")
         try:
-            charges, others = await self.charges.read(entry, kind.balance)
+            charges = await self.charges.read(entry, kind.balance)
         except APIError as refusal:
             if not optional or isinstance(refusal, ServerError):
                 raise
-            return kind.judge(entry, document, None, NO_OTHERS)
-        return kind.judge(entry, document, charges, others)
+            return kind.judge(entry, document, None)
+        return kind.judge(entry, document, charges)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import pytest
@@ -13,7 +14,7 @@ from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
 from cmsapi.api.models.user import Credits, Organization, User, UserRef
 from cmsapi.api.models.workspace import WorkspaceRef
-from cmsapi.jobs.kinds.evidence import Charges, Finding, Others, Verdict, may_be, name_of
+from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict, may_be, name_of
 from cmsapi.jobs.kinds.generation import ArticleGeneration
 from cmsapi.jobs.kinds.idea_search import IdeaSearch
 from cmsapi.jobs.kinds.keyword_analysis import KeywordAnalysis
@@ -21,7 +22,7 @@ from cmsapi.jobs.kinds.prompt_analysis import PromptAnalysis
 from cmsapi.jobs.launching.charges import CLOCKS, between, counts
 from cmsapi.state.journal import Entry
 
-of_keyword = KeywordAnalysis().judge
+Others: TypeAlias = Mapping[str, Any]
 judge_shown = KeywordAnalysis().judge_shown
 of_generation = ArticleGeneration().judge
 
@@ -78,7 +79,12 @@ def charges(*since: CreditUsage, proven: bool = True) -> Charges:
 
 def of_search(entry: Entry, given: Charges, others: Others) -> Finding:
     """Judge a search."""
-    return IdeaSearch().judge(entry, None, given, others)
+    return IdeaSearch().judge(entry, None, attrs.evolve(given, **others))
+
+
+def of_keyword(entry: Entry, keyword: Keyword, given: Charges, others: Others) -> Finding:
+    """Judge the analysis of a keyword."""
+    return KeywordAnalysis().judge(entry, keyword, attrs.evolve(given, **others))
 
 
 def other(target: str = "boots", **changes: Any) -> Entry:
@@ -87,9 +93,9 @@ def other(target: str = "boots", **changes: Any) -> Entry:
 
 
 TENTS, BOOTS, LOWER = usage(9), usage(8, keyword="boots"), usage(7, keyword="cosy tents")
-NONE = Others((), ())
-ONE_SURE = Others((other(),), ())
-ONE_PERHAPS = Others((), (other(),))
+NONE: Others = {}
+ONE_SURE: Others = {"sure": (other(),)}
+ONE_PERHAPS: Others = {"perhaps": (other(),)}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +154,7 @@ def test_a_charge_may_be_for_the_launch_before() -> None:
     launch = attrs.evolve(ENTRY, facts={"mark": "one:3"})
     for mark, verdict in (("one:2", Verdict.LAUNCHED), ("one:3", Verdict.UNKNOWN), ("other:2", Verdict.UNKNOWN)):
         before = attrs.evolve(ENTRY, asked_at=ENTRY.asked_at - 70.0, facts={"mark": mark})
-        for others in (Others((before,), ()), Others((), (before,))):
+        for others in ({"sure": (before,)}, {"perhaps": (before,)}):
             assert of_keyword(launch, KEYWORD, charges(usage(9)), others).verdict is verdict
 
 
@@ -312,7 +318,7 @@ def test_a_charge_may_be_that_of_a_twin(fields: Any, found: Any) -> None:
 def test_what_usages_tell_of_a_search(given: Charges, sure: list[str], perhaps: list[str], verdict: Verdict) -> None:
     """One charge for each search that was taken; one more may be that of this one, which cannot be found."""
     entry = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
-    others = Others([other(each) for each in sure], [other(each) for each in perhaps])
+    others = {"sure": [other(each) for each in sure], "perhaps": [other(each) for each in perhaps]}
     assert of_search(entry, given, others).verdict is verdict
 
 
@@ -321,8 +327,8 @@ def test_long_keywords_are_not_told_apart() -> None:
     long = "tents " * 200
     entry = attrs.evolve(ENTRY, kind="idea_search", target=name_of(long.upper()), facts={"workspace": "ws_1"})
     given = charges(usage(9, keyword=long))
-    assert of_search(entry, given, Others((), (other(name_of(long)),))).verdict is Verdict.UNKNOWN
-    assert of_search(entry, given, Others((other(name_of(long)),), ())).verdict is Verdict.ABSENT
+    assert of_search(entry, given, {"perhaps": (other(name_of(long)),)}).verdict is Verdict.UNKNOWN
+    assert of_search(entry, given, {"sure": (other(name_of(long)),)}).verdict is Verdict.ABSENT
 
 
 @pytest.mark.parametrize(
@@ -403,7 +409,7 @@ def test_each_finding_says_what_it_rests_on() -> None:
         of_keyword(ENTRY, KEYWORD, charges(usage(9, keyword="boots")), NONE): Finding(
             verdict=unknown, why="no launch that is known here explains a charge by this user (usage use_9)"
         ),
-        PromptAnalysis().judge(ENTRY, PROMPT, None, NONE): Finding(
+        PromptAnalysis().judge(ENTRY, PROMPT, None): Finding(
             verdict=unknown, why="the prompt shows no analysis since, and usages of credits do not name prompts"
         ),
         of_search(search, charges(usage(9)), NONE): Finding(
