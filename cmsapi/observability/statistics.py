@@ -6,7 +6,7 @@ import attrs
 
 from cmsapi.api.wire.drift import Deviation
 from cmsapi.display import markup
-from cmsapi.observability.events import Event, JobObserved, RateLimitPaused, RetryScheduled
+from cmsapi.observability.events import Event, RateLimitPaused, RetryScheduled
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +42,8 @@ class Statistics:
 class Counters:
     """Count events, as the first hook of every client.
 
-    The pipeline counts `requests` and `answered`, because their events are made only if a user gave the client hooks.
+    The pipeline counts `requests` and `answered`, and the poller polls, because their events are made only if a user
+    gave the client hooks.
     """
 
     requests: int = 0
@@ -59,9 +60,6 @@ class Counters:
                 self.retries += 1
             case RateLimitPaused():
                 self.rate_limited += 1
-            case JobObserved():
-                self.polls += 1
-                self.poll_failures += event.error is not None
 
     def snapshot(self, drift: tuple[Deviation, ...]) -> Statistics:
         """Return the current counts."""

@@ -38,3 +38,9 @@ class ActiveCalls:
             if not scope.expired():
                 scope.reschedule(now)
         await self._ended.wait()
+
+
+def being_cancelled() -> bool:
+    """Tell whether the current task itself is being cancelled, and not only something that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -39,7 +39,7 @@ from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport import protocol
-from cmsapi.transport.active_calls import ActiveCalls
+from cmsapi.transport.active_calls import ActiveCalls, being_cancelled
 from cmsapi.transport.call import Call, CallOptions, Exchange, describe
 from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
@@ -235,7 +235,7 @@ class Pipeline:
             if isinstance(error, asyncio.CancelledError):
                 # A timeout around the call raises it on, or from it, and its frames hold the request.
                 without_frames(error)
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) or (isinstance(error, asyncio.CancelledError) and not being_cancelled()):
                 raise OutcomeUnknownError(
                     f"The request was sent, but no whole answer came back ({type(error).__name__})."
                 ) from error

@@ -30,9 +30,9 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.kinds.observation import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
-from cmsapi.jobs.polling.tasks import being_cancelled
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import Failures, TrackedJob
+from cmsapi.transport.active_calls import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

@@ -23,7 +23,7 @@ from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, t
 from cmsapi.jobs.polling.list_reader import ListReader
 from cmsapi.jobs.polling.poll_request import send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
-from cmsapi.jobs.polling.tasks import BackgroundTasks, answer_to, result_of
+from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
 from cmsapi.jobs.scheduling.list_reads import Listing
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
@@ -192,7 +192,7 @@ class Poller:
         It is polled without its entry when the state cannot be reached: two streams of polls are better than none.
         """
         try:
-            await answer_to(self.journal.open(job.settings.read_user))
+            await self.journal.open(job.settings.read_user)
             rounds = 0
             while job.subscribed and not await self.journal.acquire(record, claim=rounds % _CLAIM_EVERY == 0):
                 rounds += 1
@@ -240,7 +240,7 @@ class Poller:
 
     async def _poll(self, job: TrackedJob, priority: Priority) -> None:
         try:
-            observation, result = await answer_to(send_poll(job, self.scheduler, priority))
+            observation, result = await send_poll(job, self.scheduler, priority)
         except Exception as error:
             job.poll = None
             if not job.closed:
@@ -317,17 +317,21 @@ class Poller:
 
     def _count_poll(self, job: TrackedJob, error: Exception | None) -> None:
         """Count a poll, and tell the hooks what it has shown."""
+        counters = self.poll_settings.caller.pipeline.counters
+        counters.polls += 1
+        counters.poll_failures += error is not None
         job.polls += 1
-        self.hooks(
-            JobObserved(
-                kind=job.kind.name.value,
-                target=job.target,
-                phase=job.phase.value,
-                state=job.word,
-                polls=job.polls,
-                error=type(error).__name__ if error is not None else None,
+        if self.hooks.listening:
+            self.hooks(
+                JobObserved(
+                    kind=job.kind.name.value,
+                    target=job.target,
+                    phase=job.phase.value,
+                    state=job.word,
+                    polls=job.polls,
+                    error=type(error).__name__ if error is not None else None,
+                )
             )
-        )
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
         try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from cmsapi.errors import ClientClosedError, OutcomeUnknownError
+from cmsapi.errors import ClientClosedError
 
 T = TypeVar("T")
 
@@ -19,26 +19,6 @@ async def result_of(task: asyncio.Task[T]) -> T:
     """
     await asyncio.wait([task])
     return task.result()
-
-
-def being_cancelled() -> bool:
-    """Tell whether the current task itself is being cancelled, and not only something that it awaits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-async def answer_to(requests: Awaitable[T]) -> T:
-    """Make requests.
-
-    Raises:
-        OutcomeUnknownError: A transport has cancelled them, and not the owner of this task.
-    """
-    try:
-        return await requests
-    except asyncio.CancelledError as error:
-        if being_cancelled():
-            raise
-        raise OutcomeUnknownError("The transport cancelled the request, and there is no answer.") from error
 
 
 class BackgroundTasks:

@@ -567,3 +567,20 @@ async def test_events_go_on_after_a_failure_to_open_the_journal(tmp_path: Path) 
         assert events[-1] is Finished
         with pytest.raises(cmsapi.ServiceUnavailableError):
             await waiter
+
+
+async def test_a_launch_whose_transport_cancels_itself_is_paid_once() -> None:
+    """The one who launches was not cancelled: what became of the launch is found out, and it is not repeated."""
+    left = [1]
+    sandbox = box(8.0)
+
+    def spoil(request: cmsapi.Request, response: cmsapi.Response) -> cmsapi.Response:
+        if request.method == "POST" and left[0]:
+            left[0] -= 1
+            raise asyncio.CancelledError
+        return response
+
+    async with client_of(sandbox, transport=Spoiling(sandbox, spoil)) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert (await job).analysis_status == "success"
+    assert len(sandbox.ledger.launches()) == 1
