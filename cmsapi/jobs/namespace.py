@@ -22,7 +22,7 @@ from cmsapi.jobs.kinds.observation import JobHistory
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher
-from cmsapi.jobs.launching.recovery import Recovery, Resumed
+from cmsapi.jobs.launching.recovery import Resumed, read_reviews, resume
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
@@ -142,7 +142,7 @@ class Jobs:
             StateError: The state cannot be reached.
             CMSError: The service cannot be read; launches that are not recovered stay in the journal.
         """
-        return await self._open_recovery().resume()
+        return await resume(self._open_launcher().reconciler)
 
     async def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, of all processes.
@@ -152,7 +152,7 @@ class Jobs:
         Raises:
             StateError: The state cannot be reached.
         """
-        return await self._open_recovery().reviews()
+        return await read_reviews(self._open_launcher().reconciler)
 
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.
@@ -220,9 +220,6 @@ class Jobs:
         user = await poller.poll_settings.read_user()
         balance = None if known.balance is None else known.balance.of(user)
         return poller.scheduler.poll_load.forecast(known, poller.poll_settings.policy, count, balance)
-
-    def _open_recovery(self) -> Recovery:
-        return Recovery(self._open_launcher().reconciler)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.

@@ -13,9 +13,9 @@ from typing import Literal, TypeVar
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, ClientClosedError, JobError
+from cmsapi.jobs.fanout.credits import CreditBudget
 from cmsapi.jobs.fanout.stream import Outcome, OutcomeStream
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.launching.credits import CreditBudget
 from cmsapi.jobs.launching.pending import TRACES, PendingLaunch
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue

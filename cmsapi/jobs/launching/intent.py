@@ -23,34 +23,27 @@ from cmsapi.state.journal import Entry
 STALE_AFTER = 12 * 3600.0
 
 
-@attrs.frozen
 class Intent:
-    """Write one launch down.
+    """Write one launch down; the journal is open.
 
     Args:
         reconciler: Settles orphans.
         request: The launch.
-        key: The key of its entry; launches with the same key join.
-        entry: What is written.
     """
 
-    reconciler: Reconciler
-    request: LaunchRequest
-    key: str
-    entry: Entry
-
-    @classmethod
-    def of(cls, reconciler: Reconciler, request: LaunchRequest) -> Intent:
-        """Make the intent of a launch; the journal is open."""
+    def __init__(self, reconciler: Reconciler, request: LaunchRequest) -> None:
+        self._reconciler = reconciler
+        self._request = request
         kind, journal = request.kind, reconciler.journal
         batch, item = ITEM.get() or (None, None)
+        work = secrets.token_hex(8)
         if kind.joins and reconciler.policy.dedupe != "allow":
-            key = f"{kind.name.value} {request.target}"
+            work = request.target
         elif item is not None:
-            key = f"{kind.name.value} for {item!r} in {batch!r}"
-        else:
-            key = f"{kind.name.value} {secrets.token_hex(8)}"
-        entry = Entry(
+            work = f"for {item!r} in {batch!r}"
+        # Launches with the same key join.
+        self._key = f"{kind.name.value} {work}"
+        self._entry = Entry(
             kind=kind.name.value,
             target=kind.entry_target(request.target),
             asked_at=journal.wall(),
@@ -59,14 +52,13 @@ class Intent:
             settings=journal.digest(request.body),
             facts=kind.launch_facts(request.path),
         )
-        return cls(reconciler, request, key, entry)
 
     async def begin(self) -> Record | TrackedJob:
         """Write the launch down and return its record, or return the job that runs in its place."""
         followed: Entry | None = None
         while True:
-            record = await self.reconciler.journal.begin(self.key, self.entry)
-            if record.entry is self.entry:
+            record = await self._reconciler.journal.begin(self._key, self._entry)
+            if record.entry is self._entry:
                 if followed is not None:
                     with record.in_work():
                         await self._check_followed(record, followed)
@@ -82,11 +74,11 @@ class Intent:
 
     async def _check_followed(self, record: Record, followed: Entry) -> None:
         """Raise when it is unknown whether the launch happened for which this one has waited."""
-        if await self.reconciler.journal.was_unknown(record, followed):
+        if await self._reconciler.journal.was_unknown(record, followed):
             # That launch is the one in doubt, also for others that have waited for it.
             record.entry = attrs.evolve(record.entry, asked_at=followed.asked_at)
             why = "another client sent it, and it could not find out whether it happened"
-            await self.reconciler.give_up(record, self.request, why, "no answer")
+            await self._reconciler.give_up(record, self._request, why, "no answer")
 
     async def _resolve(self, record: Record) -> Record | TrackedJob | None:
         """Deal with an entry of the same key: return a job to wait for, a record to launch with, or None to try again.
@@ -97,7 +89,7 @@ class Intent:
         """
         job, entry = record.job, record.entry
         if job is not None and not job.closed:
-            self.reconciler.poller.join(job)
+            self._reconciler.poller.join(job)
             return job
         if entry.over:
             # The item of a batch ended in another run.
@@ -115,38 +107,38 @@ class Intent:
             await asyncio.sleep(FOLLOW)
             return None
         if entry.status == SENDING:
-            settled = await self.reconciler.settle(record, self.request)
+            settled = await self._reconciler.settle(record, self._request)
             if isinstance(settled, TrackedJob):
                 self._check_same(entry)
                 return settled
         # Nothing was launched, or it is repeated, so that the settings of the dead process do not matter.
-        facts = dict(self.entry.facts)
+        facts = dict(self._entry.facts)
         if (doubt := record.entry.facts.get("doubt")) is not None:
             facts.update(doubt=doubt, sent=sent_times(record.entry))
-        replacement = attrs.evolve(self.entry, facts=facts)
-        await self.reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
+        replacement = attrs.evolve(self._entry, facts=facts)
+        await self._reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 
     def _take_over(self, record: Record) -> TrackedJob:
-        job = self.reconciler.poller.take_over(record)
-        job.history.settings = self.request.body
+        job = self._reconciler.poller.take_over(record)
+        job.history.settings = self._request.body
         return job
 
     def _check_same(self, entry: Entry) -> None:
         """Refuse to join a launch with other settings, or one that is not of the same item if the policy says so."""
-        same_item = entry.item is not None and (entry.batch, entry.item) == (self.entry.batch, self.entry.item)
-        same_settings = entry.settings == self.entry.settings
-        if not same_settings or (self.reconciler.policy.dedupe == "error" and not same_item):
+        same_item = entry.item is not None and (entry.batch, entry.item) == (self._entry.batch, self._entry.item)
+        same_settings = entry.settings == self._entry.settings
+        if not same_settings or (self._reconciler.policy.dedupe == "error" and not same_item):
             problem = "" if same_settings else " with other settings"
-            raise already_running(self.request, f"{problem}, launched by another client")
+            raise already_running(self._request, f"{problem}, launched by another client")
 
     async def _is_stale(self, record: Record) -> bool:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""
-        entry, journal = record.entry, self.reconciler.journal
+        entry, journal = record.entry, self._reconciler.journal
         recent = journal.wall() - entry.asked_at < STALE_AFTER
         if not record.held or entry.batch is not None or (recent and entry.status != REVIEW):
             return False
-        over = await KINDS[entry.kind].is_over(self.reconciler.caller, entry)
+        over = await KINDS[entry.kind].is_over(self._reconciler.caller, entry)
         if over:
             await journal.delete(record)
         return over

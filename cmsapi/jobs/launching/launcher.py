@@ -141,7 +141,7 @@ class Launcher:
             traces.append(pending)
         if request.kind.joins:
             self._launches.joinable[request.key] = pending
-            pending.task.add_done_callback(lambda _: pending.remove())
+            pending.task.add_done_callback(pending.remove)
         return pending
 
     async def _answer(self, pending: PendingLaunch) -> TrackedJob | None:

@@ -99,7 +99,7 @@ class PendingLaunch:
         """Whether bytes of it may have left: then only its answer tells whether it is paid for."""
         return self.in_doubt or (self.permit is not None and self.permit.stage not in ("taken", "unsent"))
 
-    def remove(self) -> None:
+    def remove(self, _: object = None) -> None:
         """Let no other launch join it any more."""
         if self.launches.joinable.get(self.request.key) is self:
             del self.launches.joinable[self.request.key]
@@ -115,17 +115,12 @@ class PendingLaunch:
         journal = self.reconciler.journal
         try:
             await journal.open(self.reconciler.poller.poll_settings.read_user)
-            begun = await Intent.of(self.reconciler, self.request).begin()
+            begun = await Intent(self.reconciler, self.request).begin()
             if isinstance(begun, TrackedJob):
                 return begun
             self.record = begun
             with begun.in_work():
-                try:
-                    return await self._pay()
-                finally:
-                    if begun.held and not begun.bound:
-                        # What may have happened is settled by the next launch of the same, or by `jobs.resume`.
-                        journal.release_later(begun) if self.in_flight else journal.delete_later(begun)
+                return await self._pay()
         except StateError as error:
             error.add_note("This launch was not sent, and nothing was charged for it.")
             raise
@@ -151,23 +146,27 @@ class PendingLaunch:
         self.credits -= number
 
     async def _pay(self) -> TrackedJob:
-        """Send it, unless that would cost more than the policy allows."""
-        if not self._take_credit():
-            raise OutOfCreditsError(
-                f"The {self.reconciler.policy.max_credits} credits that LaunchPolicy(max_credits=) allows this client "
-                f"are spent: the {self.request.kind} of {self.request.target} was not sent, and nothing was charged "
-                "for it. What is launched goes on."
-            )
+        """Send it, and leave its credits and its entry as what became of it demands."""
+        journal, record = self.reconciler.journal, self.record
         try:
+            if not self._take_credit():
+                raise OutOfCreditsError(
+                    f"The {self.reconciler.policy.max_credits} credits that LaunchPolicy(max_credits=) allows this "
+                    f"client are spent: the {self.request.kind} of {self.request.target} was not sent, and nothing was "
+                    "charged for it. What is launched goes on."
+                )
             return await self._send(await self._read_baseline())
         except asyncio.CancelledError as error:
-            # Only the end of the client cancels what is in flight; the next launch of the same settles it.
             if not self.in_flight:
                 raise
+            # Only the end of the client cancels what is in flight.
             raise self.unknown(type(error).__name__) from error
         finally:
             if not self.in_flight:
                 self._give_back(self.credits)
+            if record.held and not record.bound:
+                # What may have happened is settled by the next launch of the same, or by `jobs.resume`.
+                journal.release_later(record) if self.in_flight else journal.delete_later(record)
 
     def unknown(self, said: str) -> LaunchUnknownError:
         """Make the error of this launch while it is in flight, and its entry stays in the journal."""
@@ -197,7 +196,8 @@ class PendingLaunch:
             before_attempt=self._before_attempt,
             not_executed=self._not_executed,
         )
-        self.record.entry = attrs.evolve(self.record.entry, facts={**self.record.entry.facts, **baseline})
+        if baseline:
+            self.record.entry = attrs.evolve(self.record.entry, facts={**self.record.entry.facts, **baseline})
         while True:
             self.attempts += 1
             answered, sent_at = None, asyncio.get_running_loop().time()

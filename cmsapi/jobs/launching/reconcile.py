@@ -68,7 +68,6 @@ class LostAnswer:
         return str(self.cause.__cause__ or "") or str(self.cause) or type(self.cause).__name__
 
 
-@attrs.frozen
 class Reconciler:
     """Settle launches without an answer; it also holds what the launches of one client have in common.
 
@@ -77,23 +76,12 @@ class Reconciler:
         policy: What follows when it stays unknown whether a launch happened.
     """
 
-    poller: Poller
-    policy: LaunchPolicy
-    caller: OperationCaller = attrs.field(init=False)
-    journal: LaunchJournal = attrs.field(init=False)
-    charges: ChargeReader = attrs.field(init=False)
-
-    @caller.default
-    def _caller(self) -> OperationCaller:
-        return self.poller.poll_settings.caller
-
-    @journal.default
-    def _journal(self) -> LaunchJournal:
-        return self.poller.journal
-
-    @charges.default
-    def _charges(self) -> ChargeReader:
-        return ChargeReader(self.caller, self.journal)
+    def __init__(self, poller: Poller, policy: LaunchPolicy) -> None:
+        self.poller: Poller = poller
+        self.policy: LaunchPolicy = policy
+        self.journal: LaunchJournal = poller.journal
+        self.caller: OperationCaller = poller.poll_settings.caller
+        self.charges: ChargeReader = ChargeReader(self.caller, self.journal)
 
     # What follows
 

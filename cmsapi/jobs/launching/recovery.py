@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from functools import partial
 from typing import Any
 
 import attrs
@@ -31,77 +32,66 @@ class Resumed:
     unknown: tuple[LaunchUnknownError, ...]
 
 
-@attrs.frozen
-class Recovery:
-    """Recover the open entries of the journal that no other process holds.
+async def resume(reconciler: Reconciler) -> Resumed:
+    """Recover all launches that no process that is alive works on."""
+    journal = reconciler.journal
+    await journal.open(reconciler.poller.poll_settings.read_user)
+    found = await journal.known_entries()
+    keys = sorted(found, key=lambda key: found[key].asked_at)
+    with contextlib.ExitStack() as working:
+        records = []
+        for key in keys:
+            if (record := await journal.claim(key)) is not None:
+                working.enter_context(record.in_work())
+                records.append(record)
+        ended = await asyncio.gather(*(_recover(reconciler, record) for record in records), return_exceptions=True)
+    unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
+    for end in ended:
+        if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
+            for each in unknown:
+                # They are no longer in the journal: the next call would not tell.
+                end.add_note(str(each))
+            raise end
+    jobs = tuple(job_of(end, reconciler.poller) for end in ended if isinstance(end, TrackedJob))
+    return Resumed(jobs, unknown)
 
-    Args:
-        reconciler: Settles launches without an answer.
-    """
 
-    reconciler: Reconciler
-
-    async def resume(self) -> Resumed:
-        """Recover all launches that no process that is alive works on."""
-        journal = self.reconciler.journal
-        await journal.open(self.reconciler.poller.poll_settings.read_user)
-        found = await journal.known_entries()
-        keys = sorted(found, key=lambda key: found[key].asked_at)
-        with contextlib.ExitStack() as working:
-            records = []
-            for key in keys:
-                if (record := await journal.claim(key)) is not None:
-                    working.enter_context(record.in_work())
-                    records.append(record)
-            ended = await asyncio.gather(*(self._recover(record) for record in records), return_exceptions=True)
-        unknown = tuple(end for end in ended if isinstance(end, LaunchUnknownError))
-        for end in ended:
-            if isinstance(end, BaseException) and not isinstance(end, LaunchUnknownError):
-                for each in unknown:
-                    # They are no longer in the journal: the next call would not tell.
-                    end.add_note(str(each))
-                raise end
-        jobs = tuple(job_of(end, self.reconciler.poller) for end in ended if isinstance(end, TrackedJob))
-        return Resumed(jobs, unknown)
-
-    async def _recover(self, record: Record) -> TrackedJob | None:
-        """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
-        journal, entry = self.reconciler.journal, record.entry
-        if entry.status == INTENT:
-            # It was not sent, and its caller is gone.
-            await journal.delete(record)
-            return None
-        if entry.status != SENDING:
-            return self.reconciler.poller.take_over(record)
-        try:
-            settled = await self.reconciler.settle(record)
-        except BaseException:
-            journal.release_later(record)
-            raise
-        if isinstance(settled, TrackedJob):
-            return settled
+async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:
+    """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
+    journal, entry = reconciler.journal, record.entry
+    if entry.status == INTENT:
+        # It was not sent, and its caller is gone.
         await journal.delete(record)
         return None
+    if entry.status != SENDING:
+        return reconciler.poller.take_over(record)
+    try:
+        settled = await reconciler.settle(record)
+    except BaseException:
+        journal.release_later(record)
+        raise
+    if isinstance(settled, TrackedJob):
+        return settled
+    await journal.delete(record)
+    return None
 
-    async def reviews(self) -> list[GenerationReview]:
-        """Read the generations of the journal, and return those that wait for a decision."""
-        journal = self.reconciler.journal
-        await journal.open(self.reconciler.poller.poll_settings.read_user)
-        await journal.flush()
-        reviews = []
-        found = await journal.state.entries(journal.scope)
-        for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
-            kind = KINDS.get(entry.kind)
-            if kind is None or not kind.in_review or entry.status not in (RUNNING, REVIEW):
-                continue
-            record = Record(entry, Lease(journal.scope, key))
-            review = await kind.read_review(self.reconciler.caller, entry.target, entry.job_id)
-            if review is not None:
-                reviews.append(self._review(record, review))
-            elif entry.status == REVIEW:
-                journal.record_end(record, Phase.SUCCEEDED.value, "elsewhere")
-        return reviews
 
-    def _review(self, record: Record, review: GenerationReview) -> GenerationReview:
-        review.on_decided = lambda decision: self.reconciler.journal.record_end(record, Phase.SUCCEEDED.value, decision)
-        return review
+async def read_reviews(reconciler: Reconciler) -> list[GenerationReview]:
+    """Read the generations of the journal, and return those that wait for a decision."""
+    journal = reconciler.journal
+    await journal.open(reconciler.poller.poll_settings.read_user)
+    await journal.flush()
+    reviews = []
+    found = await journal.state.entries(journal.scope)
+    for key, entry in sorted(found.items(), key=lambda pair: pair[1].asked_at):
+        kind = KINDS.get(entry.kind)
+        if kind is None or not kind.in_review or entry.status not in (RUNNING, REVIEW):
+            continue
+        record = Record(entry, Lease(journal.scope, key))
+        review = await kind.read_review(reconciler.caller, entry.target, entry.job_id)
+        if review is not None:
+            review.on_decided = partial(journal.record_end, record, Phase.SUCCEEDED.value)
+            reviews.append(review)
+        elif entry.status == REVIEW:
+            journal.record_end(record, Phase.SUCCEEDED.value, "elsewhere")
+    return reviews

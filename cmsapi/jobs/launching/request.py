@@ -21,10 +21,6 @@ def _kind(word: str) -> Kind:
     return KINDS[word]
 
 
-def _key(request: LaunchRequest) -> JobKey:
-    return (request.kind, request.target)
-
-
 @attrs.frozen(kw_only=True)
 class LaunchRequest:
     """Describe one launch.
@@ -34,14 +30,17 @@ class LaunchRequest:
         target: What it works on.
         path: Path parameters of the operation that launches it.
         body: Its body, by wire name.
-        key: What launches of the same work have in common.
     """
 
     kind: Kind = attrs.field(converter=_kind)
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
-    key: JobKey = attrs.field(init=False, default=attrs.Factory(_key, takes_self=True))
+
+    @property
+    def key(self) -> JobKey:
+        """What launches of the same work have in common."""
+        return (self.kind, self.target)
 
 
 def already_running(request: LaunchRequest, problem: str, job: object = None) -> JobError:
