@@ -36,16 +36,16 @@ def _ours() -> dict[str, dict[str, Read]]:
     converter = Converter()
     return {
         QUICK: {
-            "content": lambda body: converter.decode(Content, loads(body)),
-            "page": lambda body: converter.decode_page(CreditUsage, loads(body)),
+            "content": lambda body: converter.structure(loads(body), Content),
+            "page": lambda body: converter.structure_page(loads(body), CreditUsage),
         },
         UNCHECKED: {
-            "content": lambda body: converter.decode(Content, orjson.loads(body)),
-            "page": lambda body: converter.decode_page(CreditUsage, orjson.loads(body)),
+            "content": lambda body: converter.structure(orjson.loads(body), Content),
+            "page": lambda body: converter.structure_page(orjson.loads(body), CreditUsage),
         },
         STRICT: {
-            "content": lambda body: converter.decode(Content, loads_strictly(body)),
-            "page": lambda body: converter.decode_page(CreditUsage, loads_strictly(body)),
+            "content": lambda body: converter.structure(loads_strictly(body), Content),
+            "page": lambda body: converter.structure_page(loads_strictly(body), CreditUsage),
         },
     }
 
@@ -99,7 +99,7 @@ def _all(rounds: int) -> dict[str, Any]:
             base: {name: attrs.asdict(row) for name, row in rows(costs, base).items()}
             for base in ("orjson.loads", "json.loads")
         }
-    content = Converter().decode(Content, CONTENT)
+    content = Converter().structure(CONTENT, Content)
     writers: dict[str, tuple[Read, bytes]] = {
         "orjson.dumps": (lambda _: orjson.dumps(CONTENT), b""),
         "cmsapi, a content written": (lambda _: dumps(to_dict(content)), b""),

@@ -164,14 +164,14 @@ class OperationCaller:
     def read(self, operation: str, exchange: Exchange, model: type[M]) -> M:
         """Read an answer into a model; an error names the operation."""
         try:
-            return self.converter.decode(model, exchange.document)
+            return self.converter.structure(exchange.document, model)
         except DecodeError as error:
             self._complete(error, operation, exchange)
             raise
 
     def _read_page(self, operation: str, exchange: Exchange, model: type[M]) -> tuple[list[M], Pagination | None]:
         try:
-            return self.converter.decode_page(model, exchange.document)
+            return self.converter.structure_page(exchange.document, model)
         except DecodeError as error:
             self._complete(error, operation, exchange)
             raise

@@ -54,7 +54,7 @@ def from_dict(type_: type[T], document: object) -> T:
     Raises:
         DecodeError: The document does not fit; the message says where.
     """
-    return _converter().decode(type_, document)
+    return _converter().structure(document, type_)
 
 
 @overload
@@ -73,34 +73,22 @@ def to_dict(value: Model | Iterable[Model]) -> dict[str, Any] | list[dict[str, A
     Returns:
         A new document, or a list of them.
     """
-    encode = _converter().encode
-    return encode(value) if isinstance(value, Model) else [encode(each) for each in value]
+    unstructure = _converter().unstructure
+    return unstructure(value) if isinstance(value, Model) else [unstructure(each) for each in value]
 
 
-class Converter:
+class Converter(cattrs.Converter):
     """Read documents into models, and count where they differ from what the specification shows."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.drift: Drift = Drift()
-        self._cattrs = cattrs.Converter()
-        _register(self._cattrs, self.drift)
+        _register(self, self.drift)
         for scalar in SCALARS:
-            self._cattrs.register_structure_hook(scalar, read_scalar)
-        self._cattrs.register_structure_hook_factory(_is_list, self._list_reader)
+            self.register_structure_hook(scalar, read_scalar)
+        self.register_structure_hook_factory(_is_list, list_reader)
 
-    def decode(self, type_: type[T], document: object) -> T:
-        """Read a parsed JSON document.
-
-        Args:
-            type_: A class of models, or a list of one.
-            document: The parsed document.
-
-        Raises:
-            DecodeError: The document does not fit.
-        """
-        return self._cattrs.structure(document, type_)
-
-    def decode_page(self, model: type[T], document: object) -> tuple[list[T], Pagination | None]:
+    def structure_page(self, document: object, model: type[T]) -> tuple[list[T], Pagination | None]:
         """Read a list of resources: `{data, pagination}`, `{data}` or a bare list (specification, section 1).
 
         Returns:
@@ -111,26 +99,17 @@ class Converter:
         """
         items = list[model]  # type: ignore[valid-type]  # a type that is made at run time
         if type(document) is not dict:
-            return self.decode(items, document), None
+            return self.structure(document, items), None
         for name in document.keys() - {"data", "pagination"}:
             self.drift.note(DriftKind.UNKNOWN_KEY, f"Page.{name}")
         part = "pagination"
         try:
-            place = None if document.get(part) is None else self.decode(Pagination, document[part])
+            place = None if document.get(part) is None else self.structure(document[part], Pagination)
             part = "data"
-            return self.decode(items, document.get(part)), place
+            return self.structure(document.get(part), items), place
         except DecodeError as error:
             prefix_path(error, f".{part}")
             raise
-
-    def encode(self, model: Model) -> dict[str, Any]:
-        """Return the wire document of a model."""
-        document: dict[str, Any] = self._cattrs.unstructure(model)
-        return document
-
-    def _list_reader(self, type_: Any) -> Hook:
-        (item,) = typing.get_args(type_)
-        return list_reader(item, self._cattrs.get_structure_hook(item))
 
 
 # What `from_dict` and `to_dict` share.
@@ -139,10 +118,10 @@ _converter = functools.cache(Converter)
 
 def _register(converter: cattrs.Converter, drift: Drift) -> None:
     # With the converter as an argument, cattrs passes its copies to the factories as well.
-    def structure(model: Any, converter: Any) -> Hook:
-        return model_reader(model, converter.get_structure_hook, drift)
+    def read(model: Any, converter: Any) -> Hook:
+        return model_reader(model, converter, drift)
 
-    converter.register_structure_hook_factory(is_model, structure)
+    converter.register_structure_hook_factory(is_model, read)
     converter.register_unstructure_hook_factory(is_model, model_writer)
     converter.register_structure_hook(OpenEnum, _read_word)
     converter.register_unstructure_hook(OpenEnum, write_word)

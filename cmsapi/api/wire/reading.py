@@ -29,20 +29,16 @@ from cmsapi.errors import DecodeError
 Hook = Callable[[Any, Any], Any]
 
 
-def model_reader(model: Any, hook_of: Callable[[Any], Hook], drift: Drift) -> Hook:
-    """Make the hook that reads documents of a class.
-
-    Args:
-        model: The class.
-        hook_of: Returns the hook of another type, for the documents inside.
-        drift: Counts what differs from the specification.
-    """
+def model_reader(model: Any, converter: Any, drift: Drift) -> Hook:
+    """Make the hook that reads documents of a class; the converter has the hooks for the documents inside."""
     nested: dict[str, Hook] = {}
     scope: dict[str, Any] = {}
     for field in shape(model):
         if is_model(field.type):
-            hook = hook_of(field.type)
-            nested[field.name] = _tuple_reader(field.type, hook) if field.many else hook
+            items = list[field.type]  # type: ignore[name-defined]  # a type that is made at run time
+            nested[field.name] = (
+                _tuple_reader(list_reader(items, converter)) if field.many else converter.get_structure_hook(field.type)
+            )
             scope |= {f"{field.name}_read": nested[field.name], f"{field.name}_type": field.type}
         elif is_open_enum(field.type):
             nothing = {None: None} if field.nullable else {}
@@ -63,8 +59,10 @@ def model_reader(model: Any, hook_of: Callable[[Any], Hook], drift: Drift) -> Ho
     return typing.cast("Hook", scope["read"])
 
 
-def list_reader(item: Any, hook: Hook) -> Hook:
-    """Make the hook that reads lists, given the hook of their items."""
+def list_reader(type_: Any, converter: Any) -> Hook:
+    """Make the hook that reads lists; the path of an error says which item is wrong."""
+    (item,) = typing.get_args(type_)
+    hook = converter.get_structure_hook(item)
 
     def read_list(values: Any, _: Any) -> list[Any]:
         if type(values) is not list:
@@ -87,8 +85,7 @@ def read_scalar(value: Any, type_: type) -> Any:
     raise mismatch(SCALARS[type_], value)
 
 
-def _tuple_reader(item: Any, hook: Hook) -> Hook:
-    read = list_reader(item, hook)
+def _tuple_reader(read: Hook) -> Hook:
     return lambda values, type_: tuple(read(values, type_))
 
 

@@ -24,12 +24,7 @@ Writer = Callable[[Model], dict[str, Any]]
 
 
 def model_writer(model: Any, converter: Any) -> Writer:
-    """Make the hook that writes models of a class.
-
-    Args:
-        model: The class.
-        converter: Has the hooks for the models inside.
-    """
+    """Make the hook that writes models of a class; the converter has the hooks for the models inside."""
     fields = shape(model)
     overrides: dict[str, Any] = dict.fromkeys(attrs.fields_dict(Model), override(omit=True))
     for field in fields:

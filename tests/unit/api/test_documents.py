@@ -36,7 +36,7 @@ thorough = settings(
 def outcome(converter: Converter, model: type[Model], document: Any) -> tuple[Model | None, DecodeError | None]:
     """Give the model, or the error."""
     try:
-        return converter.decode(model, document), None
+        return converter.structure(document, model), None
     except DecodeError as error:
         return None, error
 
@@ -62,8 +62,10 @@ def test_what_came_in_goes_out(model: type[Model], data: st.DataObject) -> None:
     document = data.draw(strategies.documents(strategies.TABLES[model]))
     before = copy.deepcopy(document)
 
-    assert before == to_dict(converter.decode(model, document))
-    assert json.dumps(before, sort_keys=True) == json.dumps(to_dict(converter.decode(model, document)), sort_keys=True)
+    assert before == to_dict(converter.structure(document, model))
+    assert json.dumps(before, sort_keys=True) == json.dumps(
+        to_dict(converter.structure(document, model)), sort_keys=True
+    )
     assert before == document
 
 
@@ -73,7 +75,7 @@ def test_what_came_in_goes_out(model: type[Model], data: st.DataObject) -> None:
 def test_equal_documents_make_equal_models(model: type[Model], data: st.DataObject) -> None:
     """Models of equal documents are equal, hash alike, and stay so through pickle, copy and evolve."""
     document = data.draw(strategies.documents(strategies.TABLES[model]))
-    first, second = converter.decode(model, document), converter.decode(model, copy.deepcopy(document))
+    first, second = converter.structure(document, model), converter.structure(copy.deepcopy(document), model)
 
     assert first == second
     assert hash(first) == hash(second)
@@ -119,7 +121,7 @@ def test_a_wrong_type_is_named(model: type[Model], data: st.DataObject) -> None:
 def test_anything_else_is_a_decode_error(model: type[Model], document: Any) -> None:
     """No JSON value makes the converter raise anything but its own error."""
     with contextlib.suppress(DecodeError):
-        assert document == to_dict(converter.decode(model, document))
+        assert document == to_dict(converter.structure(document, model))
 
 
 @everywhere
@@ -130,7 +132,7 @@ def test_an_ordinary_document_is_no_drift(model: type[Model], data: st.DataObjec
     converter = Converter()
     document = data.draw(strategies.documents(strategies.TABLES[model], odd=False))
 
-    read = converter.decode(model, document)
+    read = converter.structure(document, model)
 
     assert converter.drift.deviations() == ()
     assert read.extra == {}
@@ -141,12 +143,12 @@ def test_an_ordinary_document_is_no_drift(model: type[Model], data: st.DataObjec
 def test_identifiers_are_required(model: type[Model]) -> None:
     """An identifier that is null or absent is an error; nothing else is required."""
     if "id" not in strategies.TABLES[model]:
-        assert to_dict(converter.decode(model, {})) == {}
+        assert to_dict(converter.structure({}, model)) == {}
         return
-    assert to_dict(converter.decode(model, {"id": "x"})) == {"id": "x"}
+    assert to_dict(converter.structure({"id": "x"}, model)) == {"id": "x"}
     for document, found in (({}, "nothing"), ({"id": None}, "null"), ({"id": 3}, "3")):
         with pytest.raises(DecodeError) as caught:
-            converter.decode(model, document)
+            converter.structure(document, model)
         assert ("$.id", found) == (caught.value.path, caught.value.excerpt)
 
 
@@ -169,7 +171,7 @@ def test_identifiers_are_required(model: type[Model]) -> None:
 def test_nothing_is_coerced(document: dict[str, Any], path: str) -> None:
     """A value that is almost right is wrong."""
     with pytest.raises(DecodeError) as caught:
-        converter.decode(Content, document)
+        converter.structure(document, Content)
 
     assert path == caught.value.path
 
@@ -193,17 +195,17 @@ def test_a_wrong_guess_makes_nothing_unreadable(model: type[Model], document: di
     """A value whose type nobody shows is kept in `extra` when it is another than was guessed."""
     converter = Converter()
 
-    read = converter.decode(model, document)
+    read = converter.structure(document, model)
 
     assert not getattr(read, field)
     assert document == to_dict(read)
     assert len(misfits(converter)) == 1
-    assert to_dict(converter.decode(model, {"id": "next", "score": 1})) == {"id": "next", "score": 1}
+    assert to_dict(converter.structure({"id": "next", "score": 1}, model)) == {"id": "next", "score": 1}
 
 
 def test_a_new_value_replaces_a_misfit() -> None:
     """What was set on purpose is written, not what was in its way."""
-    read = Converter().decode(Keyword, {"id": "k", "searchVolume": "many"})
+    read = Converter().structure({"id": "k", "searchVolume": "many"}, Keyword)
 
     assert to_dict(attrs.evolve(read, search_volume=3)) == {"id": "k", "searchVolume": 3}
 
@@ -212,24 +214,24 @@ def test_a_failed_reading_leaves_nothing_behind() -> None:
     """Misfits of a document that could not be read do not turn up in the next one."""
     converter = Converter()
     with pytest.raises(DecodeError):
-        converter.decode(Keyword, {"id": "k", "searchVolume": "many", "analysisStatus": 3})
+        converter.structure({"id": "k", "searchVolume": "many", "analysisStatus": 3}, Keyword)
 
-    assert converter.decode(Keyword, {"id": "k"}).extra == {}
+    assert converter.structure({"id": "k"}, Keyword).extra == {}
 
 
 def test_numbers_are_left_untouched() -> None:
     """A score may be an integer or a float, and stays what it was."""
     for score in (1, 1.0, 0.5):
-        read = converter.decode(Report, {"score": score}).score
+        read = converter.structure({"score": score}, Report).score
         assert (type(score), score) == (type(read), read)
-    assert converter.decode(Report, {"score": True}).extra == {"score": True}
+    assert converter.structure({"score": True}, Report).extra == {"score": True}
 
 
 def test_equally_many_unknown_and_absent_keys_are_told_apart() -> None:
     """A count of keys would be fooled by this pair."""
     document = {"id": "f", "name": "n", "depth": 0, "nbAssociatedContents": 0, "colour": "red"}
 
-    folder = converter.decode(Folder, document)
+    folder = converter.structure(document, Folder)
 
     assert folder.extra == {"colour": "red"}
     assert folder.parent_folder_id is None
@@ -240,7 +242,7 @@ def test_times_are_aware() -> None:
     """Offsets are kept, and a time without one is UTC."""
 
     def read(text: str) -> datetime | None:
-        return converter.decode(Content, {"id": "c", "dueDate": text}).due_date
+        return converter.structure({"id": "c", "dueDate": text}, Content).due_date
 
     assert datetime(2024, 1, 31, tzinfo=UTC) == read("2024-01-31")
     assert datetime(2024, 1, 31, 12, tzinfo=UTC) == read("2024-01-31T12:00:00")
@@ -251,7 +253,7 @@ def test_times_are_aware() -> None:
 def test_a_changed_field_shows_and_the_rest_stays() -> None:
     """Only what `attrs.evolve` changes differs in the document."""
     document = {"id": "c", "title": "old", "html": None, "dueDate": "2024-01-31T12:00:00+02:00", "new": [1]}
-    content = converter.decode(Content, document)
+    content = converter.structure(document, Content)
 
     evolved = attrs.evolve(content, title=None, version=3, updated_at=datetime(2024, 2, 1, microsecond=5, tzinfo=UTC))
 
@@ -277,7 +279,7 @@ def test_a_model_built_by_hand_writes_what_is_set() -> None:
 def test_models_are_read_only() -> None:
     """Neither a field nor an unknown key can be changed, and the document of a model is a copy."""
     document = {"id": "c", "new": {"a": [1]}}
-    content = converter.decode(Content, document)
+    content = converter.structure(document, Content)
 
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         content.title = "x"  # type: ignore[misc]
@@ -293,17 +295,17 @@ def test_models_are_read_only() -> None:
 def test_a_null_list_stays_null() -> None:
     """A list that came as null is None, an absent one is empty, and both go out as they came."""
     for document in ({"score": 1, "sources": None}, {"score": 1}, {"score": 1, "sources": []}):
-        report = converter.decode(Report, document)
+        report = converter.structure(document, Report)
         assert document == to_dict(report)
         assert document == to_dict(attrs.evolve(report))
-    assert to_dict(converter.decode(ScoreReport, {"chatgpt": None})) == {"chatgpt": None}
+    assert to_dict(converter.structure({"chatgpt": None}, ScoreReport)) == {"chatgpt": None}
 
 
 @pytest.mark.parametrize("value", [{"add": ["hats"]}, ["hats", {"add": 3}], "more hats", 0, None])
 def test_what_has_no_shown_shape_is_what_came(value: Any) -> None:
     """Recommendations are whatever JSON came, and no deviation."""
     converter = Converter()
-    report = converter.decode(Report, {"score": 1, "recommendations": value})
+    report = converter.structure({"score": 1, "recommendations": value}, Report)
 
     assert value == report.recommendations
     assert not misfits(converter)
@@ -312,14 +314,14 @@ def test_what_has_no_shown_shape_is_what_came(value: Any) -> None:
 
 def test_patterns_of_absent_keys_are_shared() -> None:
     """A thousand models without the same keys remember them once."""
-    read = [converter.decode(Content, {"id": str(number)}) for number in range(2)]
+    read = [converter.structure({"id": str(number)}, Content) for number in range(2)]
 
     assert read[0].absent_keys is read[1].absent_keys
 
 
 def test_a_model_tells_which_keys_its_document_lacked() -> None:
     """Absent is told from null; neither the text nor the HTML of a model shows what it remembers."""
-    read = converter.decode(cmsapi.PageRef, {"id": "p", "url": None})
+    read = converter.structure({"id": "p", "url": None}, cmsapi.PageRef)
 
     assert read.absent_keys == frozenset({"lastStatusCode"})
     assert (read.lacks("lastStatusCode"), read.lacks("url")) == (True, False)
@@ -334,16 +336,16 @@ def test_patterns_of_absent_keys_are_bounded() -> None:
     names = [name for name in strategies.CONTENT if name != "id"][:8]
     for pattern in range(256):
         document = {"id": "c"} | {name: None for bit, name in enumerate(names) if pattern >> bit & 1}
-        assert document == to_dict(converter.decode(Content, document))
+        assert document == to_dict(converter.structure(document, Content))
 
 
 def test_what_is_not_json_is_refused_too() -> None:
     """A mapping that is no dictionary, or an endless integer, still ends in the converter's own error."""
     with pytest.raises(DecodeError) as caught:
-        converter.decode(Content, {"id": 10**5000})
+        converter.structure({"id": 10**5000}, Content)
     assert caught.value.excerpt == "int"
     with pytest.raises(DecodeError, match="an object"):
-        converter.decode(Content, cmsapi.Content(id="c").extra)
+        converter.structure(cmsapi.Content(id="c").extra, Content)
 
 
 def test_a_field_without_a_form_on_the_wire_is_a_mistake_in_the_model() -> None:

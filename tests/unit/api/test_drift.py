@@ -22,7 +22,7 @@ def test_nulls_are_counted_where_none_is_shown(model: Any) -> None:
     table = strategies.TABLES[model]
     unshown = {f"{model.__name__}.{name}" for name, kind in table.items() if not strategies.shows_null(kind)}
 
-    converter.decode(model, {name: "x" if name == "id" else None for name in table})
+    converter.structure({name: "x" if name == "id" else None for name in table}, model)
 
     expected = {(DriftKind.NULL, where, 1) for where in unshown - {f"{model.__name__}.id"}}
     assert expected == {(found.kind, found.where, found.count) for found in converter.drift.deviations()}
@@ -42,7 +42,7 @@ def test_absences_are_counted_where_the_specification_shows_the_key(model: Any, 
     """A key that the specification does not show may be absent without a word."""
     converter = Converter()
 
-    converter.decode(model, {"id": "x"})
+    converter.structure({"id": "x"}, model)
 
     expected = {(DriftKind.ABSENT, f"{model.__name__}.{name}", 1) for name in absent}
     assert expected == {(found.kind, found.where, found.count) for found in converter.drift.deviations()}
@@ -54,7 +54,7 @@ def test_unknown_keys_words_and_naive_times_are_counted() -> None:
     whole: dict[str, Any] = dict.fromkeys(strategies.CONTENT) | {"id": "c", "new": 1, "type": "LISTICLE"}
     whole["dueDate"] = "2024-01-31"
 
-    converter.decode(list[Content], [whole, whole])
+    converter.structure([whole, whole], list[Content])
 
     assert {
         Deviation(DriftKind.UNKNOWN_KEY, "Content.new", 2),
@@ -67,7 +67,7 @@ def test_nested_differences_carry_the_nested_class() -> None:
     """A null inside an organization is the organization's."""
     converter = Converter()
 
-    converter.decode(User, {"id": "u", "organization": {"id": "o", "credits": {"analysis": None}}})
+    converter.structure({"id": "u", "organization": {"id": "o", "credits": {"analysis": None}}}, User)
 
     assert Deviation(DriftKind.NULL, "Credits.analysis", 1) in converter.drift.deviations()
 

@@ -225,7 +225,7 @@ def test_deep_unknown_values_are_kept() -> None:
     """What the parser takes, a model gives back, although nobody could walk it recursively."""
     body = b'{"id":"c","new":' + b"[" * 700 + b"]" * 700 + b"}"
 
-    document = to_dict(Converter().decode(Content, loads(body)))
+    document = to_dict(Converter().structure(loads(body), Content))
 
     assert body == dumps(document)
 

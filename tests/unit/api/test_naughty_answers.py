@@ -58,7 +58,7 @@ def test_every_string_comes_out_as_it_came_in(model: type[cmsapi.Model]) -> None
         for escaped in (True, False):
             body = json.dumps(document, ensure_ascii=escaped, separators=(",", ":")).encode()
             assert document == loads(body)
-        read = converter.decode(model, document)
+        read = converter.structure(document, model)
         assert document == to_dict(read)
         assert held(read, value) == held_in(table)
         assert repr(read).isprintable(), ascii(value)

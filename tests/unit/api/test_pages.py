@@ -22,12 +22,12 @@ def test_a_page_is_read_in_every_shape() -> None:
     place = {"total": 1, "page": 1, "limit": 25, "hasMore": False}
     converter = Converter()
 
-    items, pagination = converter.decode_page(Folder, {"data": [folder], "pagination": place, "links": {}})
+    items, pagination = converter.structure_page({"data": [folder], "pagination": place, "links": {}}, Folder)
 
     assert [Folder(id="f", name="n", depth=0, nb_associated_contents=0)] == items
     assert Pagination(total=1, page=1, limit=25, has_more=False) == pagination
-    assert (items, None) == converter.decode_page(Folder, {"data": [folder]})
-    assert (items, None) == converter.decode_page(Folder, [folder])
+    assert (items, None) == converter.structure_page({"data": [folder]}, Folder)
+    assert (items, None) == converter.structure_page([folder], Folder)
     assert [deviation.where for deviation in converter.drift.deviations()] == ["Page.links"]
 
 
@@ -46,16 +46,16 @@ def test_a_page_is_read_in_every_shape() -> None:
 def test_a_page_names_the_path(document: object, path: str) -> None:
     """Paths of errors count from the whole body."""
     with pytest.raises(DecodeError) as caught:
-        converter.decode_page(CreditUsage, document)
+        converter.structure_page(document, CreditUsage)
 
     assert path == caught.value.path
 
 
 def test_plain_types_are_read_exactly() -> None:
     """Lists of plain values coerce nothing either."""
-    assert converter.decode(list[str], ["a"]) == ["a"]
-    assert converter.decode(list[float], [1, 1.5]) == [1, 1.5]
+    assert converter.structure(["a"], list[str]) == ["a"]
+    assert converter.structure([1, 1.5], list[float]) == [1, 1.5]
     for type_, document in ((list[str], [None]), (list[int], [3.7]), (list[bool], ["false"])):
         with pytest.raises(DecodeError) as caught:
-            converter.decode(typing.cast("Any", type_), document)
+            converter.structure(document, typing.cast("Any", type_))
         assert caught.value.path == "$[0]"
