@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 
 import attrs
 
@@ -45,10 +45,12 @@ class Admission:
 
     Args:
         wake: Has `serve` called soon.
+        scheduled: The jobs that run.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], scheduled: Sized) -> None:
         self._wake = wake
+        self._scheduled = scheduled
         self._launch_queues: list[LaunchQueue] = []
         self._waiters: deque[tuple[asyncio.Future[None], LaunchQueue]] = deque()
         self._lives: Mapping[LoadKey, float] = {}
@@ -121,31 +123,30 @@ class Admission:
             launch_queue.key = key or launch_queue.key
             self._wake()
 
-    def serve(self, spare: float, lives: Mapping[LoadKey, float], *, running: bool) -> None:
+    def serve(self, spare: float, lives: Mapping[LoadKey, float]) -> None:
         """Admit what fits.
 
         Args:
             spare: Requests that the jobs that run and that are being launched leave.
             lives: Requests that one more job of each load takes.
-            running: Whether any job runs.
         """
         self._lives = lives
         # Of what kind these are is not known yet, so that they are not among what runs.
         unknown = sum(launch_queue.launching for launch_queue in self._launch_queues if launch_queue.key is None)
         self._spare = spare - unknown * _UNKNOWN_LIFE
-        alone = not running and not any(launch_queue.launching for launch_queue in self._launch_queues)
-        # When nothing runs there is nothing to wait for but the limits, which the launch waits for itself.
-        while self._waiters and (alone or self._fits(self._waiters[0][1])):
+        while self._waiters and self._fits(self._waiters[0][1]):
             waiter, launch_queue = self._waiters.popleft()
             if not waiter.done():
                 self._take(launch_queue)
-                alone = False
                 waiter.set_result(None)
 
     def _life(self, launch_queue: LaunchQueue) -> float:
         return self._lives.get(launch_queue.key, _UNKNOWN_LIFE) if launch_queue.key is not None else _UNKNOWN_LIFE
 
     def _fits(self, launch_queue: LaunchQueue) -> bool:
+        if not self._scheduled and not any(other.launching for other in self._launch_queues):
+            # There is nothing to wait for but the limits, which the launch waits for itself.
+            return True
         if launch_queue.strict and launch_queue.key is None and launch_queue.launching:
             # The first one shows of what kind they are, and so what they take.
             return False

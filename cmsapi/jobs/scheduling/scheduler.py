@@ -78,9 +78,9 @@ class Scheduler:
         self.durations: DurationModels = DurationModels()
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
-        self.admission: Admission = Admission(self._hurry)
         # The scheduled jobs, and those among them that are being polled.
         self._jobs: dict[JobKey, list[TrackedJob]] = {}
+        self.admission: Admission = Admission(self._hurry, self._jobs)
         self._polling: set[TrackedJob] = set()
         self._planner = Planner()
         self._poll_queue = PollQueue(self._planner.interval)
@@ -286,7 +286,7 @@ class Scheduler:
             scheduled = itertools.chain.from_iterable(self._jobs.values())
             for hooks in {job.callbacks.hooks for job in scheduled if job.load_key == key}:
                 hooks(event)
-        self.admission.serve(self._planner.spare, self._planner.lives, running=bool(self._jobs))
+        self.admission.serve(self._planner.spare, self._planner.lives)
 
     def _ends_poll(self, job: TrackedJob) -> bool:
         """Note that a poll has ended, and tell whether its job is still scheduled."""

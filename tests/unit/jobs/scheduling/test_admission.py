@@ -27,15 +27,16 @@ class Office:
 
     def __init__(self, spare: float = 0.0) -> None:
         self.asked = 0
-        self.admission = Admission(self._ask)
+        self.running = ["job"]
+        self.admission = Admission(self._ask, self.running)
         self.serve(spare)
 
     def _ask(self) -> None:
         self.asked += 1
 
-    def serve(self, spare: float, *, running: bool = True) -> None:
+    def serve(self, spare: float) -> None:
         """Make a plan."""
-        self.admission.serve(spare, {KEY: LIFE}, running=running)
+        self.admission.serve(spare, {KEY: LIFE})
 
     def launch_queue(self, jobs: int = 100) -> LaunchQueue:
         """Announce jobs to be launched."""
@@ -73,17 +74,22 @@ async def test_what_fits_is_admitted_and_the_rest_waits() -> None:
 
 
 async def test_when_nothing_runs_one_is_admitted_however_little_is_left() -> None:
-    """There is nothing to wait for then; the launch waits for the limit itself."""
+    """There is nothing to wait for then, not even for a plan; the launch waits for the limit itself."""
     office = Office()
+    office.running.clear()
     launch_queue = office.launch_queue()
-    waiting = [office.admit(launch_queue) for _ in range(3)]
+    first = office.admit(launch_queue)
     await turns()
-    office.serve(-100.0, running=False)
-    office.serve(-100.0, running=False)
+    assert first.done()
+    assert not office.asked
+    waiting = [first, office.admit(launch_queue), office.admit(launch_queue)]
+    await turns()
+    office.serve(-100.0)
+    office.serve(-100.0)
     await turns()
     assert [task.done() for task in waiting] == [True, False, False]
     office.admission.launched(launch_queue, None)
-    office.serve(-100.0, running=False)
+    office.serve(-100.0)
     await turns()
     assert [task.done() for task in waiting] == [True, True, False]
     waiting[2].cancel()
