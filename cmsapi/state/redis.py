@@ -1,13 +1,12 @@
 """Share a state among many hosts, on Redis 6.2 or Valkey.
 
-Whatever must be one step is a script on the server, by the server's clock. A worker may die at any moment. The loss of
-what the server holds is another matter: one that persists nothing is warned of, once.
+Each change is one script on the server, by the server's clock. A process may die at any moment without a loss. When the
+server itself loses its data, open jobs are lost with it: a server that writes nothing to a disk is warned of, once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import hashlib
 import inspect
 import logging
@@ -19,6 +18,7 @@ import redis.asyncio as redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
+from redis.commands.core import AsyncScript
 from redis.exceptions import ConnectionError as RedisConnectionError, RedisError, TimeoutError as RedisTimeoutError
 
 from cmsapi.errors import ConfigError, StateError
@@ -84,7 +84,7 @@ class RedisState(State):
             raise ConfigError(
                 f"state: {self._shown_url} is not the URL of a Redis server ({type(error).__name__})."
             ) from None
-        self._redis: redis.Redis = redis.Redis.from_pool(pool)
+        self._client: redis.Redis = redis.Redis.from_pool(pool)
         self._owner: Owner | None = None
         self._greeting = asyncio.Lock()
         self._scopes: set[str] = set()
@@ -92,13 +92,13 @@ class RedisState(State):
         self._unanswered = 0
         self._silent = False
         self._closed = False
-        register = self._redis.register_script
+        register = self._client.register_script
         self._step_entry = register(scripts.STEP)
         self._heartbeat, self._evict = register(scripts.HEARTBEAT), register(scripts.EVICT)
         self._compare_and_set = register(scripts.COMPARE_AND_SET)
         self._read_limits, self._write_limits = register(scripts.READ_LIMITS), register(scripts.WRITE_LIMITS)
 
-    async def _guarded(self, command: Callable[[], Awaitable[T]]) -> T:
+    async def _guarded(self, command: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         """Run a command, after the server was greeted.
 
         Raises:
@@ -117,7 +117,7 @@ class RedisState(State):
                             await self._greet()
             greeted = True
             async with self._patience():
-                result = await command()
+                result = await command(*args)
         except (RedisError, OSError, TimeoutError) as error:
             self._silent = isinstance(error, _NO_ANSWER)
             self._unanswered += self._silent
@@ -147,7 +147,7 @@ class RedisState(State):
 
     async def _greet(self) -> None:
         owner = await asyncio.to_thread(Owner.here)
-        about: Any = await self._redis.info()
+        about: Any = await self._client.info()
         version = str(about.get("redis_version", ""))
         if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
             raise StateError(
@@ -161,7 +161,7 @@ class RedisState(State):
             return
         _warned.add(self._shown_url)
         try:
-            said: Any = await self._redis.config_get("save", "maxmemory-policy")
+            said: Any = await self._client.config_get("save", "maxmemory-policy")
         except RedisError:
             # Many services do not let their users read this.
             said = {}
@@ -182,8 +182,8 @@ class RedisState(State):
                 policy,
             )
 
-    async def _live(self, script: Any, scope: str, *args: str, batch: str | None = None) -> Any:
-        """Run a script that says that this process lives."""
+    async def _live(self, script: AsyncScript, scope: str, *args: str, batch: str | None = None) -> Any:
+        """Run a script that gives a sign of life."""
         self._scopes.add(scope)
         names = ["version", "journal", "leases", "owners", "alive", f"batch:{batch or ''}"]
         keys = [_key(scope, name) for name in names]
@@ -207,18 +207,18 @@ class RedisState(State):
         return await self._all(_key(scope, "journal"))
 
     async def _all(self, key: str) -> dict[str, Entry]:
-        found = await self._guarded(lambda: cast("Awaitable[dict[str, str]]", self._redis.hgetall(key)))
+        found = await self._guarded(self._client.hgetall, key)
         return {name: read_row(Entry, text) for name, text in found.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Say that this process lives, and return the others that are alive."""
+        """Give a sign of life, and return the others that are alive."""
         alive = [read_row(Owner, text) for text in await self._live(self._heartbeat, scope)]
         return [owner for owner in alive if owner != self._owner]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
         keys = [_key(scope, name) for name in ("version", "owners", "alive")]
-        await self._guarded(lambda: self._evict(keys, [owner.id]))
+        await self._guarded(self._evict, keys, [owner.id])
 
     async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
         """Return how the items of a batch ended, by item."""
@@ -228,7 +228,7 @@ class RedisState(State):
         """Return how the items of all batches ended that were asked for after a time."""
 
         async def find() -> list[str]:
-            return [key async for key in self._redis.scan_iter(match=_key(scope, "batch:*"), count=1000)]
+            return [key async for key in self._client.scan_iter(match=_key(scope, "batch:*"), count=1000)]
 
         batches = [await self._all(key) for key in await self._guarded(find)]
         return [entry for batch in batches for entry in batch.values() if entry.asked_at >= since]
@@ -236,27 +236,26 @@ class RedisState(State):
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
         if items:
-            key = _key(scope, f"batch:{batch}")
-            await self._guarded(lambda: self._redis.hdel(key, *items))
+            await self._guarded(self._client.hdel, _key(scope, f"batch:{batch}"), *items)
 
     async def _get_text(self, scope: str, name: str) -> str | None:
-        key = _key(scope, "documents")
-        return await self._guarded(lambda: cast("Awaitable[str | None]", self._redis.hget(key, name)))
+        text: str | None = await self._guarded(self._client.hget, _key(scope, "documents"), name)
+        return text
 
     async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
         keys = [_key(scope, "version"), _key(scope, "documents")]
-        stands: str = await self._guarded(lambda: self._compare_and_set(keys, [name, old or "", new or ""]))
+        stands: str = await self._guarded(self._compare_and_set, keys, [name, old or "", new or ""])
         return stands or None
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, unless another process was faster; then again."""
         keys = [_key(account, name) for name in ("version", "limits", "next", "book", "ring", "holders")]
-        mine, found = secrets.token_hex(8), await self._guarded(lambda: self._read_limits(keys))
+        mine, found = secrets.token_hex(8), await self._guarded(self._read_limits, keys)
         for attempt in range(UPDATES):
-            version, text, time = cast("tuple[str, str, str]", found)
+            version, text, time = found
             document, result = change(text or None, float(time))
             args: list[str | int] = [version, mine, document, LIMITS_TTL, PROMISE_TTL]
-            found = await self._guarded(functools.partial(self._write_limits, keys, args))
+            found = await self._guarded(self._write_limits, keys, args)
             if found is None:
                 return result
             if attempt:
@@ -279,7 +278,7 @@ class RedisState(State):
             logger.warning("leases were not given back: %s", error)
         finally:
             self._closed = True
-            await self._redis.aclose()
+            await self._client.aclose()
 
 
 _warned: set[str] = set()
