@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import math
 import os
-from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
 import attrs
@@ -28,19 +27,14 @@ class _Row:
 
 
 @attrs.define
-class _Scope:
-    journal: dict[str, _Row] = attrs.field(factory=dict)
-    outcomes: dict[tuple[str | None, str | None], Entry] = attrs.field(factory=dict)
-    documents: dict[str, str] = attrs.field(factory=dict)
-    owners: dict[str, tuple[Owner, float]] = attrs.field(factory=dict)
-
-
 class Memory:
-    """Hold what the states of one process share."""
+    """Hold what the states of one process share, each thing by its scope and its name."""
 
-    def __init__(self) -> None:
-        self.scopes: defaultdict[str, _Scope] = defaultdict(_Scope)
-        self.limits: dict[str, str] = {}
+    journal: dict[tuple[str, str], _Row] = attrs.field(factory=dict)
+    outcomes: dict[tuple[str, str | None, str | None], Entry] = attrs.field(factory=dict)
+    documents: dict[tuple[str, str], str] = attrs.field(factory=dict)
+    owners: dict[tuple[str, str], tuple[Owner, float]] = attrs.field(factory=dict)
+    limits: dict[str, str] = attrs.field(factory=dict)
 
 
 class MemoryState(State):
@@ -48,7 +42,7 @@ class MemoryState(State):
 
     Args:
         memory: What is shared; None for one of its own.
-        lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
+        lease_ttl: Seconds after which leases of an owner without a sign of life may be taken over.
         clock: Tells the time in seconds; None for the running loop's.
     """
 
@@ -64,74 +58,76 @@ class MemoryState(State):
     def _now(self) -> float:
         return asyncio.get_running_loop().time() if self._clock is None else self._clock()
 
-    def _live(self, scope: str) -> _Scope:
-        place = self._memory.scopes[scope]
-        place.owners[self._owner.id] = self._owner, self._now() + self._lease_ttl
-        return place
+    def _live(self, scope: str) -> None:
+        """Give a sign of life."""
+        self._memory.owners[scope, self._owner.id] = self._owner, self._now() + self._lease_ttl
 
-    def _alive(self, place: _Scope, owner: str | None) -> bool:
-        _, until = place.owners.get(owner or "", (None, -math.inf))
+    def _alive(self, scope: str, owner: str | None) -> bool:
+        _, until = self._memory.owners.get((scope, owner or ""), (None, -math.inf))
         return until > self._now()
 
     async def _step(
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
-        place = self._live(lease.scope)
-        row, item = place.journal.get(lease.key), None if entry is None else (entry.batch, entry.item)
+        self._live(lease.scope)
+        memory, scope, key = self._memory, lease.scope, (lease.scope, lease.key)
+        row = memory.journal.get(key)
         if row is None:
-            found = None if item is None else place.outcomes.get(item)
+            found = None if entry is None else memory.outcomes.get((scope, entry.batch, entry.item))
             stood = Standing.ABSENT if found is None else Standing.ENDED
         else:
-            other = Standing.HELD if self._alive(place, row.owner) else Standing.FREE
+            other = Standing.HELD if self._alive(scope, row.owner) else Standing.FREE
             found, stood = row.entry, Standing.MINE if row.lease == lease.id else other
         if stood is when:
             written = entry if entry is not None else found
             if step is Step.END:
-                del place.journal[lease.key]
+                del memory.journal[key]
                 if entry is not None and entry.batch is not None:
-                    place.outcomes[entry.batch, entry.item] = entry
+                    memory.outcomes[scope, entry.batch, entry.item] = entry
             elif written is not None:
                 held = (lease.id, self._owner.id) if step is Step.HOLD else (None, None)
-                place.journal[lease.key] = _Row(written, *held)
+                memory.journal[key] = _Row(written, *held)
         return stood, found
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
-        return {key: row.entry for key, row in self._memory.scopes[scope].journal.items()}
+        return {key: row.entry for (of, key), row in self._memory.journal.items() if of == scope}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Give a sign of life, and return the other owners that are alive."""
-        place = self._live(scope)
-        return [owner for owner, _ in place.owners.values() if owner != self._owner and self._alive(place, owner.id)]
+        self._live(scope)
+        owners = [owner for (of, _), (owner, _) in self._memory.owners.items() if of == scope]
+        return [owner for owner in owners if owner != self._owner and self._alive(scope, owner.id)]
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
-        self._memory.scopes[scope].owners.pop(owner.id, None)
+        self._memory.owners.pop((scope, owner.id), None)
 
     async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
         """Return how the items of a batch ended, by item."""
-        outcomes = self._memory.scopes[scope].outcomes
-        return {item: entry for (name, item), entry in outcomes.items() if name == batch and item is not None}
+        found = self._memory.outcomes.items()
+        return {item: entry for (of, name, item), entry in found if (of, name) == (scope, batch) and item is not None}
 
     async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
         """Return how the items of all batches ended that were asked for after a time."""
-        return [entry for entry in self._memory.scopes[scope].outcomes.values() if entry.asked_at >= since]
+        found = self._memory.outcomes.items()
+        return [entry for (of, _, _), entry in found if of == scope and entry.asked_at >= since]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
         for item in items:
-            self._memory.scopes[scope].outcomes.pop((batch, item), None)
+            self._memory.outcomes.pop((scope, batch, item), None)
 
     async def _get_text(self, scope: str, name: str) -> str | None:
-        return self._memory.scopes[scope].documents.get(name)
+        return self._memory.documents.get((scope, name))
 
     async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
-        documents = self._memory.scopes[scope].documents
-        if documents.get(name) == old:
-            documents.pop(name, None)
+        documents = self._memory.documents
+        if documents.get((scope, name)) == old:
+            documents.pop((scope, name), None)
             if new is not None:
-                documents[name] = new
-        return documents.get(name)
+                documents[scope, name] = new
+        return documents.get((scope, name))
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one."""
@@ -141,5 +137,6 @@ class MemoryState(State):
 
     async def aclose(self) -> None:
         """Let others claim what this owner holds."""
-        for place in self._memory.scopes.values():
-            place.owners.pop(self._owner.id, None)
+        for scope, owner in tuple(self._memory.owners):
+            if owner == self._owner.id:
+                del self._memory.owners[scope, owner]

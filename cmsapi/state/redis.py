@@ -60,7 +60,7 @@ class RedisState(State):
     Args:
         url: `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. What the Redis client
             takes as a query, such as `ssl_ca_certs`, may follow.
-        lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
+        lease_ttl: Seconds after which leases of an owner without a sign of life may be taken over.
 
     Raises:
         ConfigError: The URL cannot be read.

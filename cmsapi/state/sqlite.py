@@ -43,7 +43,7 @@ class SqliteState(State):
 
     Args:
         path: The file; it is made with mode 0600 when it is first used.
-        lease_ttl: Seconds after which leases of an owner that was not heard of may be taken over.
+        lease_ttl: Seconds after which leases of an owner without a sign of life may be taken over.
         clock: Tells the time in seconds, the same for all processes. It is read when an operation is asked for; for
             the limits inside the transaction, on another thread.
     """

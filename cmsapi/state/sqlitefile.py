@@ -197,7 +197,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _check(path: Path, until: float) -> None:
-    """Look at a file without changing it."""
+    """Refuse a file that is not for us, without changing it."""
     db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=_left(until), isolation_level=None, uri=True)
     try:
         # All that is read must be of one moment: another process may be laying the file out.

@@ -239,6 +239,6 @@ class State(abc.ABC):
 def _check_held(lease: Lease, stood: Standing, *good: Standing) -> None:
     if stood not in good:
         raise LeaseLostError(
-            f"{lease.key} is no longer held by this process: it was not heard of in time, and another one has taken "
-            "over, or has ended it. Nothing was written; what this process has sent already may have taken effect."
+            f"{lease.key} is no longer held by this process: its heartbeat came too late, and another process has "
+            "taken over, or has ended it. Nothing was written; what this process has sent may have taken effect."
         )

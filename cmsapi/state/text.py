@@ -34,7 +34,7 @@ def read_text(text: str) -> Any:
         return loads(text.encode())
     except DecodeError as error:
         raise StateError(
-            f"A document of the state cannot be read: {error}. Use another state, or mend this one."
+            f"A document of the state cannot be read: {error}. Use another state, or repair this one."
         ) from error
 
 
@@ -49,5 +49,5 @@ def read_row(type_: type[T], text: str) -> T:
     except (TypeError, ValueError):
         raise StateError(
             f"A row of the state ({type_.__name__}) cannot be read; something other than this SDK wrote there. "
-            "Nothing was sent or charged; use another state, or mend this one."
+            "Nothing was sent or charged; use another state, or repair this one."
         ) from None

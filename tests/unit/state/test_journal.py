@@ -100,7 +100,7 @@ async def test_released_is_free(state: State, other: State) -> None:
     await state.release(mine)
     assert await other.claim(theirs) == ENTRY
     assert await other.claim(theirs) == ENTRY
-    with pytest.raises(LeaseLostError, match="another one has taken over"):
+    with pytest.raises(LeaseLostError, match="another process has taken over"):
         await state.keep(mine)
 
 

@@ -319,7 +319,7 @@ async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None
     await MemoryState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
     theirs = await other.claim("k")
     assert theirs is not None
-    with pytest.raises(LeaseLostError, match="another one has taken over"):
+    with pytest.raises(LeaseLostError, match="another process has taken over"):
         await (one.write(record, status="sending") if how == "write" else one.delete(record, "failed"))
     assert not record.held
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": ITEM}, {})
