@@ -25,8 +25,7 @@ from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, SessionTransport, Transport
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.transport.protocol import RequestBuilder
-from cmsapi.transport.urls import check_path
+from cmsapi.transport.requests import RequestBuilder, check_path
 
 if TYPE_CHECKING:
     import aiohttp
@@ -216,7 +215,7 @@ class Client:
         self._runtime.open()
         asked_at = asyncio.get_running_loop().time()
         user = await self._caller.call(User, "get_me")
-        if self._caller.observer is None:
+        if self._caller.observe is None:
             self._runtime.saw_user(user, asked_at)
         return user
 
@@ -276,11 +275,7 @@ class Client:
             raise
         except ValueError as error:
             raise ArgumentError(f"`json` must be what JSON can say: {error}.", parameter="json") from error
-        options = CallOptions(
-            repeat=retry is True,
-            max_attempts=1 if retry is False else None,
-            sent=tuple(json) if isinstance(json, dict) else (),
-        )
+        options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None)
         return (await self._caller.pipeline.send(operation, request, options, limiter)).document
 
     @property

@@ -19,11 +19,11 @@ from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
-from cmsapi.transport.call import CallOptions, Exchange
+from cmsapi.transport.answers import ServerClock
+from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.transport.protocol import RequestBuilder
+from cmsapi.transport.requests import RequestBuilder
 
 
 class Caller:
@@ -83,7 +83,7 @@ class Caller:
 
     async def _send(
         self, operation: str, path: dict[str, str], priority: Priority, body: dict[str, str] | None = None
-    ) -> Exchange:
+    ) -> Call:
         exchange = await self._caller.exchange(operation, path, body=body, options=CallOptions(priority=priority))
         self._settled.append(asyncio.get_running_loop().time())
         return exchange

@@ -64,7 +64,7 @@ def _read(client: cmsapi.Client) -> Call:
     caller = client._caller
 
     async def call() -> object:
-        return caller.read("get_content", await caller.exchange("get_content", _PARAMETERS), Content)
+        return caller.read(await caller.exchange("get_content", _PARAMETERS), Content)
 
     return call
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import attrs
 
@@ -75,19 +76,20 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 class OperationTable(Mapping[str, Operation]):
     """Look up operations by name; immutable."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("rows",)
 
     def __init__(self, rows: Mapping[str, Operation]) -> None:
-        self._rows = dict(rows)
+        #: The operations by name.
+        self.rows: Mapping[str, Operation] = MappingProxyType(dict(rows))
 
     def __getitem__(self, name: str) -> Operation:
-        return self._rows[name]
+        return self.rows[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
+        return iter(self.rows)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __repr__(self) -> str:
         return f"<OperationTable of {len(self)} operations>"
@@ -101,7 +103,7 @@ class OperationTable(Mapping[str, Operation]):
         Raises:
             ConfigError: No such operation, not a route under `/v1`, or other parameters than the operation has.
         """
-        rows = dict(self._rows)
+        rows = dict(self.rows)
         for name, route in routes.items():
             if name not in rows:
                 raise ConfigError(f"There is no operation {name!r}; the table has: {', '.join(rows)}.")

@@ -113,8 +113,8 @@ class Examination:
         request = self.caller.builder.build(_DESCRIPTION.method, _DESCRIPTION.path)
         try:
             limiter = self.caller.open()
-            exchange = await self._timed(self.caller.pipeline.send(_DESCRIPTION, request, CallOptions(), limiter))
-            routes = compare(self.caller.operations, exchange.document)
+            call = await self._timed(self.caller.pipeline.send(_DESCRIPTION, request, CallOptions(), limiter))
+            routes = compare(self.caller.operations, call.document)
         except CMSError as error:
             reason = str(error).splitlines()[0]
             self._add_unknown("operations", f"{_DESCRIPTION.path}: {reason}", "The SDK uses its own table of routes.")

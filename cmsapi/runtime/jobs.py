@@ -42,5 +42,5 @@ class ClientJobs:
         poll_settings = PollSettings(caller, settings.polling, settings.depth)
         poller = Poller(poll_settings, runtime.hooks, runtime.account.base_url, scheduler, runtime.registry)
         runtime.pollers.add(poller)
-        caller.observer = ResponseObserver(scheduler, journal.balances)
+        caller.observe = ResponseObserver(scheduler, journal.balances).observe
         self._launcher = Launcher(poller, settings.launch, runtime.pending)

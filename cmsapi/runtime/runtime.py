@@ -26,8 +26,8 @@ from cmsapi.observability.hooks import Hooks, warn_of_waits
 from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.accounts import Accounts, SharedAccount, accounts_of_loop
-from cmsapi.transport.active_calls import ActiveCalls
-from cmsapi.transport.clock import ServerClock
+from cmsapi.transport.answers import ServerClock
+from cmsapi.transport.call import ActiveCalls
 from cmsapi.transport.http import SendAwareTransport, Transport
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,26 +21,10 @@ from cmsapi.errors import (
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.message import Request
-from cmsapi.transport.retry import Outcome, told_attempts
+from cmsapi.transport.retry import Outcome, describe, outcome_of, told_attempts
 
-_CHECK = "Check whether it did before you repeat it."
-
-
-@attrs.define(kw_only=True)
-class Exchange:
-    """Hold a successful answer and what it took.
-
-    Args:
-        status: HTTP status.
-        document: The JSON document, None for an empty body.
-        attempts: Requests spent.
-        sent_at: Loop time at which the last attempt was sent.
-    """
-
-    status: int
-    document: Any
-    attempts: int
-    sent_at: float
+#: Seconds by which a timer may ring early: those of uvloop count whole milliseconds.
+TICK = 0.001
 
 
 @attrs.frozen(kw_only=True)
@@ -49,9 +35,8 @@ class CallOptions:
         priority: Lane in which it waits for quota.
         repeat: True to repeat in doubt whatever the replay class says, because the caller can bear it.
         max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
-        sent: Names in the body, to recognise the one that a validation message names.
         before_attempt: Awaited with the permit of each attempt before it is sent. It returns a function that is called
-            when the first byte leaves; what either of them raises keeps the request here.
+            when the first byte is about to leave. If one of the two raises, nothing is sent.
         not_executed: Awaited with the permit of an attempt that was certainly not executed: not sent, or answered with
             429.
     """
@@ -59,37 +44,44 @@ class CallOptions:
     priority: Priority = Priority.INTERACTIVE
     repeat: bool = False
     max_attempts: int | None = None
-    sent: tuple[str, ...] = ()
     before_attempt: Callable[[Permit], Awaitable[Callable[[], None]]] | None = None
     not_executed: Callable[[Permit], Awaitable[None]] | None = None
 
 
 @attrs.define(eq=False)
 class Call:
-    """Carry what is known of a call from attempt to attempt.
+    """Hold what is known of a call, from its first attempt to its answer.
 
     Args:
         operation: What is called.
         request: The request, the same for each attempt.
         options: What it asks of the pipeline.
-        limiter: The limiter that admits its attempts.
-        ends_at: Loop time of its deadline, or None.
+        limiter: Admits its attempts.
+        ends_at: Loop time of its deadline, infinity without one.
+        scope: Ends its attempt, or the call.
         attempts: Requests that were made.
         in_doubt: Whether one of them may have taken effect, although no clear answer says so.
-        sent_at: Loop time at which the last of them was sent.
-        status: Status of the answer to the last of them, or None.
-        ends: What each of them before the last said, and how long the call waited then.
+        permit: Permit of the newest attempt, None before it has one.
+        sent_at: Loop time at which the newest attempt was sent.
+        failure: How the attempt before ended, or None.
+        status: Status of the answer to the newest attempt, or None.
+        document: The JSON document of the answer, None for an empty body.
+        ends: What each attempt before the newest said, and how long the call waited then.
     """
 
     operation: Operation
     request: Request
     options: CallOptions
     limiter: RateLimiter
-    ends_at: float | None
+    ends_at: float = math.inf
+    scope: asyncio.Timeout = attrs.field(init=False)
     attempts: int = 0
     in_doubt: bool = False
+    permit: Permit | None = None
     sent_at: float = 0.0
+    failure: APIError | TransportError | None = None
     status: int | None = None
+    document: Any = None
     ends: list[tuple[str, float]] = attrs.field(factory=list)
 
     @property
@@ -97,23 +89,21 @@ class Call:
         """What repeating it may do."""
         return Replay.IDEMPOTENT if self.options.repeat else self.operation.replay
 
-    def exchange(self, status: int, document: Any) -> Exchange:
-        """Make the result of the call."""
-        return Exchange(status=status, document=document, attempts=self.attempts, sent_at=self.sent_at)
-
-    async def not_executed(self, permit: Permit) -> None:
-        """Note that the last attempt was certainly not executed."""
-        if self.options.not_executed is not None:
-            await self.options.not_executed(permit)
+    async def take_back(self) -> None:
+        """Report the newest attempt if it was certainly not executed."""
+        permit, not_executed = self.permit, self.options.not_executed
+        if permit is not None and not_executed is not None and (permit.stage == "unsent" or self.status == 429):
+            self.permit = None
+            await not_executed(permit)
 
     def is_settled_by(self, error: CMSError) -> bool:
         """Tell whether an error says that the call has done its work."""
         # A 404 after a deletion whose answer was lost says that it happened.
         return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
 
-    def final_error(self, error: APIError | TransportError, outcome: Outcome) -> CMSError:
+    def final_error(self, error: APIError | TransportError) -> CMSError:
         """Turn the last failure into what the caller gets."""
-        name = self.operation.name
+        name, outcome = self.operation.name, outcome_of(error)
         error.attempts = self.attempts
         if isinstance(error, TransportError):
             error.operation = name
@@ -127,20 +117,15 @@ class Call:
         final: CMSError = error
         if why is not None:
             hint = getattr(error, "hint", None)
-            final = OutcomeUnknownError(
-                " ".join(filter(None, [f"{name} may have happened {why}. {_CHECK}", hint])),
-                operation=name,
-                attempts=self.attempts,
-            )
-            final.__cause__ = error
-        for line in told_attempts(self.ends, describe(error)):
-            final.add_note(line)
-        return final
+            advice = "Check whether it did before you repeat it." + (f" {hint}" if hint else "")
+            final = OutcomeUnknownError(f"{name} may have happened {why}. {advice}", operation=name)
+            final.attempts, final.__cause__ = self.attempts, error
+        return self._with_notes(final, describe(error))
 
     def interrupted(self, deadline: float | None, *, closing: bool) -> CMSError:
-        """Say that the deadline or the closing of the client ended the call, and what became of it."""
+        """Say that the deadline or the closing of the client ended the call, and whether it may have taken effect."""
         name = self.operation.name
-        fate = (
+        effect = (
             "A request was sent and got no clear answer, so it may have taken effect."
             if self.in_doubt
             else "Nothing of it was executed."
@@ -149,24 +134,86 @@ class Call:
         if not closing:
             error = DeadlineError(
                 f"{name} was not done within its deadline of {deadline:g} s "
-                f"({self.attempts} requests were made, waits for quota included). {fate}",
+                f"({self.attempts} requests were made, waits for quota included). {effect}",
                 operation=name,
                 attempts=self.attempts,
                 sent=self.in_doubt,
             )
         elif self.in_doubt and self.operation.replay in (Replay.CREATES, Replay.COSTS_CREDIT):
             error = OutcomeUnknownError(
-                f"The client was closed during {name}. {fate}", operation=name, attempts=self.attempts
+                f"The client was closed during {name}. {effect}", operation=name, attempts=self.attempts
             )
         else:
-            error = ClientClosedError(f"The client was closed during {name}. {fate}")
-        for line in told_attempts(self.ends, ""):
+            error = ClientClosedError(f"The client was closed during {name}. {effect}")
+        return self._with_notes(error, "")
+
+    def _with_notes(self, error: CMSError, last: str) -> CMSError:
+        for line in told_attempts(self.ends, last):
             error.add_note(line)
         return error
 
 
-def describe(error: CMSError) -> str:
-    """Describe a failure in a few words."""
-    if isinstance(error, APIError):
-        return f"{error.status} {error.code or ''}".strip()
-    return f"{type(error).__name__}: {error.args[0]}"
+class ActiveCalls:
+    """Keep the scopes of the calls of a client and its `with_options` copies, and end each of them at its time.
+
+    One timer serves them all: a timer for each would cost more than everything else that keeps their time.
+    """
+
+    def __init__(self) -> None:
+        #: Whether the client is being closed, which ends its calls.
+        self.closing: bool = False
+        # When each scope ends.
+        self._ends: dict[asyncio.Timeout, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = math.inf
+        self._ended: asyncio.Event | None = None
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def set_end(self, scope: asyncio.Timeout, ends_at: float) -> None:
+        """End a scope at a loop time, infinity for never."""
+        self._ends[scope] = ends_at
+        if ends_at < self._rings_at:
+            self._ring_at(ends_at)
+
+    def leave(self, scope: asyncio.Timeout) -> None:
+        """Note that a scope is being left."""
+        del self._ends[scope]
+        if self._ended is not None and not self._ends:
+            self._ended.set()
+
+    async def end(self) -> None:
+        """End all calls, and return when their callers have their errors."""
+        self.closing = True
+        if self._ends:
+            self._ended = asyncio.Event()
+            self._end(asyncio.get_running_loop().time(), math.inf)
+            await self._ended.wait()
+
+    def _end(self, now: float, until: float) -> None:
+        for scope, ends_at in self._ends.items():
+            # One whose time has just come ends by itself.
+            if ends_at <= until and not scope.expired():
+                scope.reschedule(now)
+
+    def _ring_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings_at = when
+        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        now = asyncio.get_running_loop().time()
+        until = now + TICK
+        self._timer, self._rings_at = None, math.inf
+        self._end(now, until)
+        following = min((ends_at for ends_at in self._ends.values() if ends_at > until), default=math.inf)
+        if following < math.inf:
+            self._ring_at(following)
+
+
+def being_cancelled() -> bool:
+    """Tell whether the current task itself is being cancelled, and not only something that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

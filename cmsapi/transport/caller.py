@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 import attrs
 
 from cmsapi.api.arguments import within
-from cmsapi.api.envelope import Pagination
 from cmsapi.api.model import Model
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.pagination import Page, Paginator
@@ -16,12 +15,13 @@ from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.transport.call import CallOptions, Exchange
+from cmsapi.transport.answers import without_key
+from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.pipeline import Pipeline
-from cmsapi.transport.protocol import RequestBuilder
-from cmsapi.transport.urls import expand
+from cmsapi.transport.requests import RequestBuilder, expand
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 # The size of pages by default (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
@@ -29,15 +29,16 @@ NO_PARAMETERS: Mapping[str, str] = {}
 _INTERACTIVE = CallOptions()
 
 
-class ResponseObserver(Protocol):
-    """Take note of the documents that calls have read."""
+class Observe(Protocol):
+    """Take note of documents of one class, which were asked for at a loop time.
 
-    def read(self, document: Model, sent_at: float) -> None:
-        """Take note of one document, which was asked for at a loop time."""
-        ...
+    For those of a list, `path` has its parameters, and `page` the number of the page if it is one of the largest pages.
+    """
 
-    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
-        """Take note of one page of a list, and of its number if it is one of the largest pages."""
+    def __call__(
+        self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None = None, page: int | None = None
+    ) -> None:
+        """Take note of documents."""
         ...
 
 
@@ -51,7 +52,7 @@ class OperationCaller:
         pipeline: Sends them.
         converter: Reads the answers.
         open: Returns the limiter of the account; raises when the client must not be used (any more, or from here).
-        observer: Takes note of every document that is read, or None.
+        observe: Called with every document that is read, or None.
     """
 
     operations: OperationTable
@@ -59,7 +60,7 @@ class OperationCaller:
     pipeline: Pipeline
     converter: Converter
     open: Callable[[], RateLimiter]
-    observer: ResponseObserver | None = None
+    observe: Observe | None = None
 
     async def exchange(
         self,
@@ -68,9 +69,9 @@ class OperationCaller:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-        options: CallOptions | None = None,
-    ) -> Exchange:
-        """Call an operation and return the answer as it came.
+        options: CallOptions = _INTERACTIVE,
+    ) -> Call:
+        """Call an operation and return the call with its answer as it came.
 
         Args:
             operation: Name in the table.
@@ -79,15 +80,12 @@ class OperationCaller:
             body: JSON body by wire name.
             options: What the call asks of the pipeline; by default it is an interactive one.
         """
-        limiter = self.open()
-        row = self.operations[operation]
+        limiter, row = self.open(), self.operations.rows[operation]
         request = self.builder.build(row.method, expand(row.path, path), query, body)
-        if options is None:
-            options = CallOptions(sent=tuple(body)) if body else _INTERACTIVE
-        exchange = await self.pipeline.send(row, request, options, limiter)
-        if row.success and exchange.status not in row.success:
-            self.converter.drift.note(DriftKind.STATUS, f"{operation} {exchange.status}")
-        return exchange
+        call = await self.pipeline.send(row, request, options, limiter)
+        if row.success and call.status not in row.success:
+            self.converter.drift.note(DriftKind.STATUS, f"{operation} {call.status}")
+        return call
 
     async def call(
         self,
@@ -97,18 +95,18 @@ class OperationCaller:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-        options: CallOptions | None = None,
+        options: CallOptions = _INTERACTIVE,
     ) -> M:
         """Call an operation that answers with one resource; the arguments are those of `exchange`."""
-        exchange = await self.exchange(operation, path, query=query, body=body, options=options)
-        document = self.read(operation, exchange, model)
-        if self.observer is not None:
-            self.observer.read(document, exchange.sent_at)
+        call = await self.exchange(operation, path, query=query, body=body, options=options)
+        document = self.read(call, model)
+        if self.observe is not None:
+            self.observe((document,), call.sent_at)
         return document
 
     async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
         """Call an operation that answers with a list without pages."""
-        items, _ = self._read_page(operation, await self.exchange(operation, path), model)
+        items, _ = self._read(self.converter.structure_page, await self.exchange(operation, path), model)
         return items
 
     def paginate(
@@ -120,7 +118,7 @@ class OperationCaller:
         limit: int,
         first: int = 1,
         query: Mapping[str, Any] | None = None,
-        options: CallOptions | None = None,
+        options: CallOptions = _INTERACTIVE,
     ) -> Paginator[M]:
         """Read an operation that answers with pages; sends nothing by itself.
 
@@ -144,15 +142,15 @@ class OperationCaller:
         number: int,
         limit: int,
         query: Mapping[str, Any] | None = None,
-        options: CallOptions | None = None,
+        options: CallOptions = _INTERACTIVE,
     ) -> Page[M]:
         """Read one page of a list; one request."""
         asked = {**(query or {}), "page": number, "limit": limit}
-        exchange = await self.exchange(operation, path, query=asked, options=options)
-        items, place = self._read_page(operation, exchange, model)
-        if self.observer is not None:
+        call = await self.exchange(operation, path, query=asked, options=options)
+        items, place = self._read(self.converter.structure_page, call, model)
+        if self.observe is not None and items:
             # On pages of another size the items have other places.
-            self.observer.listed(items, path, number if limit == LARGEST_PAGE else None, exchange.sent_at)
+            self.observe(items, call.sent_at, path, number if limit == LARGEST_PAGE else None)
         return Page(
             items=tuple(items),
             number=number,
@@ -161,23 +159,16 @@ class OperationCaller:
             has_more=bool(place and place.has_more),
         )
 
-    def read(self, operation: str, exchange: Exchange, model: type[M]) -> M:
-        """Read an answer into a model; an error names the operation."""
-        try:
-            return self.converter.structure(exchange.document, model)
-        except DecodeError as error:
-            self._complete(error, operation, exchange)
-            raise
+    def read(self, call: Call, model: type[M]) -> M:
+        """Read the answer to a call into a model; an error names the operation."""
+        return self._read(self.converter.structure, call, model)
 
-    def _read_page(self, operation: str, exchange: Exchange, model: type[M]) -> tuple[list[M], Pagination | None]:
+    def _read(self, structure: Callable[[Any, type[M]], T], call: Call, model: type[M]) -> T:
         try:
-            return self.converter.structure_page(exchange.document, model)
+            return structure(call.document, model)
         except DecodeError as error:
-            self._complete(error, operation, exchange)
+            error.operation, error.attempts = call.operation.name, call.attempts
+            error.excerpt = without_key(error.excerpt.encode(errors="replace"), call.request).decode()
+            if call.operation.hint is not None:
+                error.add_note(call.operation.hint)
             raise
-
-    def _complete(self, error: DecodeError, operation: str, exchange: Exchange) -> None:
-        error.operation, error.attempts = operation, exchange.attempts
-        error.excerpt = self.builder.conceal(error.excerpt)
-        if (hint := self.operations[operation].hint) is not None:
-            error.add_note(hint)

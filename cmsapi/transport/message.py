@@ -20,32 +20,31 @@ class Headers(Mapping[str, str]):
         items: Names and values. A name that comes twice keeps both values, joined by a comma (RFC 9110, 5.3).
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("folded",)
 
     def __init__(self, items: Mapping[str, str] | Iterator[tuple[str, str]] = {}) -> None:  # noqa: B006 - read only
-        pairs = items.items() if isinstance(items, Mapping) else items
-        values: dict[str, str] = {}
-        for name, value in pairs:
+        folded: dict[str, str] = {}
+        for name, value in items.items() if isinstance(items, Mapping) else items:
             key = name.lower()
-            values[key] = f"{values[key]}, {value}" if key in values else value
-        self._values = values
+            folded[key] = f"{folded[key]}, {value}" if key in folded else value
+        #: The values by names in lower case.
+        self.folded: Mapping[str, str] = folded
 
     def __getitem__(self, name: str) -> str:
-        values = self._values
-        return values[name] if name in values else values[name.lower()]
+        return self.folded[name.lower()]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self.folded)
 
     def items(self) -> ItemsView[str, str]:
         """Return names, in lower case, and values."""
-        return self._values.items()
+        return self.folded.items()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.folded)
 
     def __repr__(self) -> str:
-        shown = {name: "***" if name in SECRET_HEADERS else value for name, value in self._values.items()}
+        shown = {name: "***" if name in SECRET_HEADERS else value for name, value in self.folded.items()}
         return f"Headers({shown!r})"
 
 

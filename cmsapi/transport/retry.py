@@ -26,7 +26,7 @@ from operator import itemgetter
 
 from cmsapi.api.operations import Replay
 from cmsapi.config import RetryPolicy
-from cmsapi.errors import APIError, NotSentError, TransportError
+from cmsapi.errors import APIError, CMSError, NotSentError, TransportError
 
 _DEFAULT = RetryPolicy()
 
@@ -114,3 +114,10 @@ def told_attempts(ends: Sequence[tuple[str, float]], last: str) -> Iterator[str]
         which = f"attempt {first}" if until == first else f"attempts {first} to {until}"
         yield f"{which}: {'like the last one' if said == last else said}; waited {sum(waits):.2f} s"
         first = until + 1
+
+
+def describe(error: CMSError) -> str:
+    """Describe a failure in a few words."""
+    if isinstance(error, APIError):
+        return f"{error.status} {error.code or ''}".strip()
+    return f"{type(error).__name__}: {error.args[0]}"

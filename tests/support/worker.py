@@ -16,8 +16,8 @@ from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import LEASE_TTL, State
+from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
-from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.http import AiohttpTransport
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Pipeline

@@ -20,7 +20,7 @@ from cmsapi.jobs.launching.pending import TRACES, PendingLaunch
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.tracked import LoadKey
-from cmsapi.transport.active_calls import being_cancelled
+from cmsapi.transport.call import being_cancelled
 
 # Without `in_flight`, launching stops at so many outcomes that the caller has not taken: about those of an hour.
 _ROOM = 1000

@@ -23,7 +23,7 @@ from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.urls import expand
+from cmsapi.transport.requests import expand
 
 
 class JobKind(OpenEnum):

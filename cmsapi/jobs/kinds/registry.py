@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.generation import ArticleGeneration
 from cmsapi.jobs.kinds.idea_search import IdeaSearch
 from cmsapi.jobs.kinds.keyword_analysis import KeywordAnalysis
@@ -15,8 +14,3 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (KeywordAnalysis(), PromptAnalysis(), IdeaSearch(), ArticleGeneration(), KnowledgeProcessing())
 }
-
-
-def kinds_shown_by(model: type[Model]) -> list[Kind]:
-    """Return the kinds of which documents of a class show something."""
-    return [kind for kind in KINDS.values() if (kind.shown_by or kind.model) is model]

@@ -39,7 +39,7 @@ from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.state.journal import Fact
 from cmsapi.transport.call import CallOptions
-from cmsapi.transport.urls import expand
+from cmsapi.transport.requests import expand
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -192,7 +192,6 @@ class PendingLaunch:
         kind, operation = request.kind, request.kind.launch_operation
         options = CallOptions(
             priority=Priority.LAUNCH,
-            sent=tuple(_names(request.body or {})),
             before_attempt=self._before_attempt,
             not_executed=self._not_executed,
         )
@@ -202,10 +201,10 @@ class PendingLaunch:
             self.attempts += 1
             answered, sent_at = None, asyncio.get_running_loop().time()
             try:
-                exchange = await caller.exchange(operation, request.path, body=request.body, options=options)
-                sent_at = exchange.sent_at
+                call = await caller.exchange(operation, request.path, body=request.body, options=options)
+                sent_at = call.sent_at
                 if kind.answer is not None:
-                    answered = caller.read(operation, exchange, kind.answer)
+                    answered = caller.read(call, kind.answer)
                 return await self._launched(answered, sent_at)
             except Exception as error:
                 if kind.answer is None and DecodeError in (type(error), type(error.__cause__)):
@@ -351,14 +350,6 @@ class PendingLaunch:
         """Note that the newest attempt was certainly not executed: until the next one it can be called back."""
         self.permit = self.left_at = None
 
-
-def _names(body: Mapping[str, Any]) -> Iterator[str]:
-    """Name the fields of a body, those of nested objects instead of the objects."""
-    for name, value in body.items():
-        if isinstance(value, Mapping):
-            yield from _names(value)
-        else:
-            yield name
 
 
 #: Collects the launches of a task, so that a fan-out that is left does not lose what is being sent.

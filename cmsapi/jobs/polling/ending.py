@@ -32,7 +32,7 @@ from cmsapi.jobs.kinds.observation import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import Failures, TrackedJob
-from cmsapi.transport.active_calls import being_cancelled
+from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 

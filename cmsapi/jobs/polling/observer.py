@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from cmsapi.api.model import Model
 from cmsapi.api.models.user import User
 from cmsapi.jobs.journal.balances import BalanceReadings
-from cmsapi.jobs.kinds.kind import Shown
-from cmsapi.jobs.kinds.registry import kinds_shown_by
+from cmsapi.jobs.kinds.kind import Kind, Shown
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.list_reads import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 
@@ -24,35 +24,32 @@ class ResponseObserver:
     def __init__(self, scheduler: Scheduler, balances: BalanceReadings) -> None:
         self._scheduler = scheduler
         self._balances = balances
+        # The kinds by the class of the documents that show something of them.
+        self._kinds: dict[type[Model], list[Kind]] = {}
+        for kind in KINDS.values():
+            self._kinds.setdefault(kind.shown_by or kind.model, []).append(kind)
 
-    def read(self, document: Model, sent_at: float) -> None:
-        """Take note of one document.
-
-        Args:
-            document: The document.
-            sent_at: Loop time at which it was asked for; it tells nothing of jobs that were launched later.
-        """
-        if isinstance(document, User):
-            self._balances.saw(document, sent_at)
-        for kind in kinds_shown_by(type(document)):
-            self._scheduler.show(kind, str(getattr(document, "id", None)), document, sent_at)
-
-    def listed(self, documents: Sequence[Model], path: Mapping[str, str], number: int | None, sent_at: float) -> None:
-        """Take note of a page of a list.
+    def observe(
+        self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None = None, page: int | None = None
+    ) -> None:
+        """Take note of documents of one class.
 
         Args:
-            documents: Its items.
-            path: Path parameters of the request.
-            number: Number of the page, None when it is not one of the largest pages.
-            sent_at: Loop time at which it was asked for.
+            documents: The documents; at least one.
+            sent_at: Loop time at which they were asked for; they tell nothing of jobs that were launched later.
+            path: Path parameters of the request for a list.
+            page: Number of the page of the list, None when it is not one of the largest pages.
         """
-        if not documents or not (kinds := kinds_shown_by(type(documents[0]))):
-            return
-        for kind in kinds:
-            parent = path.get(kind.list_parameter) if kind.list_operation else None
-            if parent is not None and number is not None:
-                targets = [str(getattr(document, "id", None)) for document in documents]
-                states = kind.shown(documents[0]) is not Shown.NOTHING
-                self._scheduler.list_reads.listed(Listing(kind, parent, number), targets, show_states=states)
+        kinds = self._kinds.get(type(documents[0]), ())
+        if path is not None and page is not None:
+            for kind in kinds:
+                parent = path.get(kind.list_parameter) if kind.list_operation else None
+                if parent is not None:
+                    targets = [str(getattr(document, "id", None)) for document in documents]
+                    states = kind.shown(documents[0]) is not Shown.NOTHING
+                    self._scheduler.list_reads.listed(Listing(kind, parent, page), targets, show_states=states)
         for document in documents:
-            self.read(document, sent_at)
+            if isinstance(document, User):
+                self._balances.saw(document, sent_at)
+            for kind in kinds:
+                self._scheduler.show(kind, str(getattr(document, "id", None)), document, sent_at)

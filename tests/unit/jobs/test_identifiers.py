@@ -13,7 +13,7 @@ import cmsapi
 from cmsapi.jobs import JobKind
 from cmsapi.jobs.token import Token
 from cmsapi.sandbox import Behaviour, Fixed, Sandbox
-from cmsapi.transport.urls import expand
+from cmsapi.transport.requests import expand
 from tests.support.jobs import client_of
 
 ODD = Behaviour(identifiers="odd")

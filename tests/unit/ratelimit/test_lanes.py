@@ -14,8 +14,8 @@ from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.sandbox import Faults, Sandbox
+from cmsapi.transport.answers import read_quota
 from cmsapi.transport.message import Request
-from cmsapi.transport.protocol import read_quota
 from tests.support.accounts import limiter_of
 
 pytestmark = pytest.mark.looptime

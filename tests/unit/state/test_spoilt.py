@@ -22,8 +22,8 @@ from cmsapi.sandbox import Limits, Sandbox
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
+from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
-from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.pipeline import Pipeline
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads

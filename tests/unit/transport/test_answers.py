@@ -11,7 +11,7 @@ import pytest
 import cmsapi
 from cmsapi import errors
 from cmsapi.testing import mocked_aiohttp
-from cmsapi.transport.protocol import masked
+from cmsapi.transport.answers import masked
 from tests.support.connecting import Connect
 from tests.support.script import KEY, ME, Script, answer, refusal
 

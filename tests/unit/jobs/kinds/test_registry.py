@@ -12,7 +12,7 @@ import cmsapi
 from cmsapi.api.operations import Replay
 from cmsapi.jobs import JobKind
 from cmsapi.jobs.kinds.kind import ChargeEvidence, Kind
-from cmsapi.jobs.kinds.registry import KINDS, kinds_shown_by
+from cmsapi.jobs.kinds.registry import KINDS
 
 PACKAGE = Path(cmsapi.__file__).parent
 # The kinds themselves, what launches them, and what stands outside of the SDK.
@@ -61,7 +61,6 @@ def test_operations_of_a_kind_exist(kind: Kind) -> None:
         assert cmsapi.OPERATIONS[kind.launch_operation].replay is Replay.COSTS_CREDIT
     if kind.list_operation:
         assert f"{{{kind.list_parameter}}}" in cmsapi.OPERATIONS[kind.list_operation].path
-    assert kind in kinds_shown_by(kind.shown_by or kind.model)
 
 
 @each_kind

@@ -23,8 +23,8 @@ from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.store import Change
+from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
-from cmsapi.transport.clock import ServerClock
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Pipeline
 from tests.support.exchanges import exchange

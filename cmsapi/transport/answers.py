@@ -1,28 +1,26 @@
-"""Build requests, read answers, map errors: the HTTP contract as plain functions, without I/O.
+"""What an answer says: its document, its error, the limits and the service's clock; without I/O.
 
 Each rule names the section of the specification that it serves.
 """
 
 from __future__ import annotations
 
-import platform
+import asyncio
 import re
 import string
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from cmsapi import errors
-from cmsapi.api.operations import UNLIMITED_PATHS, Operation
-from cmsapi.api.wire.jsontext import dumps, loads
+from cmsapi.api.operations import Operation
+from cmsapi.api.wire.jsontext import loads
 from cmsapi.api.wire.mismatch import excerpt
-from cmsapi.config import Account
 from cmsapi.errors import APIError, DecodeError, ServerError, ValidationError
 from cmsapi.ratelimit.permits import Quota
-from cmsapi.transport.message import Headers, Request, Response
-from cmsapi.transport.urls import Query, query_string
+from cmsapi.transport.message import Request, Response
 
 # So much of a key tells which one it is.
 _TRACE = 10
@@ -32,6 +30,9 @@ _END_OF_TIME = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _LONGEST_DATE = 100
 # Bytes of a body that an error may show.
 _SHOWN = 100
+# Further off than cutting, travelling and several machines explain: the service's clock was set.
+STEP = 5.0
+_CUT = 1.0
 
 # Specification 7: `code` is stable and machine-readable, and comes before the status.
 _BY_CODE: Mapping[str, type[APIError]] = {
@@ -66,60 +67,9 @@ _WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-# Requests
-
-
-class RequestBuilder:
-    """Build requests of one account.
-
-    Args:
-        account: Key and base URL.
-        version: Version of the SDK, for the `User-Agent`.
-    """
-
-    def __init__(self, account: Account, version: str) -> None:
-        self._base_url = account.base_url
-        self._key = account.api_key.encode()
-        # Specification 5, rule 1, and 1, general convention 1.
-        common = {
-            "Accept": "application/json",
-            "User-Agent": f"cmsapi/{version} Python/{platform.python_version()}",
-        }
-        key = {"Authorization": f"Bearer {account.api_key}"}
-        with_body = {**common, "Content-Type": "application/json"}
-        # Of requests without a body, and with one.
-        self._headers = Headers({**key, **common}), Headers({**key, **with_body})
-        self._headers_without_key = Headers(common), Headers(with_body)
-
-    def conceal(self, excerpt: str) -> str:
-        """Return the excerpt of an answer without the key, or parts of it, that it may repeat."""
-        return masked(excerpt.encode(errors="replace"), self._key).decode()
-
-    def build(
-        self,
-        method: str,
-        path: str,
-        query: Query | None = None,
-        body: Any = None,
-    ) -> Request:
-        """Build a request; a body of None sends none. A path that needs no key gets none."""
-        url = self._base_url + path
-        if query is not None and (encoded := query_string(query)):
-            url = f"{url}?{encoded}"
-        plain, with_body = self._headers_without_key if path in UNLIMITED_PATHS else self._headers
-        if body is None:
-            return Request(method, url, plain)
-        return Request(method, url, with_body, dumps(body))
-
-
-# Answers
-
-
-def without_key(response: Response, request: Request) -> Response:
-    """Mask the key in an answer that repeats its request, as pages of proxies and debugging servers do."""
-    key = request.headers.get("authorization", "").rpartition(" ")[2].encode()
-    body = masked(response.body, key)
-    return response if body == response.body else Response(response.status, response.headers, body)
+def without_key(text: bytes, request: Request) -> bytes:
+    """Mask the key of a request in a text that repeats it, as pages of proxies and debugging servers do."""
+    return masked(text, request.headers.get("authorization", "").rpartition(" ")[2].encode())
 
 
 def masked(text: bytes, key: bytes) -> bytes:
@@ -149,9 +99,9 @@ def read_document(response: Response, operation: str, request: Request) -> Any:
         return loads(response.body)
     except DecodeError as error:
         error.operation = operation
-        safe = without_key(response, request)
-        if safe is not response:
-            error.args, error.excerpt = ("Expected JSON",), excerpt(safe.body[:_SHOWN])
+        safe = without_key(response.body, request)
+        if safe != response.body:
+            error.args, error.excerpt = ("Expected JSON",), excerpt(safe[:_SHOWN])
         raise
 
 
@@ -204,16 +154,9 @@ def _posix(date: str) -> float | None:
     return seconds if 0.0 <= seconds < _END_OF_TIME else None
 
 
-def error_from(response: Response, operation: Operation, *, attempts: int, sent: Iterable[str] = ()) -> APIError:
-    """Make the error that an answer stands for (specification 7).
-
-    Args:
-        response: The answer.
-        operation: What was called.
-        attempts: Requests spent on the call.
-        sent: Names that the request carried, among which a validation message is searched for its field.
-    """
-    code, message = _error_body(response)
+def error_from(response: Response, operation: Operation, request: Request, *, attempts: int) -> APIError:
+    """Make the error that an answer to a request stands for (specification 7)."""
+    code, message = _error_body(response, request)
     cls = _BY_CODE.get(code or "") or _BY_STATUS.get(response.status)
     if cls is None:
         cls = ServerError if response.status >= 500 else APIError
@@ -225,18 +168,18 @@ def error_from(response: Response, operation: Operation, *, attempts: int, sent:
         "code": code,
         "message": message,
         "operation": operation.name,
-        "retry_after": read_retry_after(response.headers),
+        "retry_after": read_retry_after(response.headers.folded),
         "attempts": attempts,
         "hint": hint,
     }
     if cls is ValidationError:
-        return ValidationError(field=_named_field(message, sent), **details)
+        return ValidationError(field=_named_field(message, request), **details)
     return cls(**details)
 
 
-def _error_body(response: Response) -> tuple[str | None, str]:
+def _error_body(response: Response, request: Request) -> tuple[str | None, str]:
     try:
-        match loads(response.body):
+        match loads(without_key(response.body, request)):
             case {"error": {"code": str(code), **rest}}:
                 message = rest.get("message")
                 return code, message if isinstance(message, str) else ""
@@ -247,6 +190,63 @@ def _error_body(response: Response) -> tuple[str | None, str]:
     return None, f"the body is not the service's error document ({len(response.body)} bytes, {kind})"
 
 
-def _named_field(message: str, sent: Iterable[str]) -> str | None:
-    names = set(sent)
+def _named_field(message: str, request: Request) -> str | None:
+    """Return the first word of a message that names a field of a request."""
+    names = set(_field_names(loads(request.body))) if request.body else ()
     return next((word for word in _WORD.findall(message) if word in names), None)
+
+
+def _field_names(body: Any) -> Iterator[str]:
+    """Name the fields of a body, those of nested objects instead of the objects."""
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if isinstance(value, dict):
+            yield from _field_names(value)
+        else:
+            yield name
+
+
+class ServerClock:
+    """Learn the service's time.
+
+    Comparisons with the service's timestamps must not use the clock of this machine, which may be wrong by hours.
+    `Date` is cut to a second and takes its time to arrive, and not every machine of a service has the same time. So the
+    clock is an interval.
+    """
+
+    __slots__ = ("_high", "_low", "_seen")
+
+    def __init__(self) -> None:
+        # By how much it is ahead of the loop's, at least and at most. Answers of machines that contradict each other
+        # turn the two round: then the first is of the fastest clock and the second of the slowest.
+        self._low: float | None = None
+        self._high = 0.0
+        self._seen: str | None = None
+
+    def learn(self, headers: Mapping[str, str], sent_at: float) -> None:
+        """Take the `Date` of an answer that has just arrived, to a request that left at a loop time."""
+        said = headers.get("date")
+        # Most answers repeat a second, and the first of each second is the exact one.
+        if said == self._seen:
+            return
+        self._seen = said
+        if (seconds := read_date(headers)) is None:
+            return
+        low, high = seconds - asyncio.get_running_loop().time(), seconds + _CUT - sent_at
+        if self._low is None or high < self._low - STEP or low > self._high + STEP:
+            self._low, self._high = low, high
+        else:
+            self._low, self._high = max(self._low, low), min(self._high, high)
+
+    def at(self, loop_time: float) -> datetime | None:
+        """Return the earliest time that the service may have had at a moment of the loop; None before it is known."""
+        if self._low is None:
+            return None
+        contradict = self._low > self._high + _CUT
+        return datetime.fromtimestamp((self._high - _CUT if contradict else self._low) + loop_time, UTC)
+
+    def latest_at(self, loop_time: float) -> datetime | None:
+        """Return the latest time that the service may have had at a moment of the loop; None before it is known."""
+        if self._low is None:
+            return None
+        contradict = self._low > self._high + _CUT
+        return datetime.fromtimestamp((self._low + _CUT if contradict else self._high) + loop_time, UTC)

@@ -1,15 +1,20 @@
-"""Encode identifiers, paths and queries, so that no value leads to another resource or host than the caller means."""
+"""Build requests, in which no value leads to another resource or host than the caller means."""
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode
 
 from cmsapi.api.arguments import text as check_text
+from cmsapi.api.operations import UNLIMITED_PATHS
+from cmsapi.api.wire.jsontext import dumps
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.config import Account
 from cmsapi.errors import ArgumentError
+from cmsapi.transport.message import Headers, Request
 
 # No service reads a longer line of a request.
 LONGEST_ID = 8192
@@ -21,6 +26,38 @@ _PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
+
+
+class RequestBuilder:
+    """Build requests of one account.
+
+    Args:
+        account: Key and base URL.
+        version: Version of the SDK, for the `User-Agent`.
+    """
+
+    def __init__(self, account: Account, version: str) -> None:
+        self._base_url = account.base_url
+        # Specification 5, rule 1, and 1, general convention 1.
+        common = {
+            "Accept": "application/json",
+            "User-Agent": f"cmsapi/{version} Python/{platform.python_version()}",
+        }
+        key = {"Authorization": f"Bearer {account.api_key}"}
+        with_body = {**common, "Content-Type": "application/json"}
+        # Of requests without a body, and with one.
+        self._headers = Headers({**key, **common}), Headers({**key, **with_body})
+        self._headers_without_key = Headers(common), Headers(with_body)
+
+    def build(self, method: str, path: str, query: Query | None = None, body: Any = None) -> Request:
+        """Build a request; a body of None sends none. A path that needs no key gets none."""
+        url = self._base_url + path
+        if query is not None and (encoded := query_string(query)):
+            url = f"{url}?{encoded}"
+        plain, with_body = self._headers_without_key if path in UNLIMITED_PATHS else self._headers
+        if body is None:
+            return Request(method, url, plain)
+        return Request(method, url, with_body, dumps(body))
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:
