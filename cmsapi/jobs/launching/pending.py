@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
 
 import attrs
 
@@ -349,7 +348,6 @@ class PendingLaunch:
     def _forget_attempt(self) -> None:
         """Note that the newest attempt was certainly not executed: until the next one it can be called back."""
         self.permit = self.left_at = None
-
 
 
 #: Collects the launches of a task, so that a fan-out that is left does not lose what is being sent.

@@ -29,8 +29,8 @@ _LAUNCHES = (
 )
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
-    "transport/urls": ("transport/test_protocol", "test_client"),
-    "transport/protocol": (
+    "transport/requests": ("transport/test_protocol", "test_client"),
+    "transport/answers": (
         "transport/test_protocol",
         "transport/test_answers",
         "test_client",
