@@ -200,7 +200,7 @@ class RedisState(State):
         text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
         args = (lease.key, lease.id, when, step, text, item or "")
         stood, found = await self._live(self._step_entry, lease.scope, *args, batch=batch)
-        return Standing(stood), read_row(Entry, found) if found else None
+        return Standing(stood), read_row(Entry, found) if found and when is not Standing.MINE else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""

@@ -115,7 +115,7 @@ class SqliteState(State):
             return stood, found
 
         stood, found = await self._journaled(work, flushed=entry is not None or step is Step.END)
-        return stood, None if found is None else read_row(Entry, found)
+        return stood, None if found is None or when is Standing.MINE else read_row(Entry, found)
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""

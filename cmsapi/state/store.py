@@ -140,7 +140,8 @@ class State(abc.ABC):
                 It is flushed before this returns, and so is an end.
 
         Returns:
-            How the entry stood, and what was found: the entry, or the outcome of the item of `entry`, or None.
+            How the entry stood, and what was found: the entry, or the outcome of the item of `entry`, or None. A
+            caller that must hold the entry already knows it: what was found is not read for it.
         """
 
     @abc.abstractmethod

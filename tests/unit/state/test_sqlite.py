@@ -142,3 +142,17 @@ async def test_what_something_else_wrote(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="cannot be read"):
             await attempt
     await state.aclose()
+
+
+async def test_a_held_entry_that_something_else_spoilt(tmp_path: Path) -> None:
+    """The process that holds it writes it anew and ends it: it knows what the entry said."""
+    path = tmp_path / "state.db"
+    state, lease = SqliteState(path), Lease(SCOPE, "key")
+    await state.begin(lease, ENTRY)
+    for write in (state.update(lease, ENTRY), state.end(lease)):
+        with sqlite3.connect(path) as db:
+            db.execute("UPDATE journal SET entry = '{\"kind\": 7}'")
+        db.close()
+        await write
+    assert await state.entries(SCOPE) == {}
+    await state.aclose()
