@@ -178,7 +178,13 @@ class Batch:
             ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
             reading: Fanout[str, R] = Fanout(self._read_again, ended, self._poller, errors=errors)
             launching = Fanout(
-                launch_one, missing, self._poller, in_flight=in_flight, errors=errors, max_credits=max_credits
+                launch_one,
+                missing,
+                self._poller,
+                in_flight=in_flight,
+                errors=errors,
+                max_credits=max_credits,
+                keep=self._keep,
             )
             self._open += [reading, launching]
             outcomes: AsyncIterator[Outcome[Any, R]] = self._outcomes_of(reading, launching)
@@ -199,7 +205,6 @@ class Batch:
                 outcome.value.decision = decision or outcome.value.decision
             yield attrs.evolve(outcome, earlier=True)
         async for outcome in launching:
-            await self._note(outcome)
             yield outcome
 
     async def _read_again(self, name: str) -> Job[Any]:
@@ -209,7 +214,7 @@ class Batch:
             raise problem
         return job_of(self._poller.take_over(Record(entry)), self._poller)
 
-    async def _note(self, outcome: Outcome[str, Any]) -> None:
+    async def _keep(self, outcome: Outcome[str, Any]) -> None:
         """Keep how an item ended; an item whose job still runs has no end yet."""
         name, error, now = outcome.item, outcome.error, self._journal.wall()
         job = None if outcome.job is None else outcome.job.tracked

@@ -49,6 +49,7 @@ class Fanout(OutcomeStream[I, R]):
         in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
+        keep: Callable[[Outcome[I, R]], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__()
         function("launch", launch)
@@ -66,6 +67,8 @@ class Fanout(OutcomeStream[I, R]):
         self._items = items
         self._poller = poller
         self._errors = errors
+        # Keeps an outcome before the caller gets it.
+        self._keep = keep
         most = None if in_flight == "auto" else in_flight
         self._slots = asyncio.Semaphore(most or _ROOM)
         # A caller that left its loop without closing the fan-out must not pay for all remaining items.
@@ -162,6 +165,11 @@ class Fanout(OutcomeStream[I, R]):
             self._slots.release()
         if job is not None and job.done:
             self._launched.pop(job, None)
+        try:
+            if self._keep is not None:
+                await self._keep(outcome)
+        except Exception as error:
+            self._failure = error
         self._put(outcome)
 
     async def _launch_one(self, item: I, traces: list[PendingLaunch]) -> Job[R]:

@@ -195,6 +195,22 @@ async def test_two_batches_of_one_target() -> None:
     assert len(sandbox.ledger.launches()) == 2
 
 
+async def test_an_outcome_that_is_not_taken_is_kept() -> None:
+    """A batch remembers the end of a job that it has joined, whether the loop takes the outcome or is left before."""
+    sandbox = box(30.0)
+    items = sandbox.keyword_ids[:3]
+    async with client_of(sandbox) as client:
+        for item in items:
+            await client.keywords.analyze(item)
+        async with client.jobs.batch("nightly") as batch:
+            async for _ in batch.map(client.keywords.analyze, items):
+                await asyncio.sleep(100)
+                break
+            assert sorted(batch.ended) == sorted(items)
+        assert [outcome.earlier for outcome in await run(client, items)] == [True] * 3
+    assert len(sandbox.ledger.launches()) == 3
+
+
 async def test_two_runs_of_one_batch_at_once() -> None:
     """Two clients that run the same batch launch each item once, and both get every result."""
     sandbox = box(30.0, latency=(0.1, 0.5))

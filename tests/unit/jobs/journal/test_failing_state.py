@@ -206,6 +206,28 @@ async def test_two_who_follow_one_launch_send_one() -> None:
     assert len(sandbox.ledger.launches()) == 1
 
 
+async def test_a_batch_that_cannot_keep_an_outcome_says_so() -> None:
+    """Each outcome is given, then the error is raised; the item is not called ended."""
+    failing_state = failing()
+    sandbox = box(30.0)
+    joined, own = sandbox.keyword_ids[:2]
+    outcomes = []
+    async with client_of(sandbox) as client, client.jobs.batch("nightly") as batch:
+        await client.keywords.analyze(joined)
+
+        async def iterate() -> None:
+            async for outcome in batch.map(client.keywords.analyze, [joined, own]):
+                outcomes.append(outcome)  # noqa: PERF401 - the loop raises
+
+        iterating = asyncio.create_task(iterate())
+        await asyncio.sleep(20.0)
+        failing_state.fails = ("begin",)
+        with pytest.raises(cmsapi.StateError, match="the disk is full"):
+            await iterating
+        assert [outcome.error for outcome in outcomes] == [None, None]
+        assert batch.ended == (own,)
+
+
 async def test_what_was_never_written_strikes_out_nothing() -> None:
     """A launch that could not be written down leaves alone what another client has written."""
     sandbox = box(60.0)
