@@ -70,7 +70,8 @@ class Record:
         entry: What it says.
         lease: The lease under which this client holds it or asks for it; None before it was searched for.
         held: Whether this client holds it.
-        free: Whether its job may be polled although the entry is not held, because there is no such entry.
+        exempt: Whether its job may be polled although this client does not hold the entry: there is no such entry, or
+            the journal cannot be reached.
         job: The job that it stands for, once there is one.
         working: Set when the task that launches or reconciles it has ended; None when no task does.
     """
@@ -78,9 +79,14 @@ class Record:
     entry: Entry
     lease: Lease | None = None
     held: bool = False
-    free: bool = False
+    exempt: bool = False
     job: TrackedJob | None = None
     working: asyncio.Event | None = None
+
+    @property
+    def pollable(self) -> bool:
+        """Whether this client may poll its job."""
+        return self.held or self.exempt
 
     @property
     def bound(self) -> bool:
@@ -142,7 +148,7 @@ class TrackedJob:
         target: Identifier of what is polled: a keyword, prompt, search, content or knowledge document.
         history: What decides about later polls.
         settings: How it is polled.
-        key: What it has in common with other launches of the same work.
+        key: Its kind and target, which are those of other launches of the same work, too.
         handle: The public `Job`, which errors carry; nothing below the handle uses it.
         record: Its entry in the launch journal, or None without one.
         adopted: Whether it is a generation found after a lost answer that a colleague may have launched.
@@ -151,7 +157,7 @@ class TrackedJob:
         since: Loop time at which the phase began, as far as polls can tell.
         observed_at: Loop time at which it was last observed, or None.
         polls: Polls so far.
-        failures: What failed since the last poll that succeeded, or None when nothing did.
+        failures: The polls that have failed since the last one that succeeded; None without any.
         closed: Whether it is finished.
         result: Its result, once it is finished.
         error: The error with which it finished, or None.
@@ -159,18 +165,18 @@ class TrackedJob:
         followers: Where `events()` reads.
         listeners: Functions that hear of each event.
         on_review: Decides on the review of a generation.
-        context: The context in which it is polled: that of the first subscriber, as hooks have changed it.
+        context: The context variables of its polls: those of its first subscriber, as hooks have changed them.
         poll: The poll under way.
         deciding: Whether `on_review` is deciding.
         acquiring: Whether its entry in the journal is being acquired.
         callbacks: What polls it while it is scheduled; only the scheduler uses it.
         was_scheduled: Whether it is scheduled or was once; its polls teach nothing before that.
         started_at: Loop time from which its age counts.
-        age_known: Whether that is its launch, so that its end teaches something.
+        age_known: Whether `started_at` is the time of its launch, so that its end tells how long such jobs take.
         polled_at: Loop time of the last poll, or `started_at` before the first.
         step: Age at the last poll on the scale of ages, rounded up.
         seen_running: Age on that scale at which it was last seen running, rounded down.
-        group: The share of the price that it follows.
+        group: Its group among the jobs of its load; each group may be polled at another price.
         refusals: Early reads of its result that the service refused.
         explored: Whether it was polled to learn on which page of a list it is.
         due: A time for its next poll besides the one of its cohort, or None.

@@ -258,18 +258,18 @@ class LaunchJournal:
 
         Without `claim` this only checks that the entry is still there, unless a process has died.
         """
-        if not (record.held or record.free):
+        if not record.pollable:
             if record.lease is not None:
                 await self._writes.flush(record.lease.key)
             mine = await self._hold(record) if claim or await self._leases.evict(self.scope) else record.held
-            record.free = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
-        return record.held or record.free
+            record.exempt = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
+        return record.pollable
 
     def holds(self, record: Record) -> bool:
         """Tell whether this client may poll a job; after a standstill its entry has to be acquired anew first."""
         if record.held and self._leases.lapsed:
             self._leases.drop(record)
-        return record.held or record.free
+        return record.pollable
 
     async def _recent_entries(self) -> dict[str, Entry]:
         """Read the open entries, once for all jobs that are followed."""

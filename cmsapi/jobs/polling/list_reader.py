@@ -16,6 +16,8 @@ from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
+_ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
+
 
 @attrs.frozen
 class ListReader:
@@ -30,25 +32,19 @@ class ListReader:
     lists: ListReads
 
     def start(self, listing: Listing, caller: OperationCaller) -> None:
-        """Begin to read a page, in an empty context, because it is for many jobs.
-
-        Args:
-            listing: The page.
-            caller: Calls the operation, with the settings of the client whose job asks for it.
-        """
+        """Begin to read a page, with the settings of the client of a job that is on it."""
         try:
+            # In an empty context, because it is for many jobs.
             self.tasks.start(self._read(listing, caller), contextvars.Context())
         except ClientClosedError:
             # Another client may wait for jobs on it.
             self.lists.failed(listing)
 
     async def _read(self, listing: Listing, caller: OperationCaller) -> None:
-        options = CallOptions(priority=Priority.POLL, max_attempts=1)
-        kind = listing.kind
-        path = {kind.list_parameter: listing.parent}
+        kind, path = listing.kind, {listing.kind.list_parameter: listing.parent}
         try:
             page = await caller.page(
-                kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=options
+                kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=_ONE_ATTEMPT
             )
         except BaseException as error:
             self.lists.failed(listing)

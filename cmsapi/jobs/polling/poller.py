@@ -179,7 +179,7 @@ class Poller:
         if self._closed or not job.subscribed or job.deciding:
             return
         record = job.record
-        if record is not None and not (record.held or record.free):
+        if record is not None and not record.pollable:
             if not job.acquiring:
                 job.acquiring = True
                 self.tasks.start(self._acquire(job, record))
@@ -199,7 +199,7 @@ class Poller:
                 await asyncio.sleep(FOLLOW)
         except StateError as error:
             logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
-            record.free = True
+            record.exempt = True
         except CMSError as error:
             # It cannot be told whose journal it is.
             job.wake(error)
@@ -210,7 +210,7 @@ class Poller:
         except Exception:
             # A mistake, of a state or of this package: no code awaits this task, and the waiters would never wake.
             logger.exception("Journal unavailable; polling %r anyway", job)
-            record.free = True
+            record.exempt = True
         finally:
             job.acquiring = False
         self._schedule(job)

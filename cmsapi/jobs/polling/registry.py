@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from datetime import UTC, datetime
+from functools import partial
 
 import attrs
 
@@ -73,12 +74,7 @@ class JobRegistry:
         return job
 
     def take_over(self, record: Record, settings: PollSettings) -> TrackedJob:
-        """Return the job that an entry of the journal stands for, and remember it; sends nothing.
-
-        Args:
-            record: The entry.
-            settings: How to poll the job if it is not known yet.
-        """
+        """Return the job that an entry of the journal stands for, and remember it; sends nothing."""
         entry = record.entry
         kind = KINDS[entry.kind]
         served_at = entry.served_at
@@ -111,7 +107,7 @@ class JobRegistry:
 
     def finished(self, job: TrackedJob) -> None:
         """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
-        if not job.undecided:
+        if job.phase is not Phase.REVIEW or not job.undecided:
             self.remove(job)
         record = job.record
         if record is None:
@@ -122,7 +118,7 @@ class JobRegistry:
             return
         self.journal.record_review(record)
         if review is not None:
-            review.on_decided = lambda decision: self.journal.record_end(record, Phase.SUCCEEDED.value, decision)
+            review.on_decided = partial(self.journal.record_end, record, Phase.SUCCEEDED.value)
 
 
 def _now() -> float:

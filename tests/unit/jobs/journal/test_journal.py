@@ -549,7 +549,7 @@ async def test_a_job_is_polled_by_one(fleet: Fleet) -> None:
     await other.delete(theirs)
     await asyncio.sleep(1)
     assert await other.acquire(theirs, claim=False)
-    assert (theirs.held, theirs.free, other.holds(theirs)) == (False, True, True)
+    assert (theirs.held, theirs.exempt, other.holds(theirs)) == (False, True, True)
     disk.asked.clear()
     assert await other.acquire(theirs)
     assert not disk.asked
@@ -584,7 +584,7 @@ async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
         assert await one.claim(key) is None
     unknown = Record(attrs.evolve(SEARCH, job_id="cis_3"))
     assert await other.acquire(unknown)
-    assert (unknown.held, unknown.free) == (False, True)
+    assert (unknown.held, unknown.exempt) == (False, True)
 
 
 async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> None:
