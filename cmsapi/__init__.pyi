@@ -81,14 +81,12 @@ from cmsapi.api.operations import (
     OPERATIONS as OPERATIONS,
     Operation as Operation,
     OperationTable as OperationTable,
+    Provenance as Provenance,
     Replay as Replay,
 )
 from cmsapi.api.pagination import (
     Page as Page,
     Paginator as Paginator,
-)
-from cmsapi.api.provenance import (
-    Provenance as Provenance,
 )
 from cmsapi.api.wire.converter import (
     from_dict as from_dict,

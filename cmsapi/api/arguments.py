@@ -104,10 +104,8 @@ def _read(text: str) -> date | None:
 
 def timestamp(parameter: str, value: object) -> str | None:
     """Check a time, or None, and spell it as the interface does: date and time, in UTC."""
+    time = moment(parameter, value)
     try:
-        time = moment(parameter, value)
         return None if time is None else spell_time(time)
     except ValueError as error:
-        if isinstance(error, ArgumentError):
-            raise
         raise ArgumentError(f"{parameter} cannot be sent: {error}.", parameter=parameter) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.provenance import Provenance
+from cmsapi.api.operations import Provenance
 from cmsapi.display import markup
 
 # Metadata of a field that the specification does not show. A field without metadata is stated by the specification.

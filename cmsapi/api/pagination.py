@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
+from typing import Generic, NoReturn, TypeVar, overload
 
 import attrs
 
@@ -51,9 +51,6 @@ class Page(Sequence[T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self.items)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.items)
 
     def _repr_html_(self) -> str:
         whole = "" if self.total is None else f" of {self.total}"
@@ -131,7 +128,7 @@ class Paginator(Generic[T]):
         ahead: asyncio.Future[Page[T]] | None = None
         try:
             while True:
-                page = await (self._fetch(number) if ahead is None else ahead)
+                page = await (ahead or self._fetch(number))
                 ahead = None
                 if items and page.items == items:
                     # A service that does not know `page` would otherwise be read for ever.
@@ -163,13 +160,6 @@ class Paginator(Generic[T]):
                     return
         finally:
             if ahead is not None:
-                await _ended(ahead)
-
-
-async def _ended(request: asyncio.Future[Any]) -> None:
-    """Cancel a request that is no longer needed."""
-    request.cancel()
-    await asyncio.wait([request])
-    if not request.cancelled():
-        # Otherwise the loop reports an exception that was never retrieved.
-        request.exception()
+                ahead.cancel()
+                # What it raised goes with it.
+                await asyncio.gather(ahead, return_exceptions=True)

@@ -13,8 +13,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.operations import Operation, OperationTable
-from cmsapi.api.provenance import Provenance
+from cmsapi.api.operations import Operation, OperationTable, Provenance
 from cmsapi.errors import ConfigError
 
 _METHODS = ("get", "post", "put", "patch", "delete")

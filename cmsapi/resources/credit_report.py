@@ -78,7 +78,7 @@ class CreditReport:
         span = (days[-1] - days[0]).days
         if span > _LONGEST_CALENDAR:
             return {day: spent[day] for day in days}
-        return {day: spent.get(day, 0) for day in (days[0] + timedelta(after) for after in range(span + 1))}
+        return {day: spent[day] for day in (days[0] + timedelta(after) for after in range(span + 1))}
 
     def to_pandas(self) -> Any:
         """Return the entries as a `pandas.DataFrame` with one row each; needs the extra `notebook`."""
@@ -100,13 +100,12 @@ class CreditReport:
     def _most_first(self, key: Callable[[dict[str, Any]], str]) -> dict[str, int]:
         return dict(sorted(self._added(key).items(), key=lambda pair: (-pair[1], pair[0])))
 
-    def _added(self, key: Callable[[dict[str, Any]], Any]) -> dict[Any, int]:
+    def _added(self, key: Callable[[dict[str, Any]], Any]) -> Counter[Any]:
         rows = self.rows
         sign = -1 if sum(row["amount"] or 0 for row in rows) < 0 else 1
-        spent: dict[Any, int] = {}
+        spent: Counter[Any] = Counter()
         for row in rows:
-            place = key(row)
-            spent[place] = spent.get(place, 0) + sign * (row["amount"] or 0)
+            spent[key(row)] += sign * (row["amount"] or 0)
         return spent
 
     def _repr_html_(self) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from cmsapi.api.arguments import text
+from cmsapi.api.arguments import text, texts
 from cmsapi.api.models.keyword import Keyword
 from cmsapi.api.models.report import Report
 from cmsapi.api.pagination import Paginator
+from cmsapi.errors import ArgumentError
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.resources.scoring import scored
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 
@@ -83,3 +84,18 @@ class Keywords:
         """
         body = scored(content_id, title, html, meta_description)
         return await self._caller.call(Report, "score_keyword", {"keywordId": keyword_id}, body=body)
+
+
+def scored(content_id: str | None, title: str | None, html: str | None, meta_description: str | None) -> dict[str, Any]:
+    """Return the body of a request for a score, of a keyword or a prompt.
+
+    Raises:
+        ArgumentError: Neither a content nor title and html were given, or both were.
+    """
+    loose = title is not None or html is not None
+    if (content_id is not None) == loose:
+        raise ArgumentError("Either content_id, or title and html, must be given, not both.", parameter="content_id")
+    for name, value in (("title", title), ("html", html)):
+        if loose and value is None:
+            raise ArgumentError(f"title and html must be given together; {name} is missing.", parameter=name)
+    return texts(content_id=content_id, title=title, html=html, meta_description=meta_description)

@@ -11,7 +11,7 @@ from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.resources.scoring import scored
+from cmsapi.resources.keywords import scored
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 

@@ -31,13 +31,7 @@ _SHOWN = 100
 
 
 def loads(body: bytes) -> Any:
-    """Parse a body.
-
-    Args:
-        body: JSON in UTF-8; a byte order mark is skipped.
-
-    Returns:
-        The document.
+    """Parse JSON in UTF-8; a byte order mark is skipped.
 
     Raises:
         DecodeError: The body is not JSON; the message names the position.

@@ -16,7 +16,7 @@ import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.api.open_enum import OpenEnum
-from cmsapi.api.provenance import Provenance
+from cmsapi.api.operations import Provenance
 
 SCALARS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
 
