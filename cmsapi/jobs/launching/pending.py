@@ -15,14 +15,12 @@ import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.errors import (
-    CMSError,
+    APIError,
     ConflictError,
-    DeadlineError,
     DecodeError,
     JobError,
     LaunchUnknownError,
     LeaseLostError,
-    OutcomeUnknownError,
     OutOfCreditsError,
     StateError,
 )
@@ -36,7 +34,7 @@ from cmsapi.jobs.launching.request import ITEM, LaunchRequest
 from cmsapi.jobs.tracked import INTENT, SENDING, JobKey, Record, TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
-from cmsapi.state.journal import Fact
+from cmsapi.state.journal import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.requests import expand
 
@@ -46,6 +44,8 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 COMMITS = 60.0
 # Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
 _LAST_BYTES = 5.0
+
+_NOT_WRITTEN = Entry(kind="", target="", asked_at=0.0)
 
 
 @attrs.define(eq=False)
@@ -72,11 +72,9 @@ class PendingLaunch:
         callers: How many wait for its answer.
         credits: How many credits it may have cost.
         attempts: How often it was sent, apart from what was certainly not executed.
-        record: Its entry in the journal, once it is written down.
-        permit: The permit of its newest attempt; None before the first, and after one that was certainly not executed.
-        in_doubt: Whether an attempt before that one may have been executed.
-        left_at: Loop time at which the first attempt left that may have been executed, or None.
-        settles_at: Loop time after which the newest such attempt can no longer arrive, or None.
+        record: Its entry in the journal.
+        permit: The permit of its newest attempt; None before the first, and once it is known what became of it.
+        left_at: Loop time at which that attempt was written down.
         task: Runs it.
     """
 
@@ -86,17 +84,19 @@ class PendingLaunch:
     callers: int = 0
     credits: int = 0
     attempts: int = 0
-    record: Record = attrs.field(init=False)
+    record: Record = attrs.field(factory=lambda: Record(_NOT_WRITTEN))
     permit: Permit | None = None
-    in_doubt: bool = False
-    left_at: float | None = None
-    settles_at: float | None = None
+    left_at: float = 0.0
     task: asyncio.Task[TrackedJob] = attrs.field(init=False)
 
     @property
     def in_flight(self) -> bool:
-        """Whether bytes of it may have left: then only its answer tells whether it is paid for."""
-        return self.in_doubt or (self.permit is not None and self.permit.stage not in ("taken", "unsent"))
+        """Whether it may be paid for: bytes of it may have left, or an earlier attempt is in doubt."""
+        return self._has_left or "doubt" in self.record.entry.facts
+
+    @property
+    def _has_left(self) -> bool:
+        return self.permit is not None and self.permit.stage not in ("taken", "unsent")
 
     def remove(self, _: object = None) -> None:
         """Let no other launch join it any more."""
@@ -109,11 +109,14 @@ class PendingLaunch:
         self._give_back(self.credits)
         self.task.cancel()
 
+    def unknown(self, said: str) -> LaunchUnknownError:
+        """Make the error of this launch while it is in flight, and its entry stays in the journal."""
+        return self.reconciler.unknown(self.record.entry, self.request, said, stays=True)
+
     async def run(self) -> TrackedJob:
         """Write it down and send it, or find the job that runs in its place."""
-        journal = self.reconciler.journal
         try:
-            await journal.open(self.reconciler.poller.poll_settings.read_user)
+            await self.reconciler.journal.open(self.reconciler.poller.poll_settings.read_user)
             begun = await Intent(self.reconciler, self.request).begin()
             if isinstance(begun, TrackedJob):
                 return begun
@@ -129,20 +132,6 @@ class PendingLaunch:
             raise
 
     # Credits
-
-    def _take_credit(self) -> bool:
-        """Count one more attempt as paid, unless the policy does not allow another one."""
-        most = self.reconciler.policy.max_credits
-        if most is not None and self.launches.paid >= most:
-            return False
-        self.launches.paid += 1
-        self.credits += 1
-        return True
-
-    def _give_back(self, number: int) -> None:
-        """Count some attempts no more, because they certainly cost nothing."""
-        self.launches.paid -= number
-        self.credits -= number
 
     async def _pay(self) -> TrackedJob:
         """Send it, and leave its credits and its entry as what became of it demands."""
@@ -167,9 +156,19 @@ class PendingLaunch:
                 # What may have happened is settled by the next launch of the same, or by `jobs.resume`.
                 journal.release_later(record) if self.in_flight else journal.delete_later(record)
 
-    def unknown(self, said: str) -> LaunchUnknownError:
-        """Make the error of this launch while it is in flight, and its entry stays in the journal."""
-        return self.reconciler.unknown(self.record.entry, self.request, said, stays=True)
+    def _take_credit(self) -> bool:
+        """Count one more attempt as paid, unless the policy does not allow another one."""
+        most = self.reconciler.policy.max_credits
+        if most is not None and self.launches.paid >= most:
+            return False
+        self.launches.paid += 1
+        self.credits += 1
+        return True
+
+    def _give_back(self, number: int) -> None:
+        """Count some attempts no more, because they certainly cost nothing."""
+        self.launches.paid -= number
+        self.credits -= number
 
     # Sending
 
@@ -198,51 +197,40 @@ class PendingLaunch:
             self.record.entry = attrs.evolve(self.record.entry, facts={**self.record.entry.facts, **baseline})
         while True:
             self.attempts += 1
-            answered, sent_at = None, asyncio.get_running_loop().time()
             try:
                 call = await caller.exchange(operation, request.path, body=request.body, options=options)
-                sent_at = call.sent_at
-                if kind.answer is not None:
-                    answered = caller.read(call, kind.answer)
-                return await self._launched(answered, sent_at)
+                answered = None if kind.answer is None else caller.read(call, kind.answer)
+                return await self._launched(answered, call.sent_at)
             except Exception as error:
                 if kind.answer is None and DecodeError in (type(error), type(error.__cause__)):
                     # The service said 2xx, and nothing has to be read from its answer.
-                    return await self._launched(None, sent_at)
-                if not self._may_have_happened(error):
+                    return await self._launched(None, self.left_at)
+                # On a repeat, a conflict may be the echo of an earlier attempt.
+                echo = isinstance(error, ConflictError) and self.attempts > 1
+                if not self._has_left or (isinstance(error, APIError) and not echo):
                     await self._refused(error)
                     raise
                 cause = error
-            if (job := await self._settle(cause)) is not None:
+            last = echo or self.attempts >= caller.pipeline.retry.max_attempts
+            if (job := await self._settle(cause, last=last)) is not None:
                 return job
-
-    def _may_have_happened(self, error: Exception) -> bool:
-        """Tell whether the launch may have happened although no answer names its job."""
-        if isinstance(error, ConflictError):
-            # It may be the echo of an earlier attempt.
-            return self.attempts > 1
-        if isinstance(error, DeadlineError):
-            return error.sent
-        # A transport that raises what no transport should may have sent it all the same.
-        return isinstance(error, OutcomeUnknownError | DecodeError) or not isinstance(error, CMSError)
 
     async def _launched(self, answered: Model | None, sent_at: float) -> TrackedJob:
         """Write down that it was launched, and track its job."""
-        request, poller, record = self.request, self.reconciler.poller, self.record
-        kind, journal, now = request.kind, poller.journal, asyncio.get_running_loop().time()
-        launched_at = self.reconciler.caller.pipeline.clock.at(sent_at)
+        kind, poller, record = self.request.kind, self.reconciler.poller, self.record
+        now, launched_at = asyncio.get_running_loop().time(), self.reconciler.caller.pipeline.clock.at(sent_at)
         job_id = None if answered is None else str(getattr(answered, "id", None))
         served_at = None if launched_at is None else launched_at.timestamp()
-        await journal.record_launched(record, job_id=job_id, served_at=served_at)
+        await poller.journal.record_launched(record, job_id=job_id, served_at=served_at)
         history = JobHistory(
             began=now,
-            launched_at=launched_at or by_own_clock(journal.wall() - (now - sent_at)),
+            launched_at=launched_at or by_own_clock(poller.journal.wall() - (now - sent_at)),
             job_id=job_id,
             fresh=True,
-            settings=request.body,
+            settings=self.request.body,
             document=answered if kind.result_requests else None,
         )
-        job = poller.track(kind, kind.job_target(request.target, job_id), history)
+        job = poller.track(kind, kind.job_target(self.request.target, job_id), history)
         record.bind(job)
         poller.registry.add(job)
         return job
@@ -254,16 +242,12 @@ class PendingLaunch:
             LaunchUnknownError: An attempt before that one may have been charged.
         """
         self._give_back(1)
-        if (earlier := self.record.entry.facts.get("doubt")) is None:
-            self._forget_attempt()
-            return
-        lost = LostAnswer(cause=refusal, wanted=self._wanted)
-        await self.reconciler.give_up(self.record, self.request, str(earlier), str(refusal), lost)
+        self.permit = None
+        if (earlier := self.record.entry.facts.get("doubt")) is not None:
+            lost = LostAnswer(cause=refusal, wanted=self._wanted)
+            await self.reconciler.give_up(self.record, self.request, str(earlier), str(refusal), lost)
 
-    def _wanted(self) -> bool:
-        return self.callers > 0
-
-    async def _settle(self, cause: Exception) -> TrackedJob | None:
+    async def _settle(self, cause: Exception, *, last: bool) -> TrackedJob | None:
         """Find out whether it happened; return its job, or None to send it again.
 
         Raises:
@@ -271,32 +255,31 @@ class PendingLaunch:
             JobError: It did not happen, and is not sent again.
             ConflictError: The same, because the service refuses it.
         """
-        reconciler = self.reconciler
-        if reconciler.policy.settle is None and self.settles_at is not None:
-            # No byte of the newest attempt leaves any more.
-            self.settles_at = min(self.settles_at, asyncio.get_running_loop().time() + COMMITS)
-        last = self.attempts >= reconciler.caller.pipeline.retry.max_attempts or isinstance(cause, ConflictError)
+        settle = self.reconciler.policy.settle
         lost = LostAnswer(
             cause=cause,
             left_at=self.left_at,
-            settles_at=self.settles_at,
+            # No byte of the newest attempt leaves any more.
+            settles_at=asyncio.get_running_loop().time() + COMMITS if settle is None else self.left_at + settle,
             wanted=self._wanted,
             repeat=lambda: not last and self._wanted() and self._take_credit(),
         )
-        settled = await reconciler.settle(self.record, self.request, lost)
+        settled = await self.reconciler.settle(self.record, self.request, lost)
         if isinstance(settled, TrackedJob):
             return settled
-        if settled is Verdict.ABSENT:
-            self._forget_attempt()
+        self.permit = None
+        if settled is Verdict.ABSENT and (last or not self._wanted()):
             if isinstance(cause, ConflictError):
                 raise cause
-            if last or not self._wanted():
-                raise JobError(
-                    f"The {self.request.kind} for {self.request.target} was sent and got no usable answer "
-                    f"({lost.said}). It was found out that nothing was launched or charged. It is not sent again by "
-                    "itself; launch it again if it is still needed."
-                ) from cause
+            raise JobError(
+                f"The {self.request.kind} for {self.request.target} was sent and got no usable answer ({lost.said}). "
+                "It was found out that nothing was launched or charged. It is not sent again by itself; launch it "
+                "again if it is still needed."
+            ) from cause
         return None
+
+    def _wanted(self) -> bool:
+        return self.callers > 0
 
     # Attempts
 
@@ -308,17 +291,15 @@ class PendingLaunch:
         served_at, served = entry.served_at, pipeline.clock.at(now)
         if served_at is None and served is not None:
             served_at = served.timestamp()
-        takes_effect_within = timeout + COMMITS if settle is None else settle
         facts = {
             **entry.facts,
             "sent_at": wall,
-            "settle": takes_effect_within,
+            "settle": timeout + COMMITS if settle is None else settle,
             "sent": sent_times(entry) + 1,
             **journal.balances.leaves(entry.kind),
         }
         await journal.write(self.record, status=SENDING, served_at=served_at, facts=facts)
-        self.permit, self.settles_at = permit, now + takes_effect_within
-        self.left_at = now if self.left_at is None else self.left_at
+        self.permit, self.left_at = permit, now
         patience = max(timeout if settle is None else settle, _LAST_BYTES)
 
         def check() -> None:
@@ -337,17 +318,12 @@ class PendingLaunch:
         # Its time may have ended while it was written down.
         written = self.permit is permit
         if written:
-            self._forget_attempt()
-        self.in_doubt = "doubt" in self.record.entry.facts
+            self.permit = None
         if self.record.held:
             entry = self.record.entry
             facts = {**entry.facts, "sent": sent_times(entry) - written}
-            undone = {} if self.in_doubt else {"status": INTENT, "served_at": None}
+            undone = {} if "doubt" in facts else {"status": INTENT, "served_at": None}
             await self.reconciler.journal.write(self.record, facts=facts, **undone)
-
-    def _forget_attempt(self) -> None:
-        """Note that the newest attempt was certainly not executed: until the next one it can be called back."""
-        self.permit = self.left_at = None
 
 
 #: Collects the launches of a task, so that a fan-out that is left does not lose what is being sent.

@@ -90,10 +90,8 @@ class Reconciler:
     ) -> TrackedJob | Verdict:
         """Find out whether a launch happened, and do what follows from that.
 
-        Args:
-            record: Its entry.
-            request: What is asked for now; None when an orphan is recovered that is not to be launched again.
-            lost: What is known of a launch of this process; None for an orphan of another one.
+        A launch of this process comes with its lost answer, an orphan of another one without. An orphan that is only
+        recovered comes without a request, and is never repeated.
 
         Returns:
             Its job when it happened; `ABSENT` when it did not, and `UNKNOWN` when the policy repeats it all the same.
@@ -150,14 +148,9 @@ class Reconciler:
     def unknown(
         self, entry: Entry, request: LaunchRequest | None, said: str, found: str | None = None, *, stays: bool = False
     ) -> LaunchUnknownError:
-        """Make the error of a launch that may have happened, with what is known of it.
+        """Make the error of a launch that may have happened: what came instead of an answer, and what was found out.
 
-        Args:
-            entry: Its entry.
-            request: What is asked for now, or None.
-            said: What came instead of an answer.
-            found: What was found out since, or None when nothing was.
-            stays: Whether its entry stays in the journal.
+        The error tells where to go on when the entry `stays` in the journal.
         """
         kind, now = KINDS[entry.kind], asyncio.get_running_loop().time()
         evidence = {
