@@ -16,8 +16,7 @@ import anyio.lowlevel
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.tracked import PollSettings, TrackedJob

@@ -17,8 +17,7 @@ from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal
 from cmsapi.jobs.kinds.idea_search import ContentIdeas
-from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory, Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher

@@ -18,8 +18,7 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.config import PollPolicy
 from cmsapi.display import markup
-from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory, Kind
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobEvent, Phase
 from cmsapi.jobs.token import Token

@@ -10,8 +10,7 @@ import attrs
 
 import cmsapi
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.sandbox import Behaviour, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox

@@ -19,8 +19,7 @@ from typing import Any, ClassVar
 
 from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
-from cmsapi.jobs.kinds.kind import Balance, Kind, Shown, Words
-from cmsapi.jobs.kinds.observation import JobHistory, Observation
+from cmsapi.jobs.kinds.kind import Balance, JobHistory, Kind, Observation, Shown, Words
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry
 from cmsapi.transport.caller import OperationCaller
@@ -42,8 +41,7 @@ class Analysis(Kind):
     def interpret(self, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
         """Say what the status of an analysis means."""
         observation = self.of_word(document.analysis_status)
-        finished = observation.phase in (Phase.SUCCEEDED, Phase.FAILED)
-        if finished and not _is_this_analysis(document.last_analyzed_at, history, now):
+        if observation.finished and not _is_this_analysis(document.last_analyzed_at, history, now):
             return Observation(Phase.RUNNING, observation.state, decided=False)
         return observation
 

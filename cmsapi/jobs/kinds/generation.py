@@ -15,8 +15,7 @@ from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
-from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Shown, Words
-from cmsapi.jobs.kinds.observation import JobHistory, Observation
+from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown, Words
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.state.journal import Entry, Fact

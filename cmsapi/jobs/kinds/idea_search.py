@@ -7,7 +7,7 @@ searches for one keyword are separate requests and are never merged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, overload
 
 import attrs
@@ -47,9 +47,6 @@ class ContentIdeas(Sequence[ContentIdea]):
 
     def __len__(self) -> int:
         return len(self.ideas)
-
-    def __iter__(self) -> Iterator[ContentIdea]:
-        return iter(self.ideas)
 
     def _repr_html_(self) -> str:
         return markup.listing(f"{len(self)} ideas for {markup.brief(self.search.keyword)}", self.ideas)

@@ -26,8 +26,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
-from cmsapi.jobs.kinds.kind import ChargeEvidence
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.reconcile import LostAnswer, Reconciler
 from cmsapi.jobs.launching.request import ITEM, LaunchRequest

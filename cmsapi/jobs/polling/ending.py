@@ -28,7 +28,7 @@ from cmsapi.errors import (
     UnauthorizedError,
     UnknownJobStateError,
 )
-from cmsapi.jobs.kinds.observation import Observation
+from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import Failures, TrackedJob

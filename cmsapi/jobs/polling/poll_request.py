@@ -12,7 +12,7 @@ from typing import Any
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError
-from cmsapi.jobs.kinds.observation import Observation
+from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import TrackedJob

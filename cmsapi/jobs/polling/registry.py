@@ -14,7 +14,7 @@ import attrs
 
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import by_own_clock
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase

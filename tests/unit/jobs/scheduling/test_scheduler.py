@@ -8,7 +8,7 @@ import random
 import pytest
 
 from cmsapi import PollPolicy
-from cmsapi.jobs.kinds.observation import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
