@@ -218,7 +218,7 @@ class Jobs:
             await poller.scheduler.duration_store.known()
         user = await poller.poll_settings.read_user()
         balance = None if known.balance is None else known.balance.of(user)
-        return poller.scheduler.poll_load.forecast(known, poller.poll_settings.policy, count, balance)
+        return poller.scheduler.planner.forecast(known, poller.poll_settings.policy, count, balance)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.

@@ -85,7 +85,7 @@ class SharedAccount:
             self._limiter_of_processes(limits) if shared_state.shared else join_process(self._digest, limits)
         )
         if self._scheduler is not None:
-            self._scheduler.poll_load.limiter = self.limiter
+            self._scheduler.planner.limiter = self.limiter
             if self._scheduler.duration_store is not None:
                 self._scheduler.duration_store.state = shared_state.state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 
 import attrs
@@ -9,10 +10,8 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.kinds.kind import JobKind, Kind
 from cmsapi.jobs.scheduling.durations import step_before
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Supply
-
-_HOUR = 3600.0
-_PRECISION = 1.0
+from cmsapi.jobs.scheduling.poll_budget import Pace, Supply
+from cmsapi.jobs.scheduling.poll_interval import HOUR
 
 
 @attrs.frozen(kw_only=True)
@@ -52,32 +51,27 @@ class Forecast:
         return markup.record(self)
 
 
-def forecast(
-    kind: Kind,
-    load: Load,
-    pace: Pace,
-    supply: Supply,
-    *,
-    balance: int | None,
-    per_second: float,
-    learned_from: int,
-) -> Forecast:
+def forecast(kind: Kind, pace: Pace, supply: Supply, *, balance: int | None, per_second: float) -> Forecast:
     """Work out what the queued jobs of a load take.
 
     Args:
         kind: Their kind.
-        load: How long they take, and how many are queued.
-        pace: How they will be polled.
+        pace: How many there are, and how they will be polled.
         supply: Requests that the jobs that run leave.
         balance: Credits that are left for them, or None when that is not known.
         per_second: Requests that one second admits.
-        learned_from: Jobs that were seen to end before.
     """
-    count = load.queued
-    requests = math.ceil(count * pace.life)
-    waves, wait = _wait(requests, supply)
+    load, count = pace.load, pace.load.queued
+    requests, free = math.ceil(count * pace.life), max(0.0, supply.free)
+    hourly = free + supply.returning(HOUR)
+    # Those that fit into whole hours wait for these, the rest until enough requests have come back.
+    hours, rest = divmod(requests, hourly) if hourly > 0.0 else (0.0, math.inf)
+    if requests <= free:
+        hours = wait = 0.0
+    else:
+        wait = HOUR * hours + bisect.bisect_left(range(int(HOUR)), rest - free, key=supply.returning)
     # Of jobs that wait for requests to come back, the last ones end last.
-    last = count if not waves else max(1.0, supply.returning(_HOUR) + max(0.0, supply.free)) / pace.life
+    last = max(1.0, hourly / pace.life) if hours else count
     age = load.curve.quantile(1.0 - 0.5 / max(1.0, min(count, last)))
     # The last ones are polled less often than most.
     ending = age + pace.interval(step_before(age), 0) / 2.0
@@ -91,23 +85,5 @@ def forecast(
         lateness=pace.dearer.lateness,
         seconds=(wait + min(count, last) / per_second + ending) if count else 0.0,
         fits=not wait,
-        learned_from=learned_from,
+        learned_from=int(load.learned),
     )
-
-
-def _wait(requests: int, supply: Supply) -> tuple[int, float]:
-    """Return how many whole hours, and how many seconds in all, pass until so many requests are there."""
-    free = max(0.0, supply.free)
-    if requests <= free:
-        return 0, 0.0
-    hourly = free + supply.returning(_HOUR)
-    if hourly <= 0.0:
-        return 0, _HOUR
-    hours, rest = divmod(requests, hourly)
-    low, high = 0.0, _HOUR
-    if rest <= free:
-        return int(hours), hours * _HOUR
-    while high - low > _PRECISION:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if free + supply.returning(middle) >= rest else (middle, high)
-    return int(hours), hours * _HOUR + high

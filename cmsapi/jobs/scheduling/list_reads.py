@@ -152,7 +152,6 @@ class ListReads:
         jobs: The jobs that are scheduled, by kind and target.
         polling: The jobs among them that are being polled.
         poll_queue: Jobs that are polled alone.
-        stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
         durations: How long jobs of each kind take.
         rng: Source of chance.
         hurry: Has a new plan made soon.
@@ -163,7 +162,6 @@ class ListReads:
         jobs: Mapping[JobKey, Sequence[TrackedJob]],
         polling: Collection[TrackedJob],
         poll_queue: PollQueue,
-        stretches: Callable[[LoadKey], bool],
         durations: Mapping[Kind, DurationModel],
         rng: random.Random,
         hurry: Callable[[], None],
@@ -172,7 +170,8 @@ class ListReads:
         self._jobs = jobs
         self._polling = polling
         self._poll_queue = poll_queue
-        self._stretches = stretches
+        # Tells whether the jobs of a load are polled more rarely than the service advises.
+        self._stretches: Callable[[LoadKey], bool] = lambda key: False
         self._durations = durations
         self._rng = rng
         self._hurry = hurry
@@ -229,8 +228,14 @@ class ListReads:
             reads += math.sqrt(len(page.jobs) * span / (2.0 * WORTH)) + 1.0
         return reads
 
-    def replan(self, now: float) -> None:
-        """Set anew when to read each page, and poll a few jobs to find more pages where that pays."""
+    def replan(self, now: float, stretches: Callable[[LoadKey], bool]) -> None:
+        """Set anew when to read each page, and poll a few jobs to find more pages where that pays.
+
+        Args:
+            now: Time of the loop.
+            stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
+        """
+        self._stretches = stretches
         self._explore(now)
         for page in self.pages():
             self._time(page, now)

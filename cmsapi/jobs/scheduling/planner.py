@@ -1,4 +1,4 @@
-"""Describe the jobs of an account and the requests that there are for them, and keep the plan in force."""
+"""Count the jobs of an account and the requests that there are for them, and keep the plan in force."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Supply, plan
+from cmsapi.jobs.scheduling.poll_interval import GROUPS, scouting_interval
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import RateLimiter
@@ -40,8 +41,8 @@ class ServiceTraits:
 
 
 @attrs.define(eq=False, kw_only=True)
-class PollLoad:
-    """Count the jobs of an account as planning needs it; what it counts belongs to the account's `Scheduler`.
+class Planner:
+    """Keep the plan in force: how often each load is polled. What it counts belongs to the account's `Scheduler`.
 
     Args:
         limiter: The limiter of the account.
@@ -60,22 +61,67 @@ class PollLoad:
     list_reads: ListReads
     polling: Collection[TrackedJob]
     admission: Admission
+    planned_at: float = attrs.field(default=-math.inf, init=False)
+    _paces: dict[LoadKey, Pace] = attrs.field(factory=dict, init=False)
+    # When polls of a load were last planned to be rare.
+    _short: dict[LoadKey, float] = attrs.field(factory=dict, init=False)
 
-    def supply(self) -> Supply:
+    def replan(self, now: float) -> list[tuple[LoadKey, Pace]]:
+        """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
+        self.planned_at = now
+        loads, supply = self._loads(), self._supply()
+        made = plan(list(loads.values()), attrs.evolve(supply, free=supply.free - self.list_reads.expected()))
+        before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
+        self.poll_queue.replan(self.interval)
+        self.list_reads.replan(now, self.stretches)
+        self.admission.serve(made.spare, {key: load.least_life for key, load in loads.items()})
+        throttled = []
+        for key, pace in self._paces.items():
+            if pace.stretched:
+                last, self._short[key] = self._short.get(key, -math.inf), now
+                if now - last > _ONE_SHORTAGE and not (key in before and before[key].stretched):
+                    throttled.append((key, pace))
+        return throttled
+
+    def interval(self, key: LoadKey, step: int, group: int) -> float:
+        """Return how many seconds the jobs of a group wait after a poll at a step."""
+        pace, policy = self._paces.get(key), key[1]
+        # A load that the last plan did not know is new; the next plan comes within a second.
+        interval = pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
+        return min(interval, max(scouting_interval(group), policy.min_interval))
+
+    def stretches(self, key: LoadKey) -> bool:
+        """Tell whether the jobs of a load are polled more rarely than the service advises."""
+        pace = self._paces.get(key)
+        return pace is not None and pace.stretched
+
+    @property
+    def stretched(self) -> bool:
+        """Whether the jobs of any load are."""
+        return any(pace.stretched for pace in self._paces.values())
+
+    def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
+        """Say what more jobs of a kind would take."""
+        loads, supply, key = self._loads(), self._supply(), (kind, policy)
+        before = plan(list(loads.values()), supply).spare if loads else supply.free
+        load = attrs.evolve(loads.pop(key, self._load(*key)), queued=count, slots=math.inf)
+        made = plan([load, *loads.values()], supply)
+        return forecast(
+            kind, made.paces[0], attrs.evolve(supply, free=before), balance=balance, per_second=self.limiter.per_second
+        )
+
+    def _supply(self) -> Supply:
         """Return the requests that there are for jobs."""
         limiter, now = self.limiter, asyncio.get_running_loop().time()
         return Supply(limiter.free(now), limiter.first_return(now), lambda span: limiter.returning(now, span))
 
-    def load(self, kind: Kind, policy: PollPolicy) -> Load:
+    def _load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""
-        return Load(
-            curve=self.durations[kind].curve(),
-            policy=policy,
-            result=self._result(kind),
-            learned=self.durations[kind].ends,
-        )
+        result = _READ_LATE if self.traits[kind].refuses_early_reads else kind.result_requests
+        durations = self.durations[kind]
+        return Load(curve=durations.curve(), policy=policy, result=result, learned=durations.ends)
 
-    def loads(self) -> dict[LoadKey, Load]:
+    def _loads(self) -> dict[LoadKey, Load]:
         """Describe the jobs that run and those that wait to be launched."""
         now = asyncio.get_running_loop().time()
         running = self.poll_queue.running()
@@ -93,77 +139,6 @@ class PollLoad:
         for key in {**running, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))
             loads[key] = attrs.evolve(
-                self.load(*key),
-                running=running.get(key, {}),
-                paged=paged.get(key, {}),
-                queued=count,
-                slots=slots,
+                self._load(*key), running=running.get(key, {}), paged=paged.get(key, {}), queued=count, slots=slots
             )
         return loads
-
-    def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
-        """Say what more jobs of a kind would take."""
-        loads, supply, key = self.loads(), self.supply(), (kind, policy)
-        before = plan(list(loads.values()), supply).spare if loads else supply.free
-        load = attrs.evolve(loads.pop(key, self.load(*key)), queued=count, slots=math.inf)
-        made = plan([load, *loads.values()], supply)
-        return forecast(
-            kind,
-            load,
-            made.paces[0],
-            attrs.evolve(supply, free=before),
-            balance=balance,
-            per_second=self.limiter.per_second,
-            learned_from=int(self.durations[kind].ends),
-        )
-
-    def _result(self, kind: Kind) -> float:
-        """Return how many requests reading a result takes besides the poll that finds its job finished."""
-        return _READ_LATE if self.traits[kind].refuses_early_reads else kind.result_requests
-
-
-class Planner:
-    """Keep the plan in force: how often each load is polled."""
-
-    def __init__(self) -> None:
-        self.planned_at: float = -math.inf
-        #: Requests that are left when every running job takes no more than it must.
-        self.spare: float = -math.inf
-        #: Requests that one more job of each load must take, from its launch to its result.
-        self.lives: Mapping[LoadKey, float] = {}
-        self._paces: dict[LoadKey, Pace] = {}
-        # When polls of a load were last planned to be rare.
-        self._short: dict[LoadKey, float] = {}
-
-    def replan(self, poll_load: PollLoad, now: float) -> list[tuple[LoadKey, Pace]]:
-        """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
-        self.planned_at = now
-        loads, supply = poll_load.loads(), poll_load.supply()
-        if reads := poll_load.list_reads.expected():
-            supply = attrs.evolve(supply, free=supply.free - reads)
-        made = plan(list(loads.values()), supply)
-        self.spare, self.lives = made.spare, {key: load.least_life for key, load in loads.items()}
-        before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
-        throttled = []
-        for key, pace in self._paces.items():
-            if pace.stretched:
-                last, self._short[key] = self._short.get(key, -math.inf), now
-                if now - last > _ONE_SHORTAGE and not (key in before and before[key].stretched):
-                    throttled.append((key, pace))
-        return throttled
-
-    def interval(self, key: LoadKey, step: int, group: int) -> float:
-        """Return how many seconds the jobs of a load wait after a poll at a step, by share of the price."""
-        pace = self._paces.get(key)
-        # A kind that the last plan did not know is new; the next plan comes within a second.
-        return pace.interval(step, group) if pace is not None else key[1].max_interval
-
-    def stretches(self, key: LoadKey) -> bool:
-        """Tell whether the jobs of a load are polled more rarely than the service advises."""
-        pace = self._paces.get(key)
-        return pace is not None and pace.stretched
-
-    @property
-    def stretched(self) -> bool:
-        """Whether the jobs of any load are."""
-        return any(pace.stretched for pace in self._paces.values())

@@ -20,26 +20,61 @@ from __future__ import annotations
 import functools
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import attrs
 
+from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve
+from cmsapi.jobs.tracked import TrackedJob
 
 HOUR = 3600.0
 #: Jobs of a kind are divided at random into so many groups, which may have different intervals.
 GROUPS = 4
 # With requests to spare, one is worth so many seconds of lateness.
 LOWEST_PRICE = 1.0
+# Of scouts: the age of the first ones, its growth, how many have one age, and how many there are of a kind.
+_FIRST_AGE, _GROWTH, _AT_ONE_AGE, _MOST_SCOUTS = 8.0, 1.4, 3, 75
+# Ends of a kind that are enough to plan by.
+_ENOUGH_ENDS = 15
 # Beyond this share of finished jobs, and beyond the scale, ages are guessed from the age itself.
 _TAIL = 0.9
 _PATIENCE = 1.6
 
 
-def draw_group(rng: random.Random) -> int:
-    """Draw the group of a job; `randrange` takes four times as long, and each poll draws one."""
-    return int(rng.random() * GROUPS)
+class Groups:
+    """Divide jobs into groups, and choose scouts among the first jobs of each kind; scouts have more groups.
+
+    As long as next to nothing is known of a kind, three jobs are polled after 8 s, three others after 11 s, three after
+    16 s and so on, to learn how long such jobs take. They are different jobs, because each teaches something new, and a
+    job that has ended by then needed that poll anyway.
+
+    Args:
+        rng: Source of chance.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._scouts: Counter[Kind] = Counter()
+
+    def draw(self) -> int:
+        """Draw the group of a job; `randrange` takes four times as long, and each poll draws one."""
+        return int(self._rng.random() * GROUPS)
+
+    def first(self, job: TrackedJob, ends: float) -> int:
+        """Return the group of a job that was not polled yet, when so many ends were seen of its kind."""
+        number = self._scouts[job.kind]
+        if not job.age_known or job.step or ends >= _ENOUGH_ENDS or number >= _MOST_SCOUTS:
+            return self.draw()
+        self._scouts[job.kind] += 1
+        return GROUPS + number // _AT_ONE_AGE
+
+
+def scouting_interval(group: int) -> float:
+    """Return how many seconds after its launch a scout is polled at the latest, infinity for any other job."""
+    return _FIRST_AGE * _GROWTH ** (group - GROUPS) if group >= GROUPS else math.inf
 
 
 @attrs.frozen(eq=False)

@@ -24,9 +24,9 @@ from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
-from cmsapi.jobs.scheduling.planner import Planner, PollLoad, ServiceTraits
-from cmsapi.jobs.scheduling.poll_interval import draw_group
-from cmsapi.jobs.scheduling.poll_queue import PollQueue, Scouts
+from cmsapi.jobs.scheduling.planner import Planner, ServiceTraits
+from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups
+from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
 from cmsapi.observability.events import Throttled
@@ -72,7 +72,6 @@ class Scheduler:
     """
 
     def __init__(self, limiter: RateLimiter, rng: random.Random) -> None:
-        self._rng = rng
         self.traits: defaultdict[Kind, ServiceTraits] = defaultdict(ServiceTraits)
         self.tallies: defaultdict[Kind, Tally] = defaultdict(Tally)
         self.durations: DurationModels = DurationModels()
@@ -82,12 +81,11 @@ class Scheduler:
         self._jobs: dict[JobKey, list[TrackedJob]] = {}
         self.admission: Admission = Admission(self._hurry, self._jobs)
         self._polling: set[TrackedJob] = set()
-        self._planner = Planner()
-        self._poll_queue = PollQueue(self._planner.interval)
+        self._poll_queue = PollQueue()
         self.list_reads: ListReads = ListReads(
-            self._jobs, self._polling, self._poll_queue, self._planner.stretches, self.durations, rng, self._hurry
+            self._jobs, self._polling, self._poll_queue, self.durations, rng, self._hurry
         )
-        self.poll_load: PollLoad = PollLoad(
+        self.planner: Planner = Planner(
             limiter=limiter,
             durations=self.durations,
             traits=self.traits,
@@ -96,7 +94,7 @@ class Scheduler:
             polling=self._polling,
             admission=self.admission,
         )
-        self._scouts = Scouts()
+        self._groups = Groups(rng)
         self._crowded_until = -math.inf
         self._changed = True
         self._timer = Timer(asyncio.get_running_loop(), self._on_time)
@@ -117,7 +115,7 @@ class Scheduler:
             return
         if not job.was_scheduled:
             _note_start(job)
-        job.was_scheduled, job.callbacks, job.group = True, callbacks, draw_group(self._rng)
+        job.was_scheduled, job.callbacks = True, callbacks
         self._jobs.setdefault(job.key, []).append(job)
         self._changed = True
         if job.poll is not None:
@@ -125,10 +123,8 @@ class Scheduler:
         elif at_once:
             self._poll_queue.set(job, _now(), "it has not been polled yet")
         else:
+            job.group = self._groups.first(job, self.durations[job.kind].ends)
             self.list_reads.place(job)
-            due = self._scouts.choose(job, self.durations[job.kind].ends)
-            if due is not None:
-                self._poll_queue.set(job, due, "the first of a kind show how long they take")
         self._reset_timer()
 
     def drop(self, job: TrackedJob) -> None:
@@ -175,7 +171,7 @@ class Scheduler:
         if certain and job.age_known:
             self.durations.saw_running(job, age)
         job.polled_at, job.step = now, step_after(age)
-        job.group = draw_group(self._rng)
+        job.group = self._groups.draw()
         # A job that is polled with its page stays there: the page is timed when all of it has been seen.
         if self._ends_poll(job) and self.list_reads.page_of(job) is None:
             self.list_reads.displace(job)
@@ -249,14 +245,16 @@ class Scheduler:
             return "it is being polled"
         if job.callbacks is None:
             return "it has no waiters"
-        if job.due is not None and job.due <= self._poll_queue.next_poll(job):
+        if job.due is not None:
             return job.why
         if (page := self.list_reads.page_of(job)) is not None:
             return f"one request for the list of its page shows {len(page.jobs)} jobs"
+        if job.group >= GROUPS:
+            return "the first of a kind show how long they take"
         policy = job.settings.policy
-        if self._planner.stretches(job.load_key):
+        if self.planner.stretches(job.load_key):
             jobs = sum(map(len, self._jobs.values()))
-            free = max(0.0, self.poll_load.limiter.free(_now()))
+            free = max(0.0, self.planner.limiter.free(_now()))
             return (
                 f"polls of {jobs} jobs every {policy.max_interval:g} s do not fit into the {free:.0f} requests that "
                 "are left of the hour"
@@ -265,12 +263,12 @@ class Scheduler:
 
     def reads_early(self, job: TrackedJob) -> bool:
         """Tell whether reading the result of a job is its poll."""
-        return bool(self.traits[job.kind].refuses_early_reads) and self._planner.stretches(job.load_key)
+        return bool(self.traits[job.kind].refuses_early_reads) and self.planner.stretches(job.load_key)
 
     def tries_early(self, job: TrackedJob) -> bool:
         """Tell whether a request to learn if the service refuses early reads would pay."""
         traits = self.traits[job.kind]
-        if traits.refuses_early_reads is not None or traits.trying or not self._planner.stretches(job.load_key):
+        if traits.refuses_early_reads is not None or traits.trying or not self.planner.stretches(job.load_key):
             return False
         return sum(len(jobs) for (kind, _), jobs in self._jobs.items() if kind == job.kind) >= _MANY
 
@@ -278,15 +276,11 @@ class Scheduler:
 
     def _replan(self, now: float) -> None:
         self._changed = False
-        throttled = self._planner.replan(self.poll_load, now)
-        self._poll_queue.replan()
-        self.list_reads.replan(now)
-        for key, pace in throttled:
+        for key, pace in self.planner.replan(now):
             event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.interval(0, 0))
             scheduled = itertools.chain.from_iterable(self._jobs.values())
             for hooks in {job.callbacks.hooks for job in scheduled if job.load_key == key}:
                 hooks(event)
-        self.admission.serve(self._planner.spare, self._planner.lives)
 
     def _ends_poll(self, job: TrackedJob) -> bool:
         """Note that a poll has ended, and tell whether its job is still scheduled."""
@@ -306,10 +300,10 @@ class Scheduler:
             return math.inf
         moments = [max(min(self._poll_queue.earliest(), self.list_reads.earliest()), self._crowded_until)]
         if self._changed:
-            moments.append(self._planner.planned_at + _FRESH)
-        elif self.admission.waiting or self._planner.stretched:
-            returns = self.poll_load.limiter.first_return(_now())
-            moments.append(self._planner.planned_at + max(_STALE, returns))
+            moments.append(self.planner.planned_at + _FRESH)
+        elif self.admission.waiting or self.planner.stretched:
+            returns = self.planner.limiter.first_return(_now())
+            moments.append(self.planner.planned_at + max(_STALE, returns))
         # A plan that was never made is due at once.
         return max(min(moments), 0.0)
 
@@ -329,7 +323,7 @@ class Scheduler:
         # timer would be set for the same moment, and fire again at once.
         now = max(now, self._due_at)
         try:
-            if now >= self._planner.planned_at + (_FRESH if self._changed else _STALE):
+            if now >= self.planner.planned_at + (_FRESH if self._changed else _STALE):
                 self._replan(now)
             self._begin_polls(now)
         except Exception:
@@ -344,7 +338,7 @@ class Scheduler:
 
         What waits there is committed; a new plan could put it off no more.
         """
-        limiter = self.poll_load.limiter
+        limiter = self.planner.limiter
         room = max(0.0, limiter.per_second - limiter.queue(Priority.POLL))
         for page in [page for page in self.list_reads.pages() if page.due <= now]:
             if room:

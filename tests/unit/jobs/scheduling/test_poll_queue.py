@@ -22,7 +22,9 @@ TOGETHER = 0.05
 
 def even(seconds: float) -> PollQueue:
     """Make a queue in which all jobs wait equally long."""
-    return PollQueue(lambda key, step, group: seconds)
+    poll_queue = PollQueue()
+    poll_queue.replan(lambda key, step, group: seconds)
+    return poll_queue
 
 
 @attrs.define
@@ -42,7 +44,8 @@ class NaiveQueue(RuleBasedStateMachine):
         self.now = 100.0
         self.gaps: dict[tuple[LoadKey, int, int], float] = {}
         self.factor = 10.0
-        self.poll_queue = PollQueue(self.gap)
+        self.poll_queue = PollQueue()
+        self.poll_queue.replan(self.gap)
         self.inside: dict[TrackedJob, Entry] = {}
 
     def gap(self, key: LoadKey, step: int, group: int) -> float:
@@ -52,8 +55,7 @@ class NaiveQueue(RuleBasedStateMachine):
     def due(self, job: TrackedJob) -> float:
         """Say when a job is due, from the plain list."""
         entry = self.inside[job]
-        by_cohort = entry.polled_at + self.gaps[job.load_key, job.step, job.group] if entry.in_cohort else math.inf
-        return min(by_cohort, entry.own)
+        return entry.polled_at + self.gaps[job.load_key, job.step, job.group] if entry.in_cohort else entry.own
 
     @initialize()
     def nothing_yet(self) -> None:
@@ -83,9 +85,9 @@ class NaiveQueue(RuleBasedStateMachine):
     @precondition(lambda self: self.inside)
     @rule(data=st.data(), wait=st.sampled_from([0.0, 1.0, 1.0, 25.0]))
     def give_a_time(self, data: st.DataObject, wait: float) -> None:
-        """A job that waits already gets a time, or another one."""
+        """A job that waits already gets a time of its own in place of the one it had."""
         job = data.draw(st.sampled_from(list(self.inside)))
-        self.inside[job].own = self.now + wait
+        self.inside[job] = Entry(job.polled_at, own=self.now + wait)
         self.poll_queue.set(job, self.now + wait, "asked for")
 
     @precondition(lambda self: self.inside)
@@ -101,7 +103,7 @@ class NaiveQueue(RuleBasedStateMachine):
         """All waits change."""
         self.factor = factor
         self.gaps = {key: self.gap(*key) for key in self.gaps}
-        self.poll_queue.replan()
+        self.poll_queue.replan(self.gap)
 
     @rule(later=st.floats(0.0, 20.0), room=st.sampled_from([0, 1, 2, 5, math.inf]))
     def take(self, later: float, room: float) -> None:
