@@ -216,7 +216,7 @@ class Client:
         asked_at = asyncio.get_running_loop().time()
         user = await self._caller.call(User, "get_me")
         if self._caller.observe is None:
-            self._runtime.saw_user(user, asked_at)
+            self._runtime.first_user = (user, asked_at)
         return user
 
     async def doctor(self) -> Diagnosis:

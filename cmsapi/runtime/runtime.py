@@ -74,8 +74,9 @@ class Runtime:
         self._state = state
         self._limits: list[RateLimits] = []
         self._to_make: list[Callable[[], None]] = []
-        # The user as read before jobs were used, with the balances, and the loop time of the request.
-        self._first_user: tuple[User, float] | None = None
+        #: The user as read before there was a journal to keep the balances, which the first launch needs, and the loop
+        #: time of the request.
+        self.first_user: tuple[User, float] | None = None
         self._life = Life.UNBOUND
         self._closing = asyncio.Lock()
         # Bound with the first use.
@@ -150,18 +151,9 @@ class Runtime:
         journal = LaunchJournal(
             state.state, self.account.digest, self.account.base_url, shared=state.shared, wall=self.wall
         )
-        if self._first_user is not None:
-            journal.balances.saw(*self._first_user)
+        if self.first_user is not None:
+            journal.balances.saw(*self.first_user)
         return journal
-
-    def saw_user(self, user: User, asked_at: float) -> None:
-        """Keep the balances until there is a journal: the first launch needs to know them.
-
-        Args:
-            user: The user, with the balances.
-            asked_at: Loop time of the request.
-        """
-        self._first_user = (user, asked_at)
 
     async def aclose(self) -> None:
         """Close everything, once.
