@@ -59,7 +59,7 @@ class RateLimit:
     Args:
         limit: Requests an hour in force, or None for no limit.
         remaining: Requests that the hour admits now, or None for no limit.
-        reset_in: Seconds until the hour gives the next request back; 0 when none is out.
+        reset_in: Seconds until the hour gives the next request back; 0 when that takes an answer first.
         reserve: Requests of the hour that polls leave to other calls.
         queued: Calls that wait for quota.
         waiting: The same by lane: `"interactive"`, `"launch"`, `"result"`, `"poll"`.
@@ -283,10 +283,6 @@ class RateLimiter:
         """Return how many calls wait in each lane."""
         return [len(lane) for lane in self._lanes]
 
-    def queue(self, priority: Priority) -> int:
-        """Return how many calls wait in a lane."""
-        return len(self._lanes[priority])
-
     @property
     def per_second(self) -> float:
         """Requests in any one second, infinity for no limit."""
@@ -336,11 +332,11 @@ class RateLimiter:
         with self._lock:
             now = self.time()
             windows, then = self.windows.figures(now)
-            reset_in = windows.reset_in(then)
+            reset_in = windows.first_return(then)
             return RateLimit(
                 limit=int(windows.per_hour) if windows.per_hour != math.inf else None,
                 remaining=self.remaining,
-                reset_in=reset_in,
+                reset_in=reset_in if reset_in != math.inf else 0.0,
                 reserve=int(windows.reserve),
                 queued=self.queued,
                 waiting={lane.name.lower(): len(self._lanes[lane]) for lane in Priority},

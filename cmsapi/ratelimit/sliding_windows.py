@@ -134,13 +134,7 @@ class SlidingWindows:
     # Taking
 
     def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
-        """Take a permit, if one is free.
-
-        Args:
-            permit: What is filled in then.
-            now: The time.
-            sparing: Leave the reserves of both windows to others.
-        """
+        """Take a permit, if one is free; `sparing` leaves the reserves of both windows to others."""
         if self.room(now, sparing=sparing) <= 0:
             return False
         lost = self.unanswered
@@ -266,7 +260,7 @@ class SlidingWindows:
         self.paused_until = max(self.paused_until, until)
 
     async def aclose(self) -> None:
-        """Tell others what they do not know yet: there are none."""
+        """Report what others do not know yet: there are none."""
 
     # What is known of the limits
 
@@ -311,12 +305,6 @@ class SlidingWindows:
         if self.per_hour == math.inf:
             return math.inf
         return min(self.hour_returns(1, now), max(now, self._next_try(now))) - now
-
-    def reset_in(self, now: float) -> float:
-        """Return seconds until the hour gives one of our permits back, 0 when none of them is settled."""
-        self.advance(now)
-        leaves = self.log.leaves_hour()
-        return 0.0 if self.per_hour == math.inf or leaves == math.inf else leaves - now
 
     def expected_wait(self, ahead: int, now: float, *, sparing: bool = False) -> float:
         """Estimate in seconds when a permit is free for a call with so many others ahead."""

@@ -90,12 +90,12 @@ class SharedAccount:
                 self._scheduler.duration_store.state = shared_state.state
 
     def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
+        from cmsapi.ratelimit.sharing.exchange import AccountLimits
         from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
-        per_second, per_hour, reserve = limits.per_second, limits.per_hour, limits.reserve
-        alone = max(1, int((per_second or _BURST) * limits.share))
-        state = self.shared_state.state
-        windows = SharedWindows(state, self._digest, per_second, per_hour, reserve=reserve, alone=alone)
+        alone = max(1, int((limits.per_second or _BURST) * limits.share))
+        shared = AccountLimits(per_second=limits.per_second, per_hour=limits.per_hour, reserve=limits.reserve)
+        windows = SharedWindows(self.shared_state.state, self._digest, shared, alone=alone)
         limiter = RateLimiter(windows)
         windows.connect(limiter.waiting, limiter.serve)
         return limiter

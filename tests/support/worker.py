@@ -9,7 +9,8 @@ from typing import Any
 
 import cmsapi
 from cmsapi.config import Account
-from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.sharing.exchange import AccountLimits
 from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.opening import open_state
@@ -30,9 +31,10 @@ async def saturate(url: str, base_url: str, key: str, seconds: float, callers: i
     loop = asyncio.get_running_loop()
     state = open_state(url)
     account = Account(key, base_url)
-    windows = SharedWindows(state, account.digest, 20, per_hour, alone=5, ttl=ttl)
+    limits = AccountLimits(per_second=20, per_hour=per_hour, ttl=ttl)
+    windows = SharedWindows(state, account.digest, limits, alone=5)
     limiter = RateLimiter(windows)
-    windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
+    windows.connect(limiter.waiting, limiter.serve)
     transport = AiohttpTransport(cmsapi.Timeouts())
     pipeline = Pipeline(
         transport=transport,

@@ -339,7 +339,7 @@ class Scheduler:
         What waits there is committed; a new plan could put it off no more.
         """
         limiter = self.planner.limiter
-        room = max(0.0, limiter.per_second - limiter.queue(Priority.POLL))
+        room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
         for page in [page for page in self.list_reads.pages() if page.due <= now]:
             if room:
                 room -= 1

@@ -27,7 +27,7 @@ from cmsapi.errors import StateError
 from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.sharing.allocator import LONGEST_REST, REST
 from cmsapi.ratelimit.sharing.document import allocate
-from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitGrant, PermitRequest
+from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.sharing.local_permits import LocalPermits
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
@@ -54,27 +54,14 @@ class SharedWindows:
     Args:
         store: Where the processes share the limits.
         account: Whose limits: a digest of base URL and key.
-        per_second: Requests in any one second, or None for no limit.
-        per_hour: Requests in any hour, or None for no limit.
-        reserve: Requests of the hour that the last lane leaves to the others; None for one in a hundred.
+        limits: What the account admits.
         alone: Requests in any one second while the state cannot be reached.
-        ttl: Seconds after which the permits of a process that was not heard of expire.
     """
 
-    def __init__(
-        self,
-        store: State,
-        account: str,
-        per_second: int | None,
-        per_hour: int | None,
-        *,
-        reserve: int | None = None,
-        alone: int = 1,
-        ttl: float = HOLDER_TTL,
-    ) -> None:
+    def __init__(self, store: State, account: str, limits: AccountLimits, *, alone: int = 1) -> None:
         self._store = store
         self._account = account
-        self._limits = AccountLimits(per_second=per_second, per_hour=per_hour, reserve=reserve, ttl=ttl)
+        self._limits = limits
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
@@ -110,13 +97,7 @@ class SharedWindows:
     # Taking
 
     def take(self, permit: Permit, now: float, *, sparing: bool = False) -> bool:
-        """Take a permit, if one is at hand.
-
-        Args:
-            permit: What is filled in then.
-            now: The time.
-            sparing: Said of the last lane; an exchange for it leaves a part to the others.
-        """
+        """Take a permit, if one is at hand; an exchange for the last lane has left a part to the others."""
         if self._alone is not None:
             taken = now >= self._alone_from and self._alone.take(permit, now, sparing=sparing)
             if taken:
@@ -245,11 +226,10 @@ class SharedWindows:
         elif another:
             logger.warning("the shared state has lost what it held about the limits; it is counted anew")
         if another and self._limits.per_hour is not None:
-            before, then = self.figures(self._exchanged_at)
-            limit, remaining = int(before.per_hour), max(0, int(before.remaining) - self._permits.at_hand)
-            self._permits.recall(
-                Quota(limit, remaining, before.reset_in(then) or self._limits.hour), self._exchanged_at
-            )
+            before, at = self._known, self._exchanged_at
+            before.unsettled = self._out
+            reset = min(before.first_return(at + self._ahead), self._limits.hour)
+            self._permits.recall(Quota(int(before.per_hour), max(0, int(before.remaining)), reset), at)
         if self._alone is not None:
             logger.warning("the shared state answers again; the limits are shared after a rest of %g s", REST)
             self._alone.advance(now)

@@ -251,7 +251,6 @@ def test_reset_frees_the_oldest_only() -> None:
     assert windows.next_time(11.2) == 11.2
     taken(windows, 11.2)
     assert windows.next_time(11.3) > 3000
-    assert windows.reset_in(0.1) == pytest.approx(HOUR)
 
 
 def test_the_header_limits_the_hour_and_the_setting_too() -> None:
@@ -337,7 +336,7 @@ def test_more_was_sent_without_limits_than_the_limit_admits() -> None:
     windows.tighten(None, 10)
     assert windows.remaining == -40
     assert windows.next_time(50.0) == 40.0 + HOUR
-    assert windows.reset_in(50.0) == HOUR - 50.0
+    assert windows.first_return(50.0) == HOUR - 50.0
 
 
 def test_unlimited_windows_hold_nothing_back() -> None:
@@ -346,7 +345,7 @@ def test_unlimited_windows_hold_nothing_back() -> None:
     for _ in range(100):
         assert windows.next_time(0.0) == 0.0
         taken(windows, 0.0)
-    assert (windows.remaining, windows.reset_in(0.0), windows.expected_wait(10**6, 0.0)) == (math.inf, 0.0, 0.0)
+    assert (windows.remaining, windows.expected_wait(10**6, 0.0)) == (math.inf, 0.0)
 
 
 # What was given up
@@ -635,7 +634,7 @@ def test_what_is_free_and_what_comes_back() -> None:
     """Who takes sparingly finds what is left but for the reserve; each answer of an hour ago gives one back."""
     windows = filled(SlidingWindows(10, 10, reserve=2, first_alone=False), 0.0, 10.0, 20.0)
     assert windows.free(30.0) == 5
-    assert windows.first_return(30.0) == windows.reset_in(30.0) == HOUR - 30.0
+    assert windows.first_return(30.0) == HOUR - 30.0
     assert [windows.returning(30.0, HOUR - later) for later in (31.0, 30.0, 20.0, 10.0)] == [0, 1, 2, 3]
     assert (windows.free(HOUR + 5.0), windows.first_return(HOUR + 5.0)) == (6, 5.0)
     assert [windows.returning(HOUR + 5.0, within) for within in (4.0, 5.0, 15.0)] == [0, 1, 2]
@@ -644,12 +643,11 @@ def test_what_is_free_and_what_comes_back() -> None:
 def test_what_no_answer_has_ended_comes_back_at_no_known_time() -> None:
     """A request under way is used, and nothing returns before its answer; nor does anything without a limit."""
     windows = SlidingWindows(10, 10, reserve=2, first_alone=False)
-    assert windows.reset_in(0.0) == 0.0
     taken(windows, 0.0)
     assert (windows.free(0.0), windows.first_return(0.0), windows.returning(0.0, 2 * HOUR)) == (7, math.inf, 0)
     unlimited = filled(SlidingWindows(10, None, first_alone=False), 0.0)
     assert (unlimited.free(1.0), unlimited.first_return(1.0)) == (math.inf, math.inf)
-    assert (unlimited.returning(1.0, 2 * HOUR), unlimited.reset_in(1.0)) == (0, 0.0)
+    assert unlimited.returning(1.0, 2 * HOUR) == 0
 
 
 def test_what_others_use_comes_back_too() -> None:

@@ -90,7 +90,8 @@ async def processes(count: int, state: Callable[[], State], per_hour: int, ttl: 
         for _ in range(count):
             place = state()
             stack.push_async_callback(place.aclose)
-            windows = SharedWindows(place, ACCOUNT, 20, per_hour, alone=5, ttl=ttl)
+            limits = AccountLimits(per_second=20, per_hour=per_hour, ttl=ttl)
+            windows = SharedWindows(place, ACCOUNT, limits, alone=5)
             stack.push_async_callback(windows.aclose)
             limiter = RateLimiter(windows)
             windows.connect(limiter.waiting, limiter.serve)

@@ -12,7 +12,7 @@ from cmsapi.jobs.kinds.kind import JobHistory
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
-from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from tests.support.jobs import tracked_job
 
@@ -30,12 +30,12 @@ async def test_a_loop_may_fire_a_little_early() -> None:
     limiter_uses = 0
 
     class AskedLimiter(RateLimiter):
-        def queue(self, priority: Priority) -> int:
+        def waiting(self) -> list[int]:
             nonlocal limiter_uses
             limiter_uses += 1
             if limiter_uses > 100:
                 raise RuntimeError("the timer is set for the same moment again and again, and time stands still")
-            return super().queue(priority)
+            return super().waiting()
 
     scheduler = Scheduler(AskedLimiter(SlidingWindows(None, None)), random.Random())
     polled_at, began = [], loop.time()

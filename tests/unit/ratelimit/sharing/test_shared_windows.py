@@ -121,12 +121,15 @@ async def closed() -> AsyncIterator[None]:
         await _started.pop().aclose()
 
 
-def process(memory: Memory, delay: float = 0.0, *, per_hour: int | None = 1000, **options: Any) -> Process:
+def process(
+    memory: Memory, delay: float = 0.0, *, per_hour: int | None = 1000, reserve: int | None = None, alone: int = 1
+) -> Process:
     """Start a process."""
     state = Remote(memory, delay)
-    windows = SharedWindows(state, ACCOUNT, 20, per_hour, **options)
+    limits = AccountLimits(per_second=20, per_hour=per_hour, reserve=reserve)
+    windows = SharedWindows(state, ACCOUNT, limits, alone=alone)
     limiter = RateLimiter(windows)
-    windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
+    windows.connect(limiter.waiting, limiter.serve)
     _started.append(windows)
     return Process(state, windows, limiter)
 
@@ -525,9 +528,9 @@ async def test_what_is_known_of_the_limits() -> None:
 
 async def test_no_limits_no_waiting() -> None:
     """Without limits all permits are given at once."""
-    windows = SharedWindows(MemoryState(), ACCOUNT, None, None)
+    windows = SharedWindows(MemoryState(), ACCOUNT, AccountLimits(per_second=None, per_hour=None))
     limiter = RateLimiter(windows)
-    windows.connect(lambda: [limiter.queue(lane) for lane in Priority], limiter.serve)
+    windows.connect(limiter.waiting, limiter.serve)
     async with asyncio.timeout(0.1):
         for permit in await asyncio.gather(*(limiter.acquire() for _ in range(500))):
             permit.answered()
