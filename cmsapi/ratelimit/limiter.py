@@ -2,7 +2,7 @@
 
 `cmsapi.ratelimit.sliding_windows` says *when* a request may leave, the limiter says *which one*. Calls are served by
 priority, and first come, first served within one. A cancelled call hands its permit on. One timer serves them all, and
-all of them rest while the service asks for a pause.
+all of them pause while the service asks for it.
 
 Polls come last and take sparingly: two of the twenty requests of a second, and a reserve of the hour, are not for them.
 So an interactive call finds free permits while hundreds of jobs are polled. No other lane is held back for a later one.
@@ -65,7 +65,7 @@ class RateLimit:
         waiting: The same by lane: `"interactive"`, `"launch"`, `"result"`, `"poll"`.
         in_flight: Requests that wait for their answer.
         foreign: Requests of this hour that others made with the same key, as far as the answers tell.
-        paused_for: Seconds that all calls rest because of a 429.
+        paused_for: Seconds for which all calls pause because of a 429.
     """
 
     limit: int | None
@@ -264,7 +264,7 @@ class RateLimiter:
                 self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 
     def pause(self, seconds: float) -> None:
-        """Let all calls rest, because the service said so (429)."""
+        """Pause all calls, because the service said so (429)."""
         with self._lock:
             self.windows.pause(self.time() + seconds)
 
@@ -289,29 +289,19 @@ class RateLimiter:
         return self.windows.figures(0.0)[0].per_second
 
     def free(self, now: float) -> float:
-        """Return how many requests of the hour are free for new work.
-
-        That is what the hour admits now, less the reserve that polls leave to other calls, less every call that waits
-        already. Negative when more wait than it admits; infinity without a limit.
-        """
+        """Return how many requests of the hour neither the reserve nor waiting calls need; infinity without a limit."""
         with self._lock:
             windows, then = self.windows.figures(now)
             return windows.free(then) - self.queued
 
     def returning(self, now: float, within: float) -> int:
-        """Return how many requests of the hour come back within so many seconds.
-
-        A request comes back an hour after its answer; those without an answer yet are left out. 0 without a limit.
-        """
+        """Return how many requests of the hour come back within so many seconds; those without an answer do not."""
         with self._lock:
             windows, then = self.windows.figures(now)
             return windows.returning(then, within)
 
     def first_return(self, now: float) -> float:
-        """Return in how many seconds the first request of the hour comes back.
-
-        Infinity when none is out, when none that is out has been answered, and without a limit.
-        """
+        """Return in how many seconds the first request of the hour comes back; infinity when an answer must tell."""
         with self._lock:
             windows, then = self.windows.figures(now)
             return windows.first_return(then)

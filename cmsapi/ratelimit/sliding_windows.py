@@ -93,7 +93,7 @@ class SlidingWindows:
         #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
         self.tries_at: float = math.inf
         self.tries_every: float = 0.0
-        #: Until when all calls rest because of a 429; the limiter sees to it.
+        #: Until when all calls pause because of a 429; the limiter sees to it.
         self.paused_until: float = -math.inf
         #: The requests that were given up and have not settled.
         self.unanswered: UnansweredRequests = UnansweredRequests()
@@ -232,12 +232,7 @@ class SlidingWindows:
     def observe(self, quota: Quota, settled: int, left: int, now: float, came_at: float) -> None:
         """Learn from an answer what the service allows, and how much others use.
 
-        Args:
-            quota: What the answer says of the limits.
-            settled: Requests that had settled when its permit was taken.
-            left: Requests that had left the hour by then.
-            now: The time.
-            came_at: When the answer came.
+        When its permit was taken, `settled` requests had settled, and `left` of them had left the hour.
         """
         if self._own_limit == math.inf:
             return
@@ -256,7 +251,7 @@ class SlidingWindows:
             )
 
     def pause(self, until: float) -> None:
-        """Let all calls rest until a time, because the service said so (429)."""
+        """Pause all calls until a time, because the service said so (429)."""
         self.paused_until = max(self.paused_until, until)
 
     async def aclose(self) -> None:
@@ -340,16 +335,16 @@ class SlidingWindows:
         if foreign.count:
             foreign.age(now)
 
-    def _full_by_hearsay(self) -> bool:
+    def _full_by_lower_limit(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
         lowered = max(self.unsettled + len(self.log.times), self.per_hour) < self._own_limit
         return lowered and self.remaining <= 0
 
     def _may_try(self, now: float) -> bool:
-        return now >= self.tries_at and self._full_by_hearsay()
+        return now >= self.tries_at and self._full_by_lower_limit()
 
     def _next_try(self, now: float) -> float:
-        """Return when one request may try an hour that is full by hearsay, infinity when it is not."""
-        if not self._full_by_hearsay():
+        """Return when one request may try an hour that a lower limit fills, infinity when it is not."""
+        if not self._full_by_lower_limit():
             return math.inf
         return self.tries_at if self.tries_at > now else self.log.leaves_second()

@@ -11,9 +11,9 @@ window after its request has settled, whichever process holds it. Several proces
   until it has had an even share of the second, or has not come back when it was told to. While others are queued, a
   process takes no more than such a share at a time.
 - *Outages.* A process that cannot reach the store makes requests of its own. When the store is back it reports them,
-  and asks all processes to rest until each of them must have tried again too. A process that did not notice the
+  and asks all processes to pause until each of them must have tried again too. A process that did not notice the
   outage may come first: when all processes that hold permits or are queued were absent for longer than they ever are,
-  all rest.
+  all pause.
 - *Loss.* A store may lose the allocation, or something else may spoil it. Then a new one begins with a new *epoch*. A
   process that comes with another epoch may hold permits of the old allocation, and so may others. So nothing is given
   until all such permits have expired or are reported. What answers said in the old epoch does not count; the next
@@ -36,7 +36,7 @@ from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 # A process that waits comes back after so many seconds at the latest: permits may have been given back, and a process
 # that died in the queue is soon known. Shorter than the life of a holder.
-LONGEST_REST = 2.0
+LONGEST_WAIT = 2.0
 # A place in the queue is kept for so many seconds after its process was told to come back.
 GRACE = 1.0
 # A permit whose request has no answer yet comes back a second after that answer, or later. A process that waits for it
@@ -44,10 +44,10 @@ GRACE = 1.0
 ASK_AGAIN = 0.8
 # A process that waits for the very first answer asks again after this part of a second.
 FIRST_ANSWER = 0.2
-# After an outage all rest for so many seconds: longer than a process takes to try again.
-REST = 2.0
-# A holder has two exchanges before it expires, and a queued process comes back within `LONGEST_REST`. When all of them
-# were absent for this part of a holder's life, and for longer than such a rest, they could not reach the store.
+# After an outage all processes pause for so many seconds: longer than a process takes to try again.
+OUTAGE_PAUSE = 2.0
+# A holder has two exchanges before it expires, and a queued process comes back within `LONGEST_WAIT`. When all of them
+# were absent for this part of a holder's life, and for longer than such a wait, they could not reach the store.
 ABSENCE = 0.6
 # A clock that goes back further than this was set; waiting for it would hold all processes up.
 STEP = 10.0
@@ -113,7 +113,7 @@ class Allocation:
         now = self._advance(clock)
         strange = request.epoch not in (0, self.epoch)
         self.epoch = self.epoch or max(1, int(now * 1000))
-        self._rest(request, now, now - before, begins=strange or reset)
+        self._pause(request, now, now - before, begins=strange or reset)
         holder = self.holders.setdefault(request.holder, Holder())
         if request.number > holder.number:
             self._note(request, now, heard=not strange)
@@ -145,22 +145,18 @@ class Allocation:
     def _count(self) -> None:
         self.windows.unsettled = sum(holder.out for holder in self.holders.values())
 
-    def _rest(self, request: PermitRequest, now: float, since: float, *, begins: bool) -> None:
-        """Find out until when all processes rest.
+    def _pause(self, request: PermitRequest, now: float, since: float, *, begins: bool) -> None:
+        """Pause all processes where one has to, `since` seconds after the last exchange.
 
-        Args:
-            request: What a process did and wants.
-            now: The time.
-            since: Seconds since the last exchange.
-            begins: Whether processes may hold permits that this allocation does not know of.
+        An allocation that `begins` does not know which permits the processes hold.
         """
         windows, limits = self.windows, self.limits
         others = [holder for name, holder in self.holders.items() if name != request.holder]
-        absence = max(ABSENCE * limits.ttl, LONGEST_REST + GRACE)
-        if request.rest > 0:
-            windows.pause(now + request.rest)
+        absence = max(ABSENCE * limits.ttl, LONGEST_WAIT + GRACE)
+        if request.pause > 0:
+            windows.pause(now + request.pause)
         if limits.limited and since > absence and any(each.out or each.want for each in others):
-            windows.pause(now + REST)
+            windows.pause(now + OUTAGE_PAUSE)
         if limits.limited and begins:
             windows.pause(self.epoch / 1000 + limits.ttl)
 
@@ -198,7 +194,7 @@ class Allocation:
         holder.got += granted
         if holder.got >= share:
             holder.since, holder.got = now, 0
-        holder.place_until = now + min(wait, LONGEST_REST) + GRACE
+        holder.place_until = now + min(wait, LONGEST_WAIT) + GRACE
         return granted, wait
 
     def _free(self, now: float, *, sparing: bool) -> int:

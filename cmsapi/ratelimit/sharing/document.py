@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from operator import sub
@@ -89,13 +89,7 @@ def write(allocation: Allocation) -> str:
 
 
 def read(document: str | None, limits: AccountLimits, now: float) -> Allocation:
-    """Read a document; one that makes no sense gives a new allocation, whose epoch is 0.
-
-    Args:
-        document: The text, None where there is none.
-        limits: What the account admits.
-        now: The time of the store.
-    """
+    """Read a document; none, and one that makes no sense, gives a new allocation, whose epoch is 0."""
     if document is not None:
         try:
             said: Any = loads(document.encode())
@@ -113,18 +107,8 @@ def read(document: str | None, limits: AccountLimits, now: float) -> Allocation:
 
 
 def flat(log: RequestLog) -> list[int]:
-    """Return a log as one list of integers: the first time, its count, and for each later time its distance and count.
-
-    Args:
-        log: The log; what has left its second may be counted in slots.
-    """
-    counts: dict[int, int] = {}
-    times, first = log.times, 0
-    while first < len(times):
-        after = bisect_right(times, times[first], first)
-        moment = math.ceil(times[first] * 1000 - _ROUNDING)
-        counts[moment] = counts.get(moment, 0) + after - first
-        first = after
+    """Return a log as a list of integers: the first time and its count, then the distance and count of each other."""
+    counts: dict[int, int] = Counter([math.ceil(at * 1000 - _ROUNDING) for at in log.times])
     if len(counts) > LONGEST_LOG:
         slot, in_second = log.hour * 1000 / SLOTS, (log.leaves_second() - log.second) * 1000 - _ROUNDING
         merged: dict[float, tuple[int, int]] = {}
@@ -137,18 +121,14 @@ def flat(log: RequestLog) -> list[int]:
 
 
 def unflat(flat: Sequence[int]) -> array[float]:
-    """Return the times of which `flat` made a list.
-
-    Raises:
-        ValueError: It has not made this list.
-    """
+    """Return the times of which `flat` made a list; a `ValueError` says that it has not made this one."""
     counts = flat[1::2]
     if len(flat) % 2 or min(flat, default=0) < 0 or min(counts, default=1) < 1 or sum(counts) > LARGEST_COUNT:
         raise ValueError("a log has a count of at least 1 for each of its times, in order")
-    times = array("d")
+    times: list[float] = []
     for moment, count in zip(accumulate(flat[::2]), counts, strict=True):
-        times.extend(array("d", [moment / 1000]) * count)
-    return times
+        times += [moment / 1000] * count
+    return array("d", times)
 
 
 def _of(said: Any, limits: AccountLimits) -> Allocation:
@@ -197,11 +177,7 @@ def _written(value: float) -> float | None:
 
 
 def _number(value: Any, absent: float | None = None) -> Any:
-    """Read a number.
-
-    Raises:
-        TypeError: It is none.
-    """
+    """Read a number; a `TypeError` says that it is none."""
     if value is None and absent is not None:
         return absent
     if type(value) not in (int, float):

@@ -95,7 +95,7 @@ class PermitRequest:
         settled: How long ago, in seconds, the requests of its other permits settled, the oldest first.
         answered: Whether one of them was answered.
         report: What the newest of the answers said of the limits, or None.
-        rest: Seconds for which all processes have to rest, because an answer said so (429).
+        pause: Seconds for which all processes pause, because an answer said so (429).
         want: Permits wanted.
         priority: Lane of the first call that waits; a lower one passes higher ones.
         sparing: Whether the permits are for the last lane, which leaves a part of both windows to the others.
@@ -108,7 +108,7 @@ class PermitRequest:
     settled: tuple[float, ...] = ()
     answered: bool = False
     report: HeaderReport | None = None
-    rest: float = 0.0
+    pause: float = 0.0
     want: int = 0
     priority: int = 0
     sparing: bool = False

@@ -27,7 +27,7 @@ class Report:
         answered: Whether one of them was answered.
         headers: What the newest answer said of the limits, as if reported at once, or None.
         headers_at: When it came.
-        pause_until: Until when all processes have to rest.
+        pause_until: Until when all processes pause.
         urgent: Whether the headers stand for what an allocation knew that was lost.
     """
 
@@ -110,14 +110,8 @@ class LocalPermits:
             self.at_hand += 1
 
     def adopt(self, permits: Collection[Permit], settled: Collection[float], given_up: UnansweredRequests) -> None:
-        """Report from now on what this process did without the allocation.
-
-        Args:
-            permits: Those that are out.
-            settled: When requests settled.
-            given_up: The requests that were given up and have not settled.
-        """
-        # They were given while nobody shared, so that nothing is known of what had settled then.
+        """Report what this process did without the allocation: permits out, requests settled, and those given up."""
+        # It is not known how many requests of all processes had settled when they were taken.
         for permit in permits:
             permit.settled = permit.left = 0
         self._open.update(permits)
@@ -155,13 +149,9 @@ class LocalPermits:
                 self.sent.settled.clear()
 
     def request(self, now: float, want: int, priority: int, *, sparing: bool = False) -> PermitRequest:
-        """Say what this process holds, what is new, and what it wants.
+        """Say what this process holds, what is new, and how many permits it wants with those at hand.
 
-        Args:
-            now: The time.
-            want: Permits wanted, with those at hand; 0 gives these back.
-            priority: The lane that wants them.
-            sparing: Whether that is the last lane.
+        A process that wants none gives back those at hand. The last lane takes sparingly.
         """
         self.advance(now)
         if self.sent is None:
@@ -180,7 +170,7 @@ class LocalPermits:
             answered=sent.answered,
             report=None if sent.headers is None else attrs.evolve(sent.headers, age=now - sent.headers_at),
             # It may be sent again, since it names a moment.
-            rest=max(0.0, sent.pause_until - now, self.report.pause_until - now),
+            pause=max(0.0, sent.pause_until - now, self.report.pause_until - now),
             want=max(0, want - self.at_hand),
             priority=priority,
             sparing=sparing,
@@ -204,12 +194,7 @@ class LocalPermits:
         return another
 
     def recall(self, quota: Quota, at: float) -> None:
-        """Report to a new allocation, with the next exchange, what the old one knew of the hour.
-
-        Args:
-            quota: What an answer would have said then.
-            at: When that was.
-        """
+        """Report to a new allocation what the old one knew of the hour: what an answer would have said at a time."""
         self._note_headers(HeaderReport(quota=quota, age=0.0, settled=0, left=0), at)
         self.report.urgent = True
 

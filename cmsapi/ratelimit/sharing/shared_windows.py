@@ -10,7 +10,7 @@ each process sends one probe at a time, once what it has given up is overdue; th
 
 While the state cannot be reached, or keeps an exchange waiting for too long, the process keeps to a declared share of
 the second, and lets the headers tell what is left of the hour. When the state is back, the process reports the requests
-it made meanwhile; and all processes rest until the others that made requests of their own must have reported them too.
+it made meanwhile; and all processes pause until the others that made requests of their own must have reported them too.
 
 When the state has lost the allocation, or cannot read it, the process tells the next one what it remembers.
 """
@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.permits import Permit, Quota
-from cmsapi.ratelimit.sharing.allocator import LONGEST_REST, REST
+from cmsapi.ratelimit.sharing.allocator import LONGEST_WAIT, OUTAGE_PAUSE
 from cmsapi.ratelimit.sharing.document import allocate
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.sharing.local_permits import LocalPermits
@@ -41,7 +41,7 @@ REPORT_WITHIN = 0.15
 GATHER = 0.05
 # A state that takes longer than this for an exchange cannot be reached: requests do not wait for it.
 PATIENCE = 2.0
-# How often a state that cannot be reached is tried again; `REST` is longer.
+# How often a state that cannot be reached is tried again; `OUTAGE_PAUSE` is longer.
 TRY_AGAIN = 1.0
 # How long after the last exchange was asked for the first request may go alone: the permits that other processes got
 # before are then out of the second.
@@ -80,18 +80,13 @@ class SharedWindows:
         self._timer = Timer(self._loop, self._schedule)
         self._exchanging: asyncio.Task[None] | None = None
         self._closed = False
-        #: Until when the calls of this process rest because of a 429; the limiter sees to it.
+        #: Until when the calls of this process pause because of a 429; the limiter sees to it.
         self.paused_until: float = -math.inf
         self.outage: Exception | None = None
         self.exchanges: int = 0
 
     def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
-        """Say which calls want permits.
-
-        Args:
-            waiting: Tells how many calls wait, lane by lane; the last lane takes sparingly.
-            serve: Called with the time when permits may have come.
-        """
+        """Say how many calls wait in each lane, of which the last one takes sparingly, and what serves them."""
         self._waiting, self._serve = waiting, serve
 
     # Taking
@@ -142,7 +137,7 @@ class SharedWindows:
         return self._alone
 
     def pause(self, until: float) -> None:
-        """Let all processes rest until a time, because the service said so (429)."""
+        """Pause all processes until a time, because the service said so (429)."""
         self.paused_until = max(self.paused_until, until)
         self._pause_all(until)
         self._schedule(self._loop.time())
@@ -205,8 +200,8 @@ class SharedWindows:
         if now >= self._expires:
             self._permits.begin_anew()
         if self.outage is not None:
-            # What was done alone is reported when it is over. Until then the others rest.
-            self._rest_all(now)
+            # What was done alone is reported when the outage is over. Until then the others pause.
+            self._pause_after_outage(now)
             return self._permits.request(now, 0, 0)
         *lanes, last = self._waiting() or (0,)
         if sum(lanes):
@@ -214,9 +209,9 @@ class SharedWindows:
             return self._permits.request(now, sum(lanes), lane)
         return self._permits.request(now, last, len(lanes), sparing=True)
 
-    def _rest_all(self, now: float) -> None:
+    def _pause_after_outage(self, now: float) -> None:
         if self._limits.limited:
-            self._pause_all(now + REST)
+            self._pause_all(now + OUTAGE_PAUSE)
 
     def _apply(self, request: PermitRequest, grant: PermitGrant, sent: float) -> None:
         now = self._loop.time()
@@ -231,18 +226,18 @@ class SharedWindows:
             reset = min(before.first_return(at + self._ahead), self._limits.hour)
             self._permits.recall(Quota(int(before.per_hour), max(0, int(before.remaining)), reset), at)
         if self._alone is not None:
-            logger.warning("the shared state answers again; the limits are shared after a rest of %g s", REST)
+            logger.warning("the shared state answers again; the limits are shared after a pause of %g s", OUTAGE_PAUSE)
             self._alone.advance(now)
             self._permits.adopt(self._alone_open, self._alone.log.times, self._alone.unanswered)
             self._alone_open.clear()
             self.outage = self._alone = None
             # They were given before it was known what this process did alone.
             self._permits.at_hand = 0
-            self._rest_all(now)
+            self._pause_after_outage(now)
         self._known, self._out, self._ahead = grant.windows, grant.windows.unsettled, grant.time - sent
         self._exchanged_at, self._expires = sent, sent + self._limits.ttl
         scarce = grant.granted < request.want
-        self._not_before = now + max(GATHER, min(grant.wait, LONGEST_REST)) if scarce else now
+        self._not_before = now + max(GATHER, min(grant.wait, LONGEST_WAIT)) if scarce else now
         self.exchanges += 1
 
     def _fail(self, error: Exception, sent: float) -> None:

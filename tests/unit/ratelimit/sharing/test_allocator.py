@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR
-from cmsapi.ratelimit.sharing.allocator import GRACE, LONGEST_REST, REST, STEP, Allocation
+from cmsapi.ratelimit.sharing.allocator import GRACE, LONGEST_WAIT, OUTAGE_PAUSE, STEP, Allocation
 from cmsapi.ratelimit.sharing.document import SLOTS, allocate, write
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, HeaderReport, PermitGrant, PermitRequest
 
@@ -208,7 +208,7 @@ def test_leaving_the_line() -> None:
 def test_all_rest_when_told() -> None:
     """A pause that one process was told of holds for all."""
     account = Account()
-    account.exchange("a", rest=7.5)
+    account.exchange("a", pause=7.5)
     assert account.exchange("b", want=1).wait == pytest.approx(7.5)
     account.now += 7.5
     assert account.exchange("b", want=1).granted == 1
@@ -302,9 +302,9 @@ def test_all_rest_when_the_busy_were_absent(busy: bool) -> None:
     account = Account()
     account.exchange("a", want=20)
     account.exchange("a", held=0, settled=(0.0,) * 20, want=5 if busy else 0)
-    account.now += LONGEST_REST + GRACE + 0.01
+    account.now += LONGEST_WAIT + GRACE + 0.01
     grant = account.exchange("b", want=1)
-    assert (grant.granted, grant.wait) == ((0, REST) if busy else (1, 0.0))
+    assert (grant.granted, grant.wait) == ((0, OUTAGE_PAUSE) if busy else (1, 0.0))
 
 
 def test_a_clock_that_was_set_back() -> None:
@@ -415,4 +415,4 @@ def test_waits_are_short_enough_to_notice_the_dead() -> None:
     assert account.exchange("gone", want=1).wait == pytest.approx(HOUR)
     account.now += HOUR
     assert account.exchange("b", want=1).granted == 1
-    assert LONGEST_REST + GRACE < HOUR
+    assert LONGEST_WAIT + GRACE < HOUR

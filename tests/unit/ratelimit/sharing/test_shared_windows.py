@@ -16,7 +16,7 @@ from cmsapi.errors import StateError
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
-from cmsapi.ratelimit.sharing.allocator import REST
+from cmsapi.ratelimit.sharing.allocator import OUTAGE_PAUSE
 from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitRequest
 from cmsapi.ratelimit.sharing.shared_windows import PATIENCE, REPORT_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
@@ -248,7 +248,7 @@ async def test_requests_given_up_before_their_holder_expired_count_once() -> Non
     one.state.out = True
     await asyncio.sleep(HOLDER_TTL + IN_FLIGHT_CAP + 1.0)
     one.state.out = False
-    await asyncio.sleep(TRY_AGAIN + REST + 1.0)
+    await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE + 1.0)
     (await one.limiter.acquire()).answered()
     await asyncio.sleep(LOST_FOR_GOOD)
     grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))
@@ -267,7 +267,7 @@ async def test_requests_made_alone_count_when_the_state_is_back() -> None:
     answered.answered()
     given_up.lost()
     one.state.out = False
-    await asyncio.sleep(2 * TRY_AGAIN + REST)
+    await asyncio.sleep(2 * TRY_AGAIN + OUTAGE_PAUSE)
     now = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))
     assert now.windows.unsettled + now.windows.log.total == 5
     out.answered()
@@ -316,7 +316,7 @@ async def test_a_lost_reply_leaks_nothing() -> None:
     one = process(memory, alone=5)
     (await one.limiter.acquire()).answered()
     one.state.reply_lost = True
-    await asyncio.sleep(TRY_AGAIN + REST + 1.0)
+    await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE + 1.0)
     assert one.windows.outage is None
     grant = await exchange(one.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
     assert (grant.granted, grant.windows.log.total) == (20, 1)
@@ -383,11 +383,11 @@ async def test_nothing_is_refused_when_the_state_comes_back(away: float, latency
     await asyncio.sleep(away)
     for each in fleet:
         each.state.out = False
-    await asyncio.sleep(2 * REST + TRY_AGAIN)
+    await asyncio.sleep(2 * OUTAGE_PAUSE + TRY_AGAIN)
     served = len(sandbox.ledger)
     await asyncio.gather(*work)
     assert sandbox.statistics.rate_limited == 0
-    assert len(sandbox.ledger) - served >= 0.8 * (15.0 - 2 * REST - TRY_AGAIN) * 20 / (1 + sum(latency))
+    assert len(sandbox.ledger) - served >= 0.8 * (15.0 - 2 * OUTAGE_PAUSE - TRY_AGAIN) * 20 / (1 + sum(latency))
 
 
 @pytest.mark.parametrize("away", [3.0, 4.0, 6.0])
@@ -419,7 +419,7 @@ async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pyt
     assert one.answered >= 5
     assert f"at most 5 requests a second: the state cannot be used ({error!r})" in caplog.text
     one.state.fails = None
-    await asyncio.sleep(TRY_AGAIN + REST)
+    await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE)
     before = one.answered
     await one.saturate(sandbox, 20, 2.0)
     assert one.answered - before >= 20
@@ -438,7 +438,7 @@ async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
     assert one.answered - before >= 10
     one.state.gone = False
     one.state.over.set()
-    await asyncio.sleep(TRY_AGAIN + REST)
+    await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE)
     assert one.windows.outage is None
     await one.saturate(sandbox, 20, 3.0)
     assert sandbox.statistics.rate_limited == 0
