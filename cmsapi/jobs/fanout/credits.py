@@ -49,20 +49,26 @@ class CreditBudget:
             self._stop(f"The bound that you set, max_credits={self._most}, is reached")
         if self.stopped is not None:
             return False
+        self._active_calls += 1
+        return self.take()
+
+    def take(self) -> bool:
+        """Take one more credit for a launch that is repeated in doubt, and tell whether there was one."""
+        if self._left < 1:
+            return False
         self._left -= 1
         self._covered -= 1
-        self._active_calls += 1
         return True
 
-    async def end(self, error: BaseException | None, *, spent: int) -> None:
+    async def end(self, error: BaseException | None, *, unspent: int) -> None:
         """Count the end of a launch; after a conflict, read whether credits are left.
 
         Args:
             error: Why there is no job, or None if there is one.
-            spent: Credits that it may have cost: none when it was joined or refused, several when it was repeated.
+            unspent: The credits that it has taken and that it certainly did not cost.
         """
-        self._left += 1 - spent
-        self._covered += 1 - spent
+        self._left += unspent
+        self._covered += unspent
         try:
             if isinstance(error, ConflictError) and self.stopped is None:
                 launched = (kind for kind in KINDS.values() if kind.launch_operation == error.operation)

@@ -16,7 +16,7 @@ from cmsapi.errors import ArgumentError, ClientClosedError, JobError
 from cmsapi.jobs.fanout.credits import CreditBudget
 from cmsapi.jobs.fanout.stream import Outcome, OutcomeStream
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.launching.pending import TRACES, PendingLaunch
+from cmsapi.jobs.launching.pending import REPEAT, TRACES, PendingLaunch
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.tracked import LoadKey
@@ -174,6 +174,15 @@ class Fanout(OutcomeStream[I, R]):
 
     async def _launch_one(self, item: I, traces: list[PendingLaunch]) -> Job[R]:
         key: LoadKey | None = None
+        taken = 1
+
+        def repeat() -> bool:
+            nonlocal taken
+            one_more = self._budget.take()
+            taken += one_more
+            return one_more
+
+        REPEAT.set(repeat)
         try:
             job = await self._launch(item)
             if not isinstance(job, Job):
@@ -187,7 +196,7 @@ class Fanout(OutcomeStream[I, R]):
         finally:
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
-            await self._budget.end(sys.exception(), spent=sum(pending.credits for pending in traces))
+            await self._budget.end(sys.exception(), unspent=taken - sum(pending.credits for pending in traces))
 
     async def _keep_in_flight(self, traces: list[PendingLaunch]) -> None:
         """Wait for the launches of an item that may be paid for, and list their jobs."""

@@ -41,6 +41,7 @@ class Intent:
             work = request.target
         elif item is not None:
             work = f"for {item!r} in {batch!r}"
+        settings = journal.digest(request.body)
         # Launches with the same key join.
         self._key = f"{kind.name.value} {work}"
         self._entry = Entry(
@@ -49,7 +50,7 @@ class Intent:
             asked_at=journal.wall(),
             batch=batch,
             item=item,
-            settings=journal.digest(request.body),
+            settings=settings,
             facts=kind.launch_facts(request.path),
         )
 

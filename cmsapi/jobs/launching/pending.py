@@ -44,7 +44,7 @@ COMMITS = 60.0
 # Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
 _LAST_BYTES = 5.0
 
-_NOT_WRITTEN = Entry(kind="", target="", asked_at=0.0)
+_NOT_WRITTEN = Record(Entry(kind="", target="", asked_at=0.0))
 
 
 @attrs.define(eq=False)
@@ -83,7 +83,7 @@ class PendingLaunch:
     callers: int = 0
     credits: int = 0
     attempts: int = 0
-    record: Record = attrs.field(factory=lambda: Record(_NOT_WRITTEN))
+    record: Record = _NOT_WRITTEN
     permit: Permit | None = None
     left_at: float = 0.0
     task: asyncio.Task[TrackedJob] = attrs.field(init=False)
@@ -261,7 +261,7 @@ class PendingLaunch:
             # No byte of the newest attempt leaves any more.
             settles_at=asyncio.get_running_loop().time() + COMMITS if settle is None else self.left_at + settle,
             wanted=self._wanted,
-            repeat=lambda: not last and self._wanted() and self._take_credit(),
+            repeat=lambda: not last and self._wanted() and REPEAT.get()() and self._take_credit(),
         )
         settled = await self.reconciler.settle(self.record, self.request, lost)
         if isinstance(settled, TrackedJob):
@@ -328,10 +328,14 @@ class PendingLaunch:
 #: Collects the launches of a task, so that a fan-out that is left does not lose what is being sent.
 TRACES: ContextVar[list[PendingLaunch] | None] = ContextVar("cmsapi_launches", default=None)
 
+#: Takes the credit of a repeat from the fan-out for which a task launches, and tells whether there was one.
+REPEAT: ContextVar[Callable[[], bool]] = ContextVar("cmsapi_repeat", default=lambda: True)
+
 
 def without_fan_out() -> Context:
     """Return a copy of the current context in which launches belong to no fan-out and to no item of a batch."""
     context = copy_context()
     context.run(TRACES.set, None)
+    context.run(REPEAT.set, lambda: True)
     context.run(ITEM.set, None)
     return context

@@ -107,6 +107,23 @@ async def test_a_launch_that_may_have_happened_counts_as_paid() -> None:
     assert len(sandbox.ledger.launches()) == 2
 
 
+@pytest.mark.parametrize(("most", "ends"), [(1, ["unknown", "refused"]), (2, ["job", "refused"]), (3, ["job", "job"])])
+async def test_a_repeat_in_doubt_takes_another_credit(most: int, ends: list[str]) -> None:
+    """`max_credits` of a fan-out bounds the repeats of one item, too, because each of them may be paid."""
+    sandbox = box(30.0, rules=[Fault(match="POST *searches", drop=True, when="after")])
+    policy = cmsapi.LaunchPolicy(on_unknown="repeat", settle=1.0)
+    async with client_of(sandbox, launch=policy) as client:
+
+        def search(keyword: str) -> Awaitable[cmsapi.Job[cmsapi.ContentIdeas]]:
+            return client.content_ideas.search(sandbox.workspace_id, keyword)
+
+        fanout = client.jobs.map(search, ["tents", "boots"], max_credits=most, in_flight=1)
+        outcomes = [outcome async for outcome in fanout]
+    names = {cmsapi.LaunchUnknownError: "unknown", cmsapi.OutOfCreditsError: "refused", type(None): "job"}
+    assert [names[type(outcome.error)] for outcome in outcomes] == ends
+    assert len(sandbox.ledger.launches()) == most
+
+
 async def test_an_empty_balance_stops_the_rest() -> None:
     """When the credits run out, a fan-out finds that out with one request instead of being refused item by item."""
     sandbox = box(30.0, credits=Credits(analysis=7), keywords=200)
