@@ -7,11 +7,7 @@ import math
 from collections.abc import Awaitable, Callable
 
 from cmsapi.api.models.user import User
-from cmsapi.errors import (
-    CMSError,
-    ConflictError,
-    OutOfCreditsError,
-)
+from cmsapi.errors import CMSError, ConflictError, OutOfCreditsError
 from cmsapi.jobs.kinds.kind import Balance
 from cmsapi.jobs.kinds.registry import KINDS
 
@@ -84,15 +80,14 @@ class CreditBudget:
         try:
             left = balance.of(await self._read_user())
         except CMSError:
-            # The caller gets the conflict itself; the balance stays unknown.
-            return
+            # The caller gets the conflict itself.
+            left = None
         finally:
             self._reading = False
-        if left is None:
-            return
-        self._covered = left
-        if left < 1:
-            self._stop("No credits are left for such launches")
+        if left is not None:
+            self._covered = left
+            if left < 1:
+                self._stop("No credits are left for such launches")
 
     def _stop(self, why: str) -> None:
         self.stopped = OutOfCreditsError(
