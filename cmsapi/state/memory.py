@@ -42,7 +42,7 @@ class MemoryState(State):
 
     Args:
         memory: What is shared; None for one of its own.
-        lease_ttl: Seconds after which leases of an owner without a sign of life may be taken over.
+        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
         clock: Tells the time in seconds; None for the running loop's.
     """
 
@@ -58,8 +58,8 @@ class MemoryState(State):
     def _now(self) -> float:
         return asyncio.get_running_loop().time() if self._clock is None else self._clock()
 
-    def _live(self, scope: str) -> None:
-        """Give a sign of life."""
+    def _beat(self, scope: str) -> None:
+        """Send a heartbeat."""
         self._memory.owners[scope, self._owner.id] = self._owner, self._now() + self._lease_ttl
 
     def _alive(self, scope: str, owner: str | None) -> bool:
@@ -69,7 +69,7 @@ class MemoryState(State):
     async def _step(
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
-        self._live(lease.scope)
+        self._beat(lease.scope)
         memory, scope, key = self._memory, lease.scope, (lease.scope, lease.key)
         row = memory.journal.get(key)
         if row is None:
@@ -94,8 +94,8 @@ class MemoryState(State):
         return {key: row.entry for (of, key), row in self._memory.journal.items() if of == scope}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Give a sign of life, and return the other owners that are alive."""
-        self._live(scope)
+        """Send a heartbeat, and return the other owners that are alive."""
+        self._beat(scope)
         owners = [owner for (of, _), (owner, _) in self._memory.owners.items() if of == scope]
         return [owner for owner in owners if owner != self._owner and self._alive(scope, owner.id)]
 

@@ -60,7 +60,7 @@ class RedisState(State):
     Args:
         url: `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. What the Redis client
             takes as a query, such as `ssl_ca_certs`, may follow.
-        lease_ttl: Seconds after which leases of an owner without a sign of life may be taken over.
+        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
 
     Raises:
         ConfigError: The URL cannot be read.
@@ -182,8 +182,8 @@ class RedisState(State):
                 policy,
             )
 
-    async def _live(self, script: AsyncScript, scope: str, *args: str, batch: str | None = None) -> Any:
-        """Run a script that gives a sign of life."""
+    async def _beat(self, script: AsyncScript, scope: str, *args: str, batch: str | None = None) -> Any:
+        """Run a script that sends a heartbeat."""
         self._scopes.add(scope)
         names = ["version", "journal", "leases", "owners", "alive", f"batch:{batch or ''}"]
         keys = [_key(scope, name) for name in names]
@@ -199,7 +199,7 @@ class RedisState(State):
     ) -> tuple[Standing, Entry | None]:
         text, batch, item = ("", None, None) if entry is None else (entry.spell(), entry.batch, entry.item)
         args = (lease.key, lease.id, when, step, text, item or "")
-        stood, found = await self._live(self._step_entry, lease.scope, *args, batch=batch)
+        stood, found = await self._beat(self._step_entry, lease.scope, *args, batch=batch)
         return Standing(stood), read_row(Entry, found) if found and when is not Standing.MINE else None
 
     async def entries(self, scope: str) -> dict[str, Entry]:
@@ -211,8 +211,8 @@ class RedisState(State):
         return {name: read_row(Entry, text) for name, text in found.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Give a sign of life, and return the others that are alive."""
-        alive = [read_row(Owner, text) for text in await self._live(self._heartbeat, scope)]
+        """Send a heartbeat, and return the others that are alive."""
+        alive = [read_row(Owner, text) for text in await self._beat(self._heartbeat, scope)]
         return [owner for owner in alive if owner != self._owner]
 
     async def evict(self, scope: str, owner: Owner) -> None:

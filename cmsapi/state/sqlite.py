@@ -43,7 +43,7 @@ class SqliteState(State):
 
     Args:
         path: The file; it is made with mode 0600 when it is first used.
-        lease_ttl: Seconds after which leases of an owner without a sign of life may be taken over.
+        lease_ttl: Seconds after which leases of an owner without a heartbeat may be taken over.
         clock: Tells the time in seconds, the same for all processes. It is read when an operation is asked for; for
             the limits inside the transaction, on another thread.
     """
@@ -81,8 +81,8 @@ class SqliteState(State):
         # The thread waits for other processes in real time, also where the loop's time is virtual.
         return await asyncio.get_running_loop().run_in_executor(self._thread, run, time.monotonic())
 
-    def _live(self, db: sqlite3.Connection, scope: str, now: float) -> Owner:
-        """Give a sign of life in a transaction."""
+    def _beat(self, db: sqlite3.Connection, scope: str, now: float) -> Owner:
+        """Send a heartbeat in a transaction."""
         owner = self._file.owner
         values = (scope, owner.id, owner.spell(), now + self._lease_ttl)
         db.execute("INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?)", values)
@@ -95,7 +95,7 @@ class SqliteState(State):
         item = (lease.scope, entry.batch, entry.item) if entry is not None and entry.batch is not None else None
 
         def work(db: sqlite3.Connection) -> tuple[Standing, str | None]:
-            owner = self._live(db, lease.scope, now)
+            owner = self._beat(db, lease.scope, now)
             row = db.execute(_ENTRY, (lease.id, now, *key)).fetchone()
             if row is None and item is not None:
                 row = db.execute(_OUTCOME, item).fetchone()
@@ -123,11 +123,11 @@ class SqliteState(State):
         return _entries(await self._journaled(lambda db: db.execute(found, (scope,)).fetchall()))
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Give a sign of life, and return the others that are alive."""
+        """Send a heartbeat, and return the others that are alive."""
         now = self._clock()
 
         def work(db: sqlite3.Connection) -> list[tuple[str]]:
-            owner = self._live(db, scope, now)
+            owner = self._beat(db, scope, now)
             db.execute("DELETE FROM owners WHERE scope = ? AND until <= ?", (scope, now))
             return db.execute("SELECT owner FROM owners WHERE scope = ? AND id <> ?", (scope, owner.id)).fetchall()
 

@@ -3,7 +3,7 @@
 A state is shared by the processes that are given the same URL, and holds five things:
 
 - the *journal* of launches that are open, one entry for a key, each held under a lease;
-- the *owners*: the processes that use it, each alive until its last sign of life is `LEASE_TTL` seconds old;
+- the *owners*: the processes that use it, each alive until its last heartbeat is `LEASE_TTL` seconds old;
 - the *outcomes* of the items of batches, so that a rerun launches only what is missing;
 - small *documents* by name: learned durations, observed habits of the service, the salt of the digests;
 - one document for the request limits of each account, whose meaning the state does not know.
@@ -12,9 +12,8 @@ Every operation is atomic, also against other processes, and may be repeated: a 
 did. A cancelled operation may have taken effect. A scope names whose journal, owners, outcomes and documents these are:
 base URL and organisation, so that a rotated key keeps its jobs. An account is the digest of base URL and key.
 
-Each operation on an entry and each heartbeat is a sign of life of this process. An entry may be claimed when it is not
-held, when its owner has given no sign of life for `LEASE_TTL` seconds, or when its owner was evicted because the
-process is gone.
+Each operation on an entry is a heartbeat of this process, too. An entry may be claimed when it is not held, when its
+owner has sent no heartbeat for `LEASE_TTL` seconds, or when its owner was evicted because the process is gone.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.text import read_text, write_text
 
-# A process without a sign of life for so many seconds loses its leases to the next process that asks for them.
+# A process without a heartbeat for so many seconds loses its leases to the next process that asks for them.
 LEASE_TTL = 30.0
 
 
@@ -130,7 +129,7 @@ class State(abc.ABC):
     async def _step(
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
-        """Change an entry if it stands as it must, and give a sign of life; all of it at once.
+        """Change an entry if it stands as it must, and send a heartbeat; all of it at once.
 
         Args:
             lease: Names the entry, and under what it is or will be held.
@@ -152,14 +151,14 @@ class State(abc.ABC):
 
     @abc.abstractmethod
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
-        """Give a sign of life, and return the other processes that are alive as far as the state knows."""
+        """Send a heartbeat, and return the other processes that are alive as far as the state knows."""
 
     @abc.abstractmethod
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds: its process is gone."""
 
     async def evict_dead_owners(self, scope: str) -> bool:
-        """Give a sign of life, and evict the owners whose processes are gone from this machine.
+        """Send a heartbeat, and evict the owners whose processes are gone from this machine.
 
         Returns:
             Whether there was one to evict.

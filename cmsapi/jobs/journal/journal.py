@@ -127,10 +127,10 @@ class LaunchJournal:
             A record whose entry is `entry` itself when that was written. Otherwise it has the earlier entry, and holds
             that unless another process that is alive does.
         """
+        lease = Lease(self.scope, key)
         await self._writes.flush(key)
         if (mine := self._leases.records.get(key)) is not None:
             return mine
-        lease = Lease(self.scope, key)
         record = Record(entry, lease)
         try:
             earlier = await self.state.begin(lease, entry)

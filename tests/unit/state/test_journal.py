@@ -72,7 +72,7 @@ async def test_a_repeated_beginning_is_the_same(state: State) -> None:
     await state.keep(mine)
 
 
-async def test_an_entry_is_written_anew_and_struck_out(state: State) -> None:
+async def test_an_entry_is_written_anew_and_deleted(state: State) -> None:
     """Under its lease an entry changes, ends, and can begin again."""
     mine, bound = lease(), attrs.evolve(ENTRY, status="active", job_id="job_1")
     await state.begin(mine, ENTRY)
@@ -83,8 +83,8 @@ async def test_an_entry_is_written_anew_and_struck_out(state: State) -> None:
     assert await state.begin(lease(), ENTRY) is None
 
 
-async def test_nobody_claims_what_is_held(state: State, other: State) -> None:
-    """An entry that somebody alive holds cannot be claimed, not by himself under another lease either."""
+async def test_a_held_entry_cannot_be_claimed(state: State, other: State) -> None:
+    """An entry that a live process holds cannot be claimed, by that process under another lease neither."""
     await state.begin(lease(), ENTRY)
     assert await other.claim(lease()) is None
     assert await state.claim(lease()) is None
@@ -105,7 +105,7 @@ async def test_released_is_free(state: State, other: State) -> None:
 
 
 async def test_a_frozen_owner_finds_out(place: Place, state: State, other: State) -> None:
-    """Whoever is silent for too long loses the entry to the first who asks, and can write nothing when it wakes."""
+    """A process without a heartbeat for too long loses the entry to the first that asks, and can write no more."""
     mine, theirs, found = lease(), lease(), attrs.evolve(ENTRY, job_id="found")
     await state.begin(mine, ENTRY)
     await place.pass_time(LEASE_TTL + 0.1)
@@ -119,8 +119,8 @@ async def test_a_frozen_owner_finds_out(place: Place, state: State, other: State
     await other.keep(theirs)
 
 
-async def test_silence_that_nobody_noticed(place: Place, state: State, other: State) -> None:
-    """Whoever wakes late, before anybody has asked, holds the entry for a whole life again."""
+async def test_a_late_owner_holds_its_entry_if_no_process_has_asked(place: Place, state: State, other: State) -> None:
+    """A process that wakes late, before another one has asked, holds the entry for a whole life of a lease again."""
     mine = lease()
     await state.begin(mine, ENTRY)
     await place.pass_time(LEASE_TTL + 0.1)
@@ -140,7 +140,7 @@ async def test_a_heartbeat_holds_everything(place: Place, state: State, other: S
 
 
 async def test_a_heartbeat_tells_who_is_alive(place: Place, state: State, other: State) -> None:
-    """A heartbeat names the others who were heard of in time, in this scope."""
+    """A heartbeat returns the others whose heartbeats came in time, in this scope."""
     assert await state.heartbeat(SCOPE) == []
     assert len(await other.heartbeat(SCOPE)) == 1
     assert await other.heartbeat("another") == []
@@ -149,7 +149,7 @@ async def test_a_heartbeat_tells_who_is_alive(place: Place, state: State, other:
 
 
 async def test_an_evicted_owner_holds_nothing(state: State, other: State) -> None:
-    """What an owner held who was found dead can be claimed at once."""
+    """What a dead owner held can be claimed at once."""
     await state.begin(lease(), ENTRY)
     (owner,) = await other.heartbeat(SCOPE)
     await other.evict(SCOPE, owner)

@@ -89,7 +89,7 @@ async def test_a_state_that_cannot_be_reached_keeps_launches_here(tmp_path: Path
 
 
 async def test_a_launch_that_was_taken_over_is_not_sent(url: str) -> None:
-    """Who stood still before sending finds out that another process has taken over, and sends nothing."""
+    """A process that stood still before sending finds out that another one has taken over, and sends nothing."""
     sandbox = box()
     name = await scope(sandbox)
     other = open_state(url)
@@ -138,7 +138,7 @@ async def test_nothing_secret_is_written(url: str, tmp_path: Path) -> None:
 
 
 async def test_a_token_is_attached_in_another_client(url: str) -> None:
-    """A job that one client launched is waited for by another, under its own lease, and struck out at its end."""
+    """A client waits under its own lease for a job that another one launched; its entry is deleted at its end."""
     sandbox = box()
     name = await scope(sandbox)
     async with client_of(sandbox, url) as client:
@@ -151,7 +151,7 @@ async def test_a_token_is_attached_in_another_client(url: str) -> None:
 
 
 @pytest.mark.parametrize("after", [0.0, 0.002, 0.005, 0.02])
-async def test_a_cancelled_launch_stands_in_nobodys_way(url: str, after: float) -> None:
+async def test_a_cancelled_launch_blocks_no_other(url: str, after: float) -> None:
     """Whenever its caller gives up, also while it is being written down, the next launch goes through or joins it."""
     sandbox = box(faults=Faults(latency=(0.01, 0.01)))
     async with client_of(sandbox, url) as client:
@@ -164,8 +164,8 @@ async def test_a_cancelled_launch_stands_in_nobodys_way(url: str, after: float) 
     assert len(sandbox.ledger.launches()) == 1
 
 
-async def test_whoever_waits_for_a_launch_shares_its_fate(url: str) -> None:
-    """A launch of which nobody knows whether it happened is not sent again by another client that waited for it."""
+async def test_clients_that_wait_for_an_unknown_launch_do_not_repeat_it(url: str) -> None:
+    """A launch that may have happened is not sent again by another client that waited for it."""
     sandbox = box(faults=Faults(rules=[Fault(match="POST */analyze", drop=True)]))
     prompt_id = sandbox.prompt_ids[0]
     async with client_of(sandbox, url) as one, client_of(sandbox, url) as other:
@@ -173,6 +173,6 @@ async def test_whoever_waits_for_a_launch_shares_its_fate(url: str) -> None:
         errors = await asyncio.gather(*launches, return_exceptions=True)
         assert [type(error) for error in errors] == [cmsapi.LaunchUnknownError] * 2
         assert len([entry for entry in sandbox.ledger if entry.method == "POST"]) == 1
-        # Somebody who asks afterwards has a wish of his own.
+        # A request that comes later is a launch of its own.
         await (await other.prompts.analyze(prompt_id))
     assert len(sandbox.ledger.launches()) == 1

@@ -94,7 +94,7 @@ def test_the_dead_are_known() -> None:
 
 @pytest.mark.enable_socket
 async def test_small_documents(state: State, other: State) -> None:
-    """The first writer wins; who read what stands may replace it; equal values are equal in any order."""
+    """The first writer wins; a writer that has read what stands may replace it; equal values are equal in any order."""
     assert await state.get_document("scope", "salt") is None
     won = await asyncio.gather(
         *(each.compare_and_set("scope", "salt", None, f"salt {n}") for n, each in enumerate((state, other) * 5))

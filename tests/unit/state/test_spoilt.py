@@ -1,4 +1,4 @@
-"""A shared state that something else has spoilt, while processes share the limits: nobody hangs, nothing is refused."""
+"""A shared state that something else has spoilt, under shared limits: no process hangs, nothing is refused."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def spoilt_in_full_swing(
             await asyncio.gather(*(each.saturate(sandbox, transport, half) for each in fleet))
             if half is halves[0]:
                 await spoil()
-        # Whoever asks for more now waits for the hour.
+        # A request for more now waits for the hour.
         over = loop.time() + 2.0
         await asyncio.gather(*(each.saturate(sandbox, transport, lambda: loop.time() > over) for each in fleet))
     return sandbox

@@ -39,7 +39,7 @@ async def test_only_the_owner_reads_it(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
-    """A state that nobody used leaves no file, and can be closed; then it says that it is closed."""
+    """A state that was not used leaves no file, and can be closed; then it says that it is closed."""
     state = SqliteState(tmp_path / "state.db")
     await state.aclose()
     assert list(tmp_path.iterdir()) == []

@@ -46,7 +46,7 @@ class FailingState(MemoryState):
         await super().update(lease, entry)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Strike the entry out, if that works."""
+        """Delete the entry, if that works."""
         self._check("end")
         await super().end(lease, outcome)
 
@@ -61,7 +61,7 @@ class FailingState(MemoryState):
         return await super().get_document(scope, name)
 
     async def replace(self, lease: Lease, entry: Entry) -> None:
-        """Write another entry in the place of one, held by nobody, as another process may in time."""
+        """Write another entry in the place of one, and release it, as another process may in time."""
         other = MemoryState(self._memory)
         for owner in await other.heartbeat(lease.scope):
             await other.evict(lease.scope, owner)
@@ -153,7 +153,7 @@ async def test_what_did_not_happen_is_told_although_it_cannot_be_deleted() -> No
 
 @pytest.mark.parametrize("what", ["an end", "a refusal", "a release"])
 async def test_a_write_that_fails_is_made_up_for(what: str) -> None:
-    """What could not be written when the state failed stands in nobody's way once it works again."""
+    """What could not be written when the state failed blocks no launch once it works again."""
     rules = [Fault(match="POST */analyze", status=404)] if what == "a refusal" else []
     sandbox = box(30.0, rules=rules)
     failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
@@ -228,13 +228,13 @@ async def test_a_batch_that_cannot_keep_an_outcome_says_so() -> None:
         assert batch.ended == (own,)
 
 
-async def test_what_was_never_written_strikes_out_nothing() -> None:
+async def test_what_was_never_written_deletes_nothing() -> None:
     """A launch that could not be written down leaves alone what another client has written."""
     sandbox = box(60.0)
     failing_state, keyword_id = failing(), sandbox.keyword_ids[0]
     async with client_of(sandbox) as client, client_of(sandbox) as other:
         await other.keywords.analyze(keyword_id)
-        # It is released after ten seconds, because nobody waits for it.
+        # It is released after ten seconds, because no caller waits for it.
         await asyncio.sleep(15.0)
         failing_state.fails = ("begin", "end")
         with pytest.raises(cmsapi.StateError) as caught:
@@ -248,7 +248,7 @@ async def test_what_was_never_written_strikes_out_nothing() -> None:
     assert len(sandbox.ledger.launches()) == 1
 
 
-async def test_an_end_of_long_ago_strikes_out_nothing() -> None:
+async def test_an_end_of_long_ago_deletes_nothing() -> None:
     """An end that could not be written when it was seen is not taken for that of a later launch."""
     sandbox = box(30.0)
     failing_state, keyword_id = failing(), sandbox.keyword_ids[0]

@@ -50,7 +50,7 @@ class Disk(MemoryState):
         self.fails: Sequence[str] = ()
         self.error: Exception = StateError(FULL)
         self.died = False
-        self.funerals: Counter[str] = Counter()
+        self.evicted: Counter[str] = Counter()
 
     async def _asked(self, what: str) -> None:
         self.asked[what] += 1
@@ -81,7 +81,7 @@ class Disk(MemoryState):
         await super().update(lease, entry)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
-        """Strike an entry out."""
+        """Delete an entry."""
         await self._asked("end")
         self._answered("end")
         await super().end(lease, outcome)
@@ -117,7 +117,7 @@ class Disk(MemoryState):
 
     async def evict(self, scope: str, owner: Owner) -> None:
         """Let others claim what an owner holds."""
-        self.funerals[owner.id] += 1
+        self.evicted[owner.id] += 1
         await super().evict(scope, owner)
 
 
@@ -171,7 +171,7 @@ async def fleet() -> AsyncIterator[Fleet]:
 
 
 async def others(journal: LaunchJournal, key: str = "k") -> bool:
-    """Tell whether another process can take an entry up, and leave it again."""
+    """Tell whether another process can claim an entry, and release it again."""
     if (record := await journal.claim(key)) is None:
         return False
     await journal.release(record)
@@ -224,10 +224,10 @@ async def test_what_the_dead_held_is_free_once_a_journal_is_open(fleet: Fleet) -
         await one.begin("k", ENTRY)
         disk.died = True
         await other.open(client.me)
-        assert disk.funerals.total() == 1
+        assert disk.evicted.total() == 1
         lease = Lease(other.scope, "k")
         assert await MemoryState(fleet.memory).claim(lease) == ENTRY
-    assert dead.funerals.total() == 0
+    assert dead.evicted.total() == 0
 
 
 async def test_settings_are_compared_by_a_digest(fleet: Fleet) -> None:
@@ -288,7 +288,7 @@ async def test_an_entry_that_may_have_been_written_is_withdrawn(fleet: Fleet) ->
 
 
 async def test_an_entry_that_may_be_held_is_left(fleet: Fleet) -> None:
-    """A claim that fails stands in nobody's way, whether or not it had an effect."""
+    """A claim that fails blocks no other process, whether or not it had an effect."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await other.release(await other.begin("k", ENTRY))
     disk.fails = ("claim",)
@@ -311,7 +311,7 @@ async def test_changes_are_known_once_they_are_written(fleet: Fleet) -> None:
     assert (record.entry, record.held, await fleet.entries()) == (pending, True, {"k": pending})
 
 
-@pytest.mark.parametrize("how", ["write", "strike"])
+@pytest.mark.parametrize("how", ["write", "delete"])
 async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None:
     """It finds out when it writes, holds the entry no longer, and may see what the other has made of it."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
@@ -328,7 +328,7 @@ async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None
 
 
 async def test_without_a_status_an_item_has_no_outcome(fleet: Fleet) -> None:
-    """What was struck out without one may be launched again at once."""
+    """What was deleted without one may be launched again at once."""
     journal, _ = await fleet.open()
     for end in (journal.delete, None, None):
         record = await journal.begin("k", ITEM)
@@ -343,7 +343,7 @@ async def _withdrawn(journal: LaunchJournal, record: Record) -> None:
 
 
 async def test_what_cannot_be_struck_out_is_left(fleet: Fleet) -> None:
-    """An end that fails is told, and the entry is for whoever asks next."""
+    """An end that fails raises, and the next process that asks gets the entry."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ENTRY)
     disk.fails = ("end",)
@@ -413,7 +413,7 @@ async def test_doubt_is_forgotten_after_a_day(fleet: Fleet) -> None:
 
 
 async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
-    """A job that stands in no journal is written, struck out, left and given up without the state."""
+    """The writes of a job that has no entry in the journal do not use the state."""
     journal, disk = await fleet.open()
     record = Record(ENTRY)
     await journal.write(record, status="running")
@@ -444,7 +444,7 @@ async def test_an_outcome_can_be_noted_without_an_entry(fleet: Fleet) -> None:
 
 
 async def test_an_end_is_written_once_it_was_seen(fleet: Fleet) -> None:
-    """With its word and what was decided; whoever saw it need not hold the entry."""
+    """With its word and what was decided; the process that saw it need not hold the entry."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
     await one.release(record)
@@ -459,7 +459,7 @@ async def test_an_end_is_written_once_it_was_seen(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("seen", ["end", "review", "nothing"])
 async def test_what_is_seen_of_a_launch_is_not_said_of_a_later_one(fleet: Fleet, seen: str) -> None:
-    """When somebody else has struck it out and launched anew, that entry stays as it is, and is free."""
+    """When another process has deleted it and launched anew, the new entry stays as it is, and is free."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
     await one.release(record)
@@ -495,7 +495,7 @@ def _on_response(journal: LaunchJournal, record: Record, seen: str) -> None:
         journal.record_end(record, None)
 
 
-async def test_a_review_is_anybodys_to_decide(fleet: Fleet) -> None:
+async def test_any_process_may_decide_on_a_review(fleet: Fleet) -> None:
     """An article that waits is written down as such, and its entry is free."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ENTRY)
@@ -506,8 +506,8 @@ async def test_a_review_is_anybodys_to_decide(fleet: Fleet) -> None:
     assert await others(other)
 
 
-async def test_what_nobody_waits_for_is_forgotten(fleet: Fleet) -> None:
-    """It is struck out without an outcome."""
+async def test_a_job_without_an_outcome_is_deleted(fleet: Fleet) -> None:
+    """Its entry is deleted without an outcome."""
     journal, _ = await fleet.open()
     record = await journal.begin("k", ITEM)
     journal.record_end(record, None)
@@ -517,7 +517,7 @@ async def test_what_nobody_waits_for_is_forgotten(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("how", ["begin", "take"])
 async def test_what_is_asked_of_an_entry_waits_for_what_is_being_written(fleet: Fleet, how: str) -> None:
-    """Who leaves an entry and wants it again gets it."""
+    """A process that releases an entry can hold it again."""
     journal, disk = await fleet.open()
     record = await journal.begin("k", ENTRY)
     disk.slow = {"release": 0.5}
@@ -535,7 +535,7 @@ async def test_what_is_asked_of_an_entry_waits_for_what_is_being_written(fleet: 
 
 
 async def test_a_job_is_polled_by_one(fleet: Fleet) -> None:
-    """Its entry is taken by who asks first; when it is over there is nothing to hold, and every process may poll it."""
+    """The first process that asks claims its entry; when it is over, every process may poll it."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     mine = await one.begin("k", ENTRY)
     theirs = Record(ENTRY, Lease(SCOPE, "k"))
@@ -557,7 +557,7 @@ async def test_a_job_is_polled_by_one(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("shared", [True, False])
 async def test_a_poll_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) -> None:
-    """As long as nobody was found dead, it only sees whether the entry is still there."""
+    """As long as no process was found dead, it only checks that the entry is still there."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open(shared=shared)
     await one.release(await one.begin("k", ENTRY))
     assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
@@ -631,7 +631,7 @@ async def test_followers_look_for_the_dead_together(fleet: Fleet) -> None:
     assert await other.acquire(Record(ENTRY, Lease(SCOPE, "b")), claim=False)
     await asyncio.sleep(0.5)
     assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "c")), claim=False)
-    assert disk.funerals.total() == 1
+    assert disk.evicted.total() == 1
 
 
 @pytest.mark.parametrize("died", [True, False])
@@ -646,18 +646,18 @@ async def test_a_claim_looks_for_the_dead(fleet: Fleet, died: bool) -> None:
 
 
 async def test_what_is_free_is_claimed_without_a_search(fleet: Fleet) -> None:
-    """Whoever is dead is of no interest then."""
+    """Dead processes do not matter then."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     await one.release(await one.begin("k", ENTRY))
     assert await other.claim("k") is not None
     assert disk.asked == {"claim": 1}
 
 
-# Signs of life
+# Heartbeats
 
 
 async def test_what_is_worked_on_is_held(fleet: Fleet) -> None:
-    """Every ten seconds the process says that it lives; what nobody works on or waits for is free after the first."""
+    """A heartbeat goes out every ten seconds; an entry without work and waiters is free after the first."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     idle, busy = await one.begin("idle", ENTRY), await one.begin("busy", ENTRY)
     with busy.in_work():
@@ -674,7 +674,7 @@ async def test_what_is_worked_on_is_held(fleet: Fleet) -> None:
     assert not busy.held
 
 
-async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
+async def test_heartbeats_begin_anew(fleet: Fleet) -> None:
     """A process that held nothing for a while holds what it begins then, and says that it lives."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await one.begin("k", ENTRY)
@@ -690,8 +690,8 @@ async def test_signs_of_life_begin_anew(fleet: Fleet) -> None:
     assert disk.asked["heartbeat"] - beats == pytest.approx(10, abs=1)
 
 
-async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
-    """Nobody else could take it over."""
+async def test_in_memory_no_heartbeat_is_needed(fleet: Fleet) -> None:
+    """No other process could take an entry over."""
     journal, disk = await fleet.open(shared=False)
     record = await journal.begin("k", ENTRY)
     with record.in_work():
@@ -700,8 +700,8 @@ async def test_in_memory_no_sign_of_life_is_needed(fleet: Fleet) -> None:
     assert not disk.asked["heartbeat"]
 
 
-async def test_signs_of_life_go_on_after_a_failure(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
-    """A state that fails for a moment is in the log, and the next sign comes in time."""
+async def test_heartbeats_go_on_after_a_failure(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
+    """A state that fails for a moment is in the log, and the next heartbeat comes in time."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     with (await one.begin("k", ENTRY)).in_work():
         disk.fails = ("heartbeat",)
@@ -742,7 +742,7 @@ async def test_held_entries_are_lost_when_heartbeats_keep_failing(fleet: Fleet) 
 
 
 async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> None:
-    """Half a minute after its last sign of life a process has to hold an entry anew before it polls the job."""
+    """Half a minute after its last heartbeat a process has to hold an entry anew before it polls the job."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     await asyncio.sleep(50)
     record = await one.begin("k", ENTRY)
@@ -786,7 +786,7 @@ async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.L
 
 @pytest.mark.parametrize("fails", [(), ("end", "release")])
 async def test_closing_leaves_to_others_what_was_sent(fleet: Fleet, fails: Sequence[str]) -> None:
-    """What was only intended is nobody's work and goes; a state that fails then keeps nobody from closing."""
+    """The entry of an intent is deleted; a state that fails then does not keep a client from closing."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     tasks = asyncio.all_tasks()
     await one.begin("intended", ENTRY)

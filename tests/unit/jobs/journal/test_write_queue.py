@@ -1,4 +1,4 @@
-"""Writes that nobody waits for: in order for each entry, none is lost, and none fails unheard."""
+"""Writes in the background: in order for each entry, none is lost, and each failure is logged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_writes_of_an_entry_keep_their_order() -> None:
     assert asyncio.get_running_loop().time() == 6
 
 
-async def test_who_asks_for_an_entry_waits_for_all_of_its_writes() -> None:
+async def test_a_flush_of_an_entry_waits_for_all_of_its_writes() -> None:
     """Also for those that are added while it waits, and not for those of others."""
     writes, written = WriteQueue(), list[str]()
     writes.add("one", slowly(written, "first", 2))
@@ -93,8 +93,8 @@ async def test_a_failure_is_told_and_holds_nothing_up(
     assert [(record.name, record.levelno, record.getMessage()) for record in heard] == [("cmsapi", level, said)]
 
 
-async def test_a_cancelled_write_does_not_stop_those_who_wait() -> None:
-    """Whatever ends a write, who waits for all of them or for the entry's gets through."""
+async def test_a_cancelled_write_does_not_stop_a_flush() -> None:
+    """A flush of an entry or of all entries ends, however a write ends."""
     writes, written = WriteQueue(), list[str]()
 
     async def gives_up() -> None:
@@ -134,7 +134,7 @@ async def test_a_write_that_failed_is_done_again(asked: str, at: float, caplog: 
     assert levels == ["WARNING", "WARNING", *(["DEBUG"] * (len(again) - 2))]
 
 
-async def test_who_asks_for_an_entry_waits_for_what_is_done_again() -> None:
+async def test_a_flush_of_an_entry_waits_for_what_is_repeated() -> None:
     """A write that had failed is made up for first, however long it takes."""
     writes, written = WriteQueue(), list[str]()
     fails = [StateError("The disk is full.")]
