@@ -204,6 +204,9 @@ class State(abc.ABC):
         """
         before, after = (None if value is None else write_text(value) for value in (old, new))
         stands = await self._swap_text(scope, name, before, after)
+        if stands not in (None, after) and old is not None and read_text(stands) == old:
+            # Another writer of JSON has spelled the same value in another way.
+            stands = await self._swap_text(scope, name, stands, after)
         return None if stands is None else read_text(stands)
 
     @abc.abstractmethod

@@ -156,3 +156,18 @@ async def test_a_held_entry_that_something_else_spoilt(tmp_path: Path) -> None:
         await write
     assert await state.entries(SCOPE) == {}
     await state.aclose()
+
+
+async def test_a_document_in_another_spelling_is_replaced(tmp_path: Path) -> None:
+    """Writers of JSON spell one number in several ways; a document counts by its value, not by its text."""
+    path = tmp_path / "state.db"
+    state = SqliteState(path)
+    await state.compare_and_set(SCOPE, "weights", None, 0.5)
+    for spelling in ("1e-05", "1e-5", "0.00001"):
+        with sqlite3.connect(path) as db:
+            db.execute("UPDATE documents SET text = ? WHERE scope = ?", (spelling, SCOPE))
+        db.close()
+        found = await state.get_document(SCOPE, "weights")
+        assert await state.compare_and_set(SCOPE, "weights", 0.25, 2.0) == found
+        assert await state.compare_and_set(SCOPE, "weights", found, 2.0) == 2.0
+    await state.aclose()
