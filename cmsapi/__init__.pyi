@@ -1,12 +1,11 @@
 # The public names and their modules. At run time `cmsapi` imports each name from here on its first use.
 
 from cmsapi._version import __version__ as __version__
-from cmsapi.api.envelope import (
-    Pagination as Pagination,
-)
 from cmsapi.api.model import (
     Extra as Extra,
     Model as Model,
+    OpenEnum as OpenEnum,
+    Pagination as Pagination,
 )
 from cmsapi.api.models.brand_voice import (
     BrandVoice as BrandVoice,
@@ -73,9 +72,6 @@ from cmsapi.api.models.workspace import (
     OrganizationRef as OrganizationRef,
     Workspace as Workspace,
     WorkspaceRef as WorkspaceRef,
-)
-from cmsapi.api.open_enum import (
-    OpenEnum as OpenEnum,
 )
 from cmsapi.api.operations import (
     OPERATIONS as OPERATIONS,

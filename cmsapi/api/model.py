@@ -1,4 +1,4 @@
-"""What every model has in common: a place for unlisted keys, and a memory of how its document was written.
+"""What models are made of: a place for unlisted keys, a memory of how a document was written, and open vocabularies.
 
 The specification leaves many fields "not shown" and promises no compatibility policy (section 9, rule 5). So a model
 keeps what it does not know (`extra`), and remembers the two things that its fields cannot say: which keys were absent
@@ -7,6 +7,7 @@ rather than null, and how each timestamp was spelled. `cmsapi.to_dict` gives the
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -81,3 +82,48 @@ class Model:
 
     def _repr_html_(self) -> str:
         return markup.record(self)
+
+
+@attrs.frozen(kw_only=True)
+class Pagination(Model):
+    """Describe the place of a page in its list (specification, section 1, convention 3).
+
+    Args:
+        total: Number of items in the whole list.
+        page: Number of the page, from 1.
+        limit: Largest number of items on a page, 1 to 100.
+        has_more: Whether another page follows.
+    """
+
+    total: int
+    page: int
+    limit: int
+    has_more: bool
+
+
+class OpenEnum(enum.StrEnum):
+    """Describe a vocabulary whose listed words are members and whose other words are values just as good.
+
+    The specification lists some words of some vocabularies ("other values: not shown", section 3). A plain `Enum`
+    raises on an unseen word, and one new status would make a whole page unreadable.
+
+    `Status("new-word")` works, equals and hashes like the string, and has `known` false. Such a value is made afresh
+    each time: the enumeration itself never grows.
+    """
+
+    @property
+    def known(self) -> bool:
+        """Whether the word is listed."""
+        return self._value_ in type(self)._value2member_map_
+
+    def __repr__(self) -> str:
+        # The name of an unlisted word is the word.
+        return f"<{type(self).__name__}.{markup.plain(self._name_)}: {self._value_!r}>"
+
+    @classmethod
+    def _missing_(cls, value: object) -> OpenEnum | None:
+        if not isinstance(value, str):
+            return None
+        word = str.__new__(cls, value)
+        word._name_ = word._value_ = str(value)
+        return word

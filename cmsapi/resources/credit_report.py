@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
+from cmsapi.api.model import OpenEnum
 from cmsapi.api.models.credit_usage import CreditUsage
-from cmsapi.api.open_enum import OpenEnum
 from cmsapi.display import markup
 from cmsapi.extras import needs
 

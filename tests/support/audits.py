@@ -13,8 +13,7 @@ from typing import Any
 import attrs
 
 import cmsapi
-from cmsapi.api.model import Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import NotFoundError

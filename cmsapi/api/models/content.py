@@ -10,10 +10,9 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import PUBLISHED, Model
+from cmsapi.api.model import PUBLISHED, Model, OpenEnum
 from cmsapi.api.models.generation import LastGeneration
 from cmsapi.api.models.user import UserRef
-from cmsapi.api.open_enum import OpenEnum
 
 
 class ContentType(OpenEnum):

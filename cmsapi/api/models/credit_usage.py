@@ -6,10 +6,9 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import Model
+from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.models.user import UserRef
 from cmsapi.api.models.workspace import WorkspaceRef
-from cmsapi.api.open_enum import OpenEnum
 
 
 class CreditType(OpenEnum):

@@ -7,7 +7,7 @@ tree takes every list: what cannot hang below its parent becomes a root, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import attrs
@@ -56,7 +56,7 @@ class FolderTree(Sequence[Folder]):
         children: dict[str, list[Folder]] = {}
         for id_, parent in self._parents.items():
             children.setdefault(parent, []).append(self._by_id[id_])
-        self._children = {parent: tuple(below) for parent, below in children.items()}
+        self._children = children
         self._roots = tuple(folder for id_, folder in self._by_id.items() if id_ not in self._parents)
 
     @property
@@ -75,7 +75,7 @@ class FolderTree(Sequence[Folder]):
             KeyError: No folder has this identifier.
         """
         self._by_id[id]
-        return self._children.get(id, ())
+        return tuple(self._children.get(id, ()))
 
     def path(self, id: str) -> tuple[Folder, ...]:  # noqa: A002  likewise
         """Return the folders from the root down to and including a folder.
@@ -94,9 +94,6 @@ class FolderTree(Sequence[Folder]):
     def __getitem__(self, index: slice) -> tuple[Folder, ...]: ...
     def __getitem__(self, index: int | slice) -> Folder | tuple[Folder, ...]:
         return self._folders[index]
-
-    def __iter__(self) -> Iterator[Folder]:
-        return iter(self._folders)
 
     def __len__(self) -> int:
         return len(self._folders)

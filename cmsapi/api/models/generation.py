@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from cmsapi.api.model import ASSUMED, Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import ASSUMED, Model, OpenEnum
 
 
 class GenerationStatus(OpenEnum):

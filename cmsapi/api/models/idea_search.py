@@ -6,8 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import ASSUMED, Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import ASSUMED, Model, OpenEnum
 
 
 class SearchStatus(OpenEnum):

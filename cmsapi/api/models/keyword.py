@@ -6,8 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import ASSUMED, PUBLISHED, Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import ASSUMED, PUBLISHED, Model, OpenEnum
 
 
 class AnalysisStatus(OpenEnum):

@@ -12,9 +12,7 @@ from typing import Any, TypeVar, overload
 
 import cattrs
 
-from cmsapi.api.envelope import Pagination
-from cmsapi.api.model import Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import Model, OpenEnum, Pagination
 from cmsapi.api.wire.drift import Drift, DriftKind
 from cmsapi.api.wire.mismatch import mismatch, prefix_path
 from cmsapi.api.wire.reading import Hook, list_reader, model_reader, read_scalar

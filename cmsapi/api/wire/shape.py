@@ -14,8 +14,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.model import Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.operations import Provenance
 
 SCALARS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}

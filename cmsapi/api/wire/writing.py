@@ -15,8 +15,7 @@ import attrs
 from cattrs.fns import identity
 from cattrs.gen import make_dict_unstructure_fn, override
 
-from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model
-from cmsapi.api.open_enum import OpenEnum
+from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model, OpenEnum
 from cmsapi.api.wire.shape import Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import spell_time
 

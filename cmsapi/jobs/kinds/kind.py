@@ -14,9 +14,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
-from cmsapi.api.model import Model
+from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.models.user import User
-from cmsapi.api.open_enum import OpenEnum
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cmsapi
+from cmsapi.api.model import OpenEnum
 from cmsapi.api.models.credit_usage import CreditType
 from cmsapi.api.models.keyword import AnalysisStatus
-from cmsapi.api.open_enum import OpenEnum
 
 vocabularies = [
     each

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cmsapi.api.envelope import Pagination
+from cmsapi.api.model import Pagination
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.folder import Folder
 from cmsapi.api.wire.converter import Converter
