@@ -51,7 +51,8 @@ class Admission:
     def __init__(self, wake: Callable[[], None], scheduled: Sized) -> None:
         self._wake = wake
         self._scheduled = scheduled
-        self._launch_queues: list[LaunchQueue] = []
+        #: What is still to be launched.
+        self.launch_queues: list[LaunchQueue] = []
         self._waiters: deque[tuple[asyncio.Future[None], LaunchQueue]] = deque()
         self._lives: Mapping[LoadKey, float] = {}
         self._spare = -math.inf
@@ -63,20 +64,20 @@ class Admission:
 
     def open(self, launch_queue: LaunchQueue) -> None:
         """Announce jobs that will be launched."""
-        self._launch_queues.append(launch_queue)
+        self.launch_queues.append(launch_queue)
         # What an old plan had left may have been used since.
         self._spare = -math.inf
 
     def close(self, launch_queue: LaunchQueue) -> None:
         """Forget what will not be launched any more."""
-        if launch_queue in self._launch_queues:
-            self._launch_queues.remove(launch_queue)
+        if launch_queue in self.launch_queues:
+            self.launch_queues.remove(launch_queue)
             self._wake()
 
     def queued(self) -> dict[LoadKey, tuple[int, float]]:
         """Count the jobs that are yet to be launched and the slots for them, by load."""
         counts: dict[LoadKey, tuple[int, float]] = {}
-        for launch_queue in self._launch_queues:
+        for launch_queue in self.launch_queues:
             if launch_queue.key is not None and launch_queue.waiting > 0:
                 count, slots = counts.get(launch_queue.key, (0, 0.0))
                 counts[launch_queue.key] = (count + launch_queue.waiting, slots + launch_queue.slots)
@@ -85,7 +86,7 @@ class Admission:
     def launching(self) -> Counter[LoadKey]:
         """Count the jobs that are being launched, by load."""
         counts: Counter[LoadKey] = Counter()
-        for launch_queue in self._launch_queues:
+        for launch_queue in self.launch_queues:
             if launch_queue.key is not None and launch_queue.launching > 0:
                 counts[launch_queue.key] += launch_queue.launching
         return counts
@@ -132,7 +133,7 @@ class Admission:
         """
         self._lives = lives
         # Of what kind these are is not known yet, so that they are not among what runs.
-        unknown = sum(launch_queue.launching for launch_queue in self._launch_queues if launch_queue.key is None)
+        unknown = sum(launch_queue.launching for launch_queue in self.launch_queues if launch_queue.key is None)
         self._spare = spare - unknown * _UNKNOWN_LIFE
         while self._waiters and self._fits(self._waiters[0][1]):
             waiter, launch_queue = self._waiters.popleft()
@@ -144,7 +145,7 @@ class Admission:
         return self._lives.get(launch_queue.key, _UNKNOWN_LIFE) if launch_queue.key is not None else _UNKNOWN_LIFE
 
     def _fits(self, launch_queue: LaunchQueue) -> bool:
-        if not self._scheduled and not any(other.launching for other in self._launch_queues):
+        if not self._scheduled and not any(other.launching for other in self.launch_queues):
             # There is nothing to wait for but the limits, which the launch waits for itself.
             return True
         if launch_queue.strict and launch_queue.key is None and launch_queue.launching:

@@ -74,7 +74,8 @@ class Planner:
         before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
         self.poll_queue.replan(self.interval)
         self.list_reads.replan(now, self.stretches)
-        self.admission.serve(made.spare, {key: load.least_life for key, load in loads.items()})
+        if self.admission.launch_queues:
+            self.admission.serve(made.spare, {key: load.least_life for key, load in loads.items()})
         throttled = []
         for key, pace in self._paces.items():
             if pace.stretched:

@@ -147,7 +147,7 @@ class Load:
         """
         schedule = self.at(price)
         turnaround = max(self.curve.remaining(0) + schedule.lateness, 1.0)
-        launches = min(float(self.queued), self.slots * HOUR / turnaround) if self.queued else 0.0
+        launches = min(float(self.queued), self.slots * HOUR / turnaround)
         if price and self.slots == math.inf:
             launches = min(launches, max(0.0, spare) / self.least_life)
         return launches * self.life(schedule)
@@ -191,11 +191,16 @@ class Plan:
 
     Args:
         paces: The pace of each load.
-        spare: Requests that are left when every running job takes no more than it must.
+        spare: Works out `spare`, which takes most of the time of planning.
     """
 
     paces: Sequence[Pace]
-    spare: float
+    _spare: Callable[[], float]
+
+    @property
+    def spare(self) -> float:
+        """Requests that are left when every running job takes no more than it must."""
+        return self._spare()
 
 
 def plan(loads: Sequence[Load], supply: Supply) -> Plan:
@@ -203,20 +208,27 @@ def plan(loads: Sequence[Load], supply: Supply) -> Plan:
     free = supply.free - sum(load.count * load.result for load in loads)
     expected = sum(load.count + max(0.0, min(load.queued, free)) for load in loads)
     free -= _CHANCE * math.sqrt(expected) if free < math.inf else 0.0
-    spare = free - sum(load.least for load in loads)
+
+    @functools.cache
+    def spare() -> float:
+        return free - sum(load.least for load in loads)
+
+    def needs(price: int, span: float = math.inf) -> float:
+        queued = sum(load.launches(price, spare()) for load in loads if load.queued)
+        return queued + sum(load.polls(price, span) for load in loads)
+
+    def paces(cheaper: int, dearer: int, share: float) -> list[Pace]:
+        return [Pace(load, load.at(cheaper), load.at(dearer), share) for load in loads]
+
+    if needs(0) <= free:
+        return Plan(paces(0, 0, 0.0), spare)
     spans = [load.curve.remaining(step) for load in loads for step in load.running]
     # After so many seconds nearly all of the jobs are finished.
     horizon = max([*spans, *(load.curve.quantile(0.97) for load in loads)], default=0.0)
     coming = _COMING * supply.returning(horizon) if supply.first_return < math.inf else 0.0
 
-    def needs(price: int, span: float = math.inf) -> float:
-        return sum(load.polls(price, span) + load.launches(price, spare) for load in loads)
-
     def fits(price: int) -> bool:
         return needs(price) <= free + coming and (not coming or needs(price, supply.first_return) <= free)
-
-    def paces(cheaper: int, dearer: int, share: float) -> list[Pace]:
-        return [Pace(load, load.at(cheaper), load.at(dearer), share) for load in loads]
 
     if fits(0):
         return Plan(paces(0, 0, 0.0), spare)
