@@ -23,7 +23,7 @@ from cmsapi.runtime.settings import Settings
 from cmsapi.state.opening import check_url
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
-from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, SessionTransport, Transport
+from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, Transport
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, check_path
 
@@ -142,12 +142,13 @@ class Client:
         if transport is None:
             if session is not None and not callable(getattr(session, "request", None)):
                 raise ConfigError(f"`session` must be an aiohttp.ClientSession, got {type(session).__name__}.")
-            transport = (
-                AiohttpTransport(
-                    settings.timeouts, proxy=proxy, ssl=ssl, trust_env=trust_env, largest_answer=largest_answer
-                )
-                if session is None
-                else SessionTransport(session, settings.timeouts, proxy=proxy, ssl=ssl, largest_answer=largest_answer)
+            transport = AiohttpTransport(
+                settings.timeouts,
+                session=session,
+                proxy=proxy,
+                ssl=ssl,
+                trust_env=trust_env,
+                largest_answer=largest_answer,
             )
         elif session is not None or proxy is not None or ssl is not None or trust_env or largest_answer is not None:
             raise ConfigError(
@@ -169,7 +170,7 @@ class Client:
         transport = runtime.transport
         pipeline = Pipeline(
             transport=transport.with_timeouts(settings.timeouts)
-            if isinstance(transport, SessionTransport)
+            if isinstance(transport, AiohttpTransport)
             else transport,
             clock=runtime.clock,
             retry=settings.retry,

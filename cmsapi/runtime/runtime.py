@@ -27,8 +27,8 @@ from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.accounts import Accounts, SharedAccount, accounts_of_loop
 from cmsapi.transport.answers import ServerClock
-from cmsapi.transport.call import ActiveCalls
 from cmsapi.transport.http import SendAwareTransport, Transport
+from cmsapi.transport.pipeline import ActiveCalls
 
 if TYPE_CHECKING:
     from cmsapi.api.models.user import User

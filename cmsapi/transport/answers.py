@@ -87,18 +87,22 @@ def masked(text: bytes, key: bytes) -> bytes:
     return b"".join((*parts, text[done:]))
 
 
-def read_document(response: Response, operation: str, request: Request) -> Any:
-    """Read the JSON of a 2xx answer to a request; an empty body reads as None.
+def read_document(response: Response, operation: Operation, request: Request, attempts: int = 1) -> Any:
+    """Read the JSON of an answer to a request; an empty body reads as None, and so does that of a deletion.
 
     Raises:
+        APIError: The answer is not a 2xx.
         DecodeError: The body is not JSON, or not as strict as JSON is.
     """
-    if not response.body:
+    if not 200 <= response.status < 300:
+        raise error_from(response, operation, request, attempts=attempts)
+    # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
+    if not response.body or operation.method == "DELETE":
         return None
     try:
         return loads(response.body)
     except DecodeError as error:
-        error.operation = operation
+        error.operation = operation.name
         safe = without_key(response.body, request)
         if safe != response.body:
             error.args, error.excerpt = ("Expected JSON",), excerpt(safe[:_SHOWN])

@@ -23,9 +23,6 @@ from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.message import Request
 from cmsapi.transport.retry import Outcome, describe, outcome_of, told_attempts
 
-#: Seconds by which a timer may ring early: those of uvloop count whole milliseconds.
-TICK = 0.001
-
 
 @attrs.frozen(kw_only=True)
 class CallOptions:
@@ -151,66 +148,6 @@ class Call:
         for line in told_attempts(self.ends, last):
             error.add_note(line)
         return error
-
-
-class ActiveCalls:
-    """Keep the scopes of the calls of a client and its `with_options` copies, and end each of them at its time.
-
-    One timer serves them all: a timer for each would cost more than everything else that keeps their time.
-    """
-
-    def __init__(self) -> None:
-        #: Whether the client is being closed, which ends its calls.
-        self.closing: bool = False
-        # When each scope ends.
-        self._ends: dict[asyncio.Timeout, float] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = math.inf
-        self._ended: asyncio.Event | None = None
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def set_end(self, scope: asyncio.Timeout, ends_at: float) -> None:
-        """End a scope at a loop time, infinity for never."""
-        self._ends[scope] = ends_at
-        if ends_at < self._rings_at:
-            self._ring_at(ends_at)
-
-    def leave(self, scope: asyncio.Timeout) -> None:
-        """Note that a scope is being left."""
-        del self._ends[scope]
-        if self._ended is not None and not self._ends:
-            self._ended.set()
-
-    async def end(self) -> None:
-        """End all calls, and return when their callers have their errors."""
-        self.closing = True
-        if self._ends:
-            self._ended = asyncio.Event()
-            self._end(asyncio.get_running_loop().time(), math.inf)
-            await self._ended.wait()
-
-    def _end(self, now: float, until: float) -> None:
-        for scope, ends_at in self._ends.items():
-            # One whose time has just come ends by itself.
-            if ends_at <= until and not scope.expired():
-                scope.reschedule(now)
-
-    def _ring_at(self, when: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._rings_at = when
-        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
-
-    def _ring(self) -> None:
-        now = asyncio.get_running_loop().time()
-        until = now + TICK
-        self._timer, self._rings_at = None, math.inf
-        self._end(now, until)
-        following = min((ends_at for ends_at in self._ends.values() if ends_at > until), default=math.inf)
-        if following < math.inf:
-            self._ring_at(following)
 
 
 def being_cancelled() -> bool:

@@ -6,15 +6,15 @@ aiohttp is loaded with the first transport, not with the package: it is most of 
 from __future__ import annotations
 
 import copy
+import socket
 import ssl as ssl_module
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
 
 from cmsapi.config import Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError, DecodeError, NotSentError, OutcomeUnknownError, TransportError
-from cmsapi.transport.connecting import no_connection
 from cmsapi.transport.message import Headers, Request, Response
 
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ KEEP_ALIVE = 5.0
 _TRIES = 10
 # A page of a hundred drafts is a few megabytes; what is larger is a mistake or an attack.
 LARGEST_ANSWER = 32 * 1024 * 1024
+
+# Names that OpenSSL gives to bytes that are no TLS; they differ from version to version.
+_NOT_TLS = {
+    "WRONG_VERSION_NUMBER",
+    "RECORD_LAYER_FAILURE",
+    "PACKET_LENGTH_TOO_LONG",
+    "HTTP_REQUEST",
+    "UNKNOWN_PROTOCOL",
+}
 
 
 class Transport(Protocol):
@@ -55,16 +64,19 @@ class SendAwareTransport(Protocol):
         ...
 
 
-class SessionTransport:
-    """Send requests with a session that the caller made and closes.
+class AiohttpTransport:
+    """Send requests over a pool of connections, and tell when their bytes may leave.
 
-    Such a session does not tell when bytes leave, so that a request counts as sent unless it certainly was not.
+    A session that the caller made and closes does not tell that moment, so that a request counts as sent unless it
+    certainly was not.
 
     Args:
-        session: The session. Its middlewares, timeouts and `raise_for_status` are not used.
         timeouts: How long to wait for a connection; the request timeout is kept by the caller.
+        session: The caller's session, whose middlewares, timeouts and `raise_for_status` are not used; None for one of
+            its own.
         proxy: Proxy URL.
         ssl: TLS context, for private certificate authorities or client certificates.
+        trust_env: Read proxies from the environment; makes every request several times as expensive.
         largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
 
     Raises:
@@ -74,18 +86,13 @@ class SessionTransport:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
         timeouts: Timeouts,
         *,
+        session: aiohttp.ClientSession | None = None,
         proxy: str | None = None,
         ssl: ssl_module.SSLContext | None = None,
+        trust_env: bool = False,
         largest_answer: int | None = None,
-    ) -> None:
-        self._pool = _Pool(session)
-        self._set_options(timeouts, proxy, ssl, largest_answer)
-
-    def _set_options(
-        self, timeouts: Timeouts, proxy: str | None, ssl: ssl_module.SSLContext | None, largest_answer: int | None
     ) -> None:
         import aiohttp
         from yarl import URL
@@ -100,8 +107,9 @@ class SessionTransport:
             )
         if proxy is not None and not (isinstance(proxy, str) and proxy.startswith(("http://", "https://"))):
             raise ConfigError("proxy must be a URL, for example 'http://proxy.example.com:3128'.")
+        self._pool = _Pool(session, trust_env)
         self._aiohttp, self._url = aiohttp, URL
-        self.set_timeouts(timeouts)
+        self.timeout: aiohttp.ClientTimeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
         self._options: dict[str, Any] = {
             "allow_redirects": False,
             "raise_for_status": False,
@@ -115,15 +123,15 @@ class SessionTransport:
     def with_timeouts(self, timeouts: Timeouts) -> Self:
         """Make a copy with other timeouts that shares the connections."""
         twin = copy.copy(self)
-        twin.set_timeouts(timeouts)
+        twin.timeout = self._aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
         return twin
 
-    def set_timeouts(self, timeouts: Timeouts) -> None:
-        """Wait so long for each connection from now on."""
-        self._timeout = self._aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
+    async def aclose(self) -> None:
+        """Send nothing any more, and close the session unless the caller made it."""
+        await self._pool.aclose()
 
-    async def send(self, request: Request) -> Response:
-        """Send a request.
+    async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
+        """Send a request, calling `departing` just before its first byte may leave.
 
         Raises:
             NotSentError: Nothing has left this machine.
@@ -132,27 +140,28 @@ class SessionTransport:
             ClientClosedError: The connections are closed.
             ConfigError: The session's or the environment's settings cannot go with the request.
         """
-        return await self._exchange(request, _Departure(lambda: None, departed=True))
+        departed = False
 
-    async def aclose(self) -> None:
-        """Send nothing any more, and close the session unless the caller made it."""
-        await self._pool.aclose()
+        def depart() -> None:
+            nonlocal departed
+            departed = True
+            departing()
 
-    async def _exchange(self, request: Request, departure: _Departure) -> Response:
-        _departing.set(departure)
+        _departing.set(depart)
+        if not self._pool.own:
+            depart()
         try:
             async with self._pool.session().request(
                 request.method,
                 self._url(request.url, encoded=True),
                 headers=request.headers,
                 data=request.body,
-                timeout=self._timeout,
+                timeout=self.timeout,
                 **self._options,
             ) as answer:
-                body = await self._body(answer)
-                return Response(answer.status, Headers(answer.headers), body)
+                return Response(answer.status, Headers(answer.headers), await self._body(answer))
         except (self._aiohttp.ClientError, _DroppedError, OSError) as error:
-            failure = self._failure(error, request, departure.departed)
+            failure = self._failure(error, request, departed)
         except DecodeError:
             raise
         except ValueError as error:
@@ -187,7 +196,7 @@ class SessionTransport:
         cause = (error.__cause__ if isinstance(error, _DroppedError) else None) or error
         failure: TransportError
         if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            failure = NotSentError(no_connection(urlsplit(request.url).netloc, cause))
+            failure = NotSentError(_no_connection(urlsplit(request.url).netloc, cause))
         else:
             failure = OutcomeUnknownError(
                 f"The request was sent, but no whole answer came back ({type(cause).__name__})."
@@ -198,54 +207,18 @@ class SessionTransport:
         return failure
 
 
-class AiohttpTransport(SessionTransport):
-    """Send requests over a pool of connections of its own, and tell when their bytes may leave.
-
-    Args:
-        timeouts: How long to wait for a connection; the request timeout is kept by the caller.
-        proxy: Proxy URL.
-        ssl: TLS context, for private certificate authorities or client certificates.
-        trust_env: Read proxies from the environment; makes every request several times as expensive.
-        largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
-
-    Raises:
-        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), `proxy` is not a URL, or
-            `largest_answer` is not a number of bytes.
-    """
-
-    def __init__(
-        self,
-        timeouts: Timeouts,
-        *,
-        proxy: str | None = None,
-        ssl: ssl_module.SSLContext | None = None,
-        trust_env: bool = False,
-        largest_answer: int | None = None,
-    ) -> None:
-        self._pool = _Pool(None, trust_env)
-        self._set_options(timeouts, proxy, ssl, largest_answer)
-
-    async def send(self, request: Request) -> Response:
-        """Send a request."""
-        return await self.send_aware(request, lambda: None)
-
-    def send_aware(self, request: Request, departing: Callable[[], None]) -> Coroutine[Any, Any, Response]:
-        """Send a request, calling `departing` just before its first byte may leave; raises what `send` raises."""
-        return self._exchange(request, _Departure(departing))
-
-
 class _Pool:
     """Hold the session: the caller's, or one that is made for the first request."""
 
-    def __init__(self, given: aiohttp.ClientSession | None, trust_env: bool = False) -> None:
+    def __init__(self, given: aiohttp.ClientSession | None, trust_env: bool) -> None:
         self._session = given
-        self._own = given is None
+        self.own: bool = given is None
         self._trust_env = trust_env
         self._closed = False
 
     def session(self) -> aiohttp.ClientSession:
         if self._closed or (self._session is not None and self._session.closed):
-            whose = "The connections are" if self._own or self._closed else "The aiohttp session given to the client is"
+            whose = "The connections are" if self.own or self._closed else "The aiohttp session given to the client is"
             raise ClientClosedError(f"{whose} closed; nothing was sent.")
         if self._session is None:
             import aiohttp
@@ -259,8 +232,39 @@ class _Pool:
 
     async def aclose(self) -> None:
         self._closed = True
-        if self._own and self._session is not None:
+        if self.own and self._session is not None:
             await self._session.close()
+
+
+def _no_connection(place: str, error: BaseException) -> str:
+    """Say why there is no connection to a host and port, and what to check."""
+    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    name = type(error).__name__
+    advice = "Check base_url, the network and the proxy."
+    if "Proxy" in name:
+        place += " by way of the proxy"
+    match inner:
+        case ssl_module.SSLCertVerificationError():
+            why = f"its certificate is not accepted: {inner.verify_message}"
+            advice = "Check the host's name; the authority of a private certificate has to be in the TLS context."
+        case ssl_module.SSLError() if inner.reason in _NOT_TLS:
+            why = "what answers there does not speak TLS"
+            advice = "Is it plain HTTP, at an address that begins with http://? Check base_url."
+        case ssl_module.SSLError():
+            why = f"TLS failed: {inner.reason or inner.strerror}"
+        case _ if isinstance(inner, socket.gaierror) or "DNS" in name:
+            why = "its name is not known (DNS)"
+        case ConnectionRefusedError():
+            why = "nothing is listening there"
+        case TimeoutError():
+            why = "it does not answer"
+        case OSError(strerror=str(why)) if why:
+            pass
+        case _ if (status := getattr(inner, "status", 0)) and "Proxy" in name:
+            why = f"the proxy answered {status}"
+        case _:
+            why = name
+    return f"No connection to {place}: {why}. Nothing was sent, changed or charged. {advice}"
 
 
 def without_frames(error: BaseException) -> BaseException:
@@ -274,20 +278,6 @@ def without_frames(error: BaseException) -> BaseException:
             link.__traceback__ = None
             links += (link.__cause__, link.__context__)
     return error
-
-
-class _Departure:
-    """Note that the bytes of a request may leave, and tell the caller."""
-
-    __slots__ = ("_tell", "departed")
-
-    def __init__(self, tell: Callable[[], None], *, departed: bool = False) -> None:
-        self._tell = tell
-        self.departed = departed
-
-    def __call__(self) -> None:
-        self.departed = True
-        self._tell()
 
 
 class _DroppedError(Exception):

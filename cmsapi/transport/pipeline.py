@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -40,10 +40,73 @@ from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport import answers
-from cmsapi.transport.call import TICK, ActiveCalls, Call, CallOptions, being_cancelled
+from cmsapi.transport.call import Call, CallOptions, being_cancelled
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
 from cmsapi.transport.retry import Outcome, backoff, describe, may_repeat, outcome_of, pause_after
+
+# Seconds by which a timer may ring early: those of uvloop count whole milliseconds.
+_TICK = 0.001
+
+
+class ActiveCalls:
+    """Keep the scopes of the calls of a client and its `with_options` copies, and end each of them at its time.
+
+    One timer serves them all: a timer for each would cost more than everything else that keeps their time.
+    """
+
+    def __init__(self) -> None:
+        #: Whether the client is being closed, which ends its calls.
+        self.closing: bool = False
+        # When each scope ends.
+        self._ends: dict[asyncio.Timeout, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = math.inf
+        self._ended: asyncio.Event | None = None
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def set_end(self, scope: asyncio.Timeout, ends_at: float) -> None:
+        """End a scope at a loop time, infinity for never."""
+        self._ends[scope] = ends_at
+        if ends_at < self._rings_at:
+            self._ring_at(ends_at)
+
+    def leave(self, scope: asyncio.Timeout) -> None:
+        """Note that a scope is being left."""
+        del self._ends[scope]
+        if self._ended is not None and not self._ends:
+            self._ended.set()
+
+    async def end(self) -> None:
+        """End all calls, and return when their callers have their errors."""
+        self.closing = True
+        if self._ends:
+            self._ended = asyncio.Event()
+            self._end(asyncio.get_running_loop().time(), math.inf)
+            await self._ended.wait()
+
+    def _end(self, now: float, until: float) -> None:
+        for scope, ends_at in self._ends.items():
+            # One whose time has just come ends by itself.
+            if ends_at <= until and not scope.expired():
+                scope.reschedule(now)
+
+    def _ring_at(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings_at = when
+        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        now = asyncio.get_running_loop().time()
+        until = now + _TICK
+        self._timer, self._rings_at = None, math.inf
+        self._end(now, until)
+        following = min((ends_at for ends_at in self._ends.values() if ends_at > until), default=math.inf)
+        if following < math.inf:
+            self._ring_at(following)
 
 
 @attrs.define
@@ -144,7 +207,7 @@ class Pipeline:
                     raise final from without_frames(error)
 
     def _is_over(self, call: Call) -> bool:
-        return self.active_calls.closing or call.limiter.time() >= call.ends_at - TICK
+        return self.active_calls.closing or call.limiter.time() >= call.ends_at - _TICK
 
     async def _run(self, call: Call) -> Call:
         """Make attempts until one succeeds, or none is to follow."""
@@ -154,7 +217,7 @@ class Pipeline:
                 await anyio.sleep(self._delay_after(call.failure, call))
             try:
                 response = await self._attempt(call)
-                return self._read(call, response)
+                call.document = answers.read_document(response, call.operation, call.request, call.attempts)
             except RateLimitWaitError as refused:
                 if call.failure is None:
                     raise
@@ -170,6 +233,8 @@ class Pipeline:
                     return call
                 call.failure = error
                 self._end_at_deadline(call)
+            else:
+                return call
 
     def _end_at_deadline(self, call: Call) -> None:
         """Let a call go on when the time of its attempt does not count any more."""
@@ -193,6 +258,7 @@ class Pipeline:
         now = call.sent_at = limiter.time()
         call.permit = permit
         call.attempts += 1
+        self.counters.requests += 1
         self.active_calls.set_end(call.scope, min(now + self.timeouts.request, call.ends_at))
         if self.hooks.listening:
             self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=now - asked))
@@ -200,10 +266,11 @@ class Pipeline:
             departing = permit.departing
             if options.before_attempt is not None:
                 departing = _each(await options.before_attempt(permit), departing)
-            response = _checked(await self._through_transport(call.request, departing))
+            response = await self._through_transport(call.request, departing)
         except BaseException as raised:
             error = self._unanswered(call, permit, raised)
-            self._count(call, asked, type(error).__name__)
+            if self.hooks.listening:
+                self._tell_end(call, asked, type(error).__name__)
             if error is raised or error is call.failure:
                 raise
             raise error from raised
@@ -214,15 +281,21 @@ class Pipeline:
             # Before the permit ends, because that lets the next ones go.
             limiter.pause(answers.read_retry_after(headers) or 0.0)
         permit.answered(quota)
-        self._count(call, asked)
+        self.counters.answered += 1
+        if self.hooks.listening:
+            self._tell_end(call, asked)
         return response
 
-    def _through_transport(self, request: Request, departing: Callable[[], None]) -> Awaitable[Response]:
+    async def _through_transport(self, request: Request, departing: Callable[[], None]) -> Response:
         if self._send_aware:
-            return cast("SendAwareTransport", self.transport).send_aware(request, departing)
-        # The transport does not tell when bytes leave: from here on they may.
-        departing()
-        return cast("Transport", self.transport).send(request)
+            response: object = await cast("SendAwareTransport", self.transport).send_aware(request, departing)
+        else:
+            # The transport does not tell when bytes leave: from here on they may.
+            departing()
+            response = await cast("Transport", self.transport).send(request)
+        if not isinstance(response, Response):
+            raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
+        return response
 
     def _unanswered(self, call: Call, permit: Permit, error: BaseException) -> BaseException:
         """End the permit of an attempt without an answer, and return the error of the attempt."""
@@ -246,35 +319,21 @@ class Pipeline:
             return NotSentError(f"No connection within {seconds:g} s. Nothing was sent, changed or charged.")
         return OutcomeUnknownError(f"The request was sent, but no answer came within {seconds:g} s.")
 
-    def _count(self, call: Call, asked: float, error: str | None = None) -> None:
-        """Count an attempt that is over, and tell the hooks."""
-        self.counters.requests += 1
-        self.counters.answered += error is None
-        if self.hooks.listening:
-            row, limiter = call.operation, call.limiter
-            self.hooks(
-                RequestFinished(
-                    operation=row.name,
-                    method=row.method,
-                    path=row.path,
-                    attempt=call.attempts,
-                    status=call.status,
-                    error=error,
-                    waited=call.sent_at - asked,
-                    duration=limiter.time() - call.sent_at,
-                    remaining=limiter.remaining,
-                )
+    def _tell_end(self, call: Call, asked: float, error: str | None = None) -> None:
+        row, limiter = call.operation, call.limiter
+        self.hooks(
+            RequestFinished(
+                operation=row.name,
+                method=row.method,
+                path=row.path,
+                attempt=call.attempts,
+                status=call.status,
+                error=error,
+                waited=call.sent_at - asked,
+                duration=limiter.time() - call.sent_at,
+                remaining=limiter.remaining,
             )
-
-    def _read(self, call: Call, response: Response) -> Call:
-        """Read an answer; one that is not a 2xx is an error."""
-        operation = call.operation
-        if not 200 <= response.status < 300:
-            raise answers.error_from(response, operation, call.request, attempts=call.attempts)
-        # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
-        if operation.method != "DELETE":
-            call.document = answers.read_document(response, operation.name, call.request)
-        return call
+        )
 
     def _delay_after(self, error: APIError | TransportError, call: Call) -> float:
         """Return seconds to wait before the next attempt, or raise what the caller gets if none is to follow."""
@@ -300,12 +359,6 @@ class Pipeline:
 
     def _announce(self, call: Call, expected: float) -> None:
         self.hooks(QuotaWait(operation=call.operation.name, expected=expected))
-
-
-def _checked(response: object) -> Response:
-    if not isinstance(response, Response):
-        raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
-    return response
 
 
 def _each(*functions: Callable[[], None]) -> Callable[[], None]:

@@ -16,7 +16,7 @@ import pytest
 import cmsapi
 from cmsapi import errors
 from cmsapi.sandbox import Fault, FaultProxy, Sandbox
-from cmsapi.transport.http import AiohttpTransport, SessionTransport
+from cmsapi.transport.http import AiohttpTransport
 from tests.support.connecting import Connect
 from tests.support.raw import DROP, SILENCE, RawServer, Say, http
 from tests.support.script import KEY
@@ -254,7 +254,6 @@ async def test_departure_is_told_just_before_the_bytes() -> None:
             cmsapi.Request("GET", f"{server.url}/v1/me"), lambda: seen.append(len(server.requests))
         )
         assert (seen, len(server.requests)) == ([0], 1)
-        assert (await transport.send(cmsapi.Request("GET", f"{server.url}/v1/me"))).status == 200
         await transport.aclose()
 
 
@@ -292,11 +291,11 @@ async def test_closing_closes_the_connections(connect: Connect) -> None:
     transport = AiohttpTransport(cmsapi.Timeouts())
     async with RawServer(http()) as server:
         request = cmsapi.Request("GET", f"{server.url}/v1/me")
-        await transport.send(request)
+        await transport.send_aware(request, lambda: None)
         for _ in range(2):
             await transport.aclose()
         with pytest.raises(errors.ClientClosedError):
-            await transport.send(request)
+            await transport.send_aware(request, lambda: None)
         assert len(server.requests) == 1
 
 
@@ -351,11 +350,16 @@ async def test_connections_are_shared_and_kept(connect: Connect) -> None:
         assert server.connections == 1
 
 
-async def test_a_plain_transport_may_be_given_its_session() -> None:
-    """The transport over a given session does not pretend to know when bytes leave."""
+async def test_a_request_over_a_given_session_counts_as_sent_at_once() -> None:
+    """The transport over a given session does not pretend to know when bytes leave, unless there was no connection."""
+    told: list[str] = []
     async with aiohttp.ClientSession() as session:
-        transport = SessionTransport(session, cmsapi.Timeouts())
-        assert not hasattr(transport, "send_aware")
+        transport = AiohttpTransport(cmsapi.Timeouts(), session=session)
+        with pytest.raises(errors.NotSentError):
+            await transport.send_aware(
+                cmsapi.Request("GET", "http://127.0.0.1:9/v1/me"), lambda: told.append("departing")
+            )
+        assert told == ["departing"]
         await transport.aclose()
         assert not session.closed
 

@@ -91,15 +91,15 @@ def test_a_text_that_holds_the_key_of_its_request_is_masked() -> None:
 def test_what_is_no_json_is_told_with_its_operation() -> None:
     """The error names the operation and shows the beginning; where the key is in it, only what is not the key."""
     with pytest.raises(DecodeError) as caught:
-        read_document(Response(200, {}, b"<html>"), "get_me", REQUEST)
+        read_document(Response(200, {}, b"<html>"), ME, REQUEST)
     assert (caught.value.operation, caught.value.excerpt) == ("get_me", "b'<html>'")
     with pytest.raises(DecodeError) as caught:
-        read_document(Response(200, {}, f"<{KEY}>{'x' * 300}".encode()), "get_me", REQUEST)
+        read_document(Response(200, {}, f"<{KEY}>{'x' * 300}".encode()), ME, REQUEST)
     assert caught.value.args == ("Expected JSON",)
     assert caught.value.operation == "get_me"
     assert caught.value.excerpt.startswith("b'<sk_***>xxx")
     assert len(caught.value.excerpt) <= 80
-    assert read_document(Response(200, {}, b""), "get_me", REQUEST) is None
+    assert read_document(Response(200, {}, b""), ME, REQUEST) is None
 
 
 @pytest.mark.parametrize(
