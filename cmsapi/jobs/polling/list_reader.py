@@ -38,7 +38,7 @@ class ListReader:
             self.tasks.start(self._read(listing, caller), contextvars.Context())
         except ClientClosedError:
             # Another client may wait for jobs on it.
-            self.lists.failed(listing)
+            self.lists.read(listing, failed=True)
 
     async def _read(self, listing: Listing, caller: OperationCaller) -> None:
         kind, path = listing.kind, {listing.kind.list_parameter: listing.parent}
@@ -47,7 +47,7 @@ class ListReader:
                 kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=_ONE_ATTEMPT
             )
         except BaseException as error:
-            self.lists.failed(listing)
+            self.lists.read(listing, failed=True)
             if isinstance(error, CMSError):
                 return
             if isinstance(error, Exception):

@@ -7,7 +7,7 @@ been unseen for long enough to be worth a request.
 
 from __future__ import annotations
 
-import asyncio
+import bisect
 import itertools
 import math
 import random
@@ -32,7 +32,6 @@ _LARGEST_MEMORY = 50_000
 # A page of which nothing is expected is read once an hour all the same.
 _LONGEST_UNREAD = 3600.0
 _EXPLORED_AT_ONCE = 8
-_PRECISION = 0.25
 
 
 @attrs.frozen
@@ -70,31 +69,32 @@ class ListPage:
     reading: bool = False
     failures: int = 0
 
-    def time(self, now: float, curve: Curve, shortest: float, longest: float) -> None:
+    def time(self, now: float, curve: Curve, stretches: Callable[[LoadKey], bool]) -> None:
         """Set when to read it next, unless it is being read.
 
         Args:
             now: Time of the loop.
             curve: How long such jobs take.
-            shortest: Seconds between two reads at the least.
-            longest: Seconds between two polls of a job at the most.
+            stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
         """
         if self.reading:
             return
+        # Clients with different policies may wait for jobs on one page: the least patient one decides.
+        policies = {job.settings.policy for job in self.jobs}
+        shortest = min(policy.min_interval for policy in policies)
+        longest = min(
+            _LONGEST_UNREAD if stretches((self.listing.kind, policy)) else policy.max_interval for policy in policies
+        )
         # Jobs of nearly the same age count as one of several times the weight.
         alike = Counter((job.seen_running, round(job.started_at)) for job in self.jobs)
 
-        def lateness(at: float) -> float:
+        def lateness(quarters: int) -> float:
+            at = now + quarters / 4.0
             return sum(count * curve.lateness(known, at - since) for (known, since), count in alike.items())
 
-        low, high = now, now + shortest
-        while lateness(high) < WORTH and high - now < longest:
-            low, high = high, now + 2.0 * (high - now)
-        while high - low > _PRECISION:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if lateness(middle) >= WORTH else (middle, high)
+        worth_it = now + bisect.bisect_left(range(math.ceil(4.0 * longest)), WORTH, key=lateness) / 4.0
         polled = [job.polled_at for job in self.jobs]
-        self.due = max(now, self.asked_at + shortest, max(polled) + shortest, min(high, min(polled) + longest))
+        self.due = max(now, self.asked_at + shortest, max(polled) + shortest, min(worth_it, min(polled) + longest))
 
 
 class Listings:
@@ -103,13 +103,15 @@ class Listings:
     def __init__(self) -> None:
         #: Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
         self.show_states: dict[Kind, bool] = {}
-        self._listings: OrderedDict[JobKey, Listing] = OrderedDict()
+        #: The page that shows a job, as far as it is known.
+        self.of: OrderedDict[JobKey, Listing] = OrderedDict()
+        #: Jobs that lists have shown for the first time, counted from what is expected of the first list.
+        self.found = _EXPECTED
         self._met: set[JobKey] = set()
-        self._found = _EXPECTED
 
-    def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> bool:
+    def add(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> bool:
         """Learn from a list that was read, and tell whether that was news."""
-        kind, known = listing.kind, self._listings
+        kind, known = listing.kind, self.of
         keys = [(kind, target) for target in targets]
         news = show_states and (not self.show_states.get(kind) or any(known.get(key) != listing for key in keys))
         for key in keys:
@@ -123,26 +125,14 @@ class Listings:
     @property
     def worth_finding(self) -> bool:
         """Whether lists show the states, and enough jobs each to be worth finding."""
-        return any(self.show_states.values()) and self._found / (1.0 + len(self._met)) >= _WORTHWHILE
+        return any(self.show_states.values()) and self.found / (1.0 + len(self._met)) >= _WORTHWHILE
 
-    def found(self, jobs: int) -> None:
-        """Note how many jobs a list has shown that were not known to be on it."""
-        self._found += jobs
-
-    def of(self, key: JobKey) -> Listing | None:
-        """Return the page that shows a job, or None when that is not known."""
-        return self._listings.get(key)
-
-    def met(self, kind: Kind, parent: str) -> bool:
+    def meet(self, kind: Kind, parent: str) -> bool:
         """Tell whether a list is new, so that it may be worth reading, and remember it."""
         if self.show_states.get(kind) is False or (kind, parent) in self._met:
             return False
         self._met.add((kind, parent))
         return True
-
-    def forget(self, key: JobKey) -> None:
-        """Forget the page of a job, because the page did not show it."""
-        self._listings.pop(key, None)
 
 
 class ListReads:
@@ -182,14 +172,22 @@ class ListReads:
 
     def place(self, job: TrackedJob) -> None:
         """Have a job wait for its next poll, with its page or alone."""
-        page = self._join(job)
-        if page is None or len(page.jobs) < _FEWEST:
+        listing = self.listings.of.get(job.key)
+        if listing is None or not self.listings.show_states.get(job.kind):
+            self._poll_queue.enter_cohort(job)
+            return
+        page = self._pages.setdefault(listing, ListPage(listing))
+        if page.reading:
+            # The read may be that of a copy of the client, which may wait for the answer for hours.
+            self._poll_queue.enter_cohort(job)
+            return
+        page.jobs[job], self._page_of[job] = None, page
+        if len(page.jobs) < _FEWEST:
             self._poll_queue.enter_cohort(job)
         else:
             for other in page.jobs:
                 # The first one has waited alone.
                 self._poll_queue.remove(other)
-            self._time(page, _now())
 
     def displace(self, job: TrackedJob) -> None:
         """Have a job wait no more."""
@@ -238,7 +236,7 @@ class ListReads:
         self._stretches = stretches
         self._explore(now)
         for page in self.pages():
-            self._time(page, now)
+            page.time(now, self._durations[page.listing.kind].curve(), stretches)
 
     # What lists show
 
@@ -246,31 +244,27 @@ class ListReads:
         """Learn from a page of a list that was read for any reason: the jobs that it shows are polled together."""
         if (page := self._pages.get(listing)) is not None:
             page.reading = False
-        if not self.listings.listed(listing, targets, show_states=show_states):
+        if not self.listings.add(listing, targets, show_states=show_states):
             return
         shown = [job for target in targets for job in self._jobs.get((listing.kind, target), ())]
-        self.listings.found(sum(self.page_of(job) is None for job in shown))
+        self.listings.found += sum(self.page_of(job) is None for job in shown)
         for job in shown:
             if job not in self._polling and job.due is None:
                 self.displace(job)
                 self.place(job)
+        self._hurry()
 
-    def read(self, listing: Listing) -> None:
-        """Note that a page was read; jobs that it did not show are polled alone."""
+    def read(self, listing: Listing, *, failed: bool = False) -> None:
+        """Note that a page was read: jobs that it did not show are polled alone, and all when it fails again."""
         page = self._pages.get(listing)
         if page is not None:
-            page.reading, page.failures = False, 0
-            self._part([job for job in page.jobs if job.polled_at < page.asked_at])
-        self._retime(listing)
-
-    def failed(self, listing: Listing) -> None:
-        """Note that a page could not be read; when that happens again, its jobs are polled alone."""
-        page = self._pages.get(listing)
-        if page is not None:
-            page.reading, page.failures = False, page.failures + 1
-            if page.failures > 1:
-                self._part(list(page.jobs))
-        self._retime(listing)
+            page.reading, page.failures = False, page.failures + 1 if failed else 0
+            missing = [job for job in page.jobs if failed or job.polled_at < page.asked_at]
+            for job in missing if page.failures != 1 else ():
+                self.listings.of.pop(job.key, None)
+                self.displace(job)
+                self.place(job)
+        self._hurry()
 
     @property
     def has_unlisted_jobs(self) -> bool:
@@ -281,27 +275,13 @@ class ListReads:
         """Tell whether the list that shows a job is worth reading, to learn which jobs can be polled together."""
         if self.listings.show_states.get(job.kind) is False or not self._stretches(job.load_key):
             return False
-        return self.has_unlisted_jobs and self.listings.met(job.kind, parent)
+        return self.has_unlisted_jobs and self.listings.meet(job.kind, parent)
 
     # How
 
-    def _join(self, job: TrackedJob) -> ListPage | None:
-        listing = self.listings.of(job.key)
-        if listing is None or not self.listings.show_states.get(job.kind):
-            return None
-        page = self._pages.get(listing)
-        if page is None:
-            page = self._pages[listing] = ListPage(listing)
-        elif page.reading:
-            # The read may be that of a copy of the client, which may wait for the answer for hours.
-            return None
-        page.jobs[job] = None
-        self._page_of[job] = page
-        return page
-
     def _unlisted(self) -> Iterator[TrackedJob]:
         known = self.listings.of
-        lost = (jobs for key, jobs in self._jobs.items() if known(key) is None and key[0].list_operation)
+        lost = (jobs for key, jobs in self._jobs.items() if key not in known and key[0].list_operation)
         return itertools.chain.from_iterable(lost)
 
     def _explore(self, now: float) -> None:
@@ -317,29 +297,3 @@ class ListReads:
             self.displace(job)
             due = max(now, job.polled_at + job.settings.policy.min_interval)
             self._poll_queue.set(job, due, "a list may show many such jobs at once")
-
-    def _part(self, jobs: Sequence[TrackedJob]) -> None:
-        for job in jobs:
-            self.listings.forget(job.key)
-            self.displace(job)
-            self.place(job)
-
-    def _retime(self, listing: Listing) -> None:
-        page = self._pages.get(listing)
-        if page is not None and len(page.jobs) >= _FEWEST:
-            self._time(page, _now())
-        self._hurry()
-
-    def _time(self, page: ListPage, now: float) -> None:
-        # Clients with different policies may wait for jobs on one page: the least patient one decides.
-        policies = {job.settings.policy for job in page.jobs}
-        shortest = min(policy.min_interval for policy in policies)
-        longest = min(
-            _LONGEST_UNREAD if self._stretches((page.listing.kind, policy)) else policy.max_interval
-            for policy in policies
-        )
-        page.time(now, self._durations[page.listing.kind].curve(), shortest, longest)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

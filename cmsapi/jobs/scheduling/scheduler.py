@@ -350,7 +350,7 @@ class Scheduler:
                     reader.callbacks.read_list(page.listing, reader.settings.caller)
                 except Exception:
                     logger.exception("the read of a page of a list could not begin")
-                    self.list_reads.failed(page.listing)
+                    self.list_reads.read(page.listing, failed=True)
         due = self._poll_queue.take(now, room)
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)
