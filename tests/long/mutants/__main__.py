@@ -57,7 +57,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "jobs/launching/test_reconcile",
         "jobs/launching/test_reconcile_under_faults",
     ),
-    "jobs/launching/launcher": (*_LAUNCHES, "jobs/launching/test_credits", "jobs/fanout/test_fan_out"),
+    "jobs/launching/launcher": (*_LAUNCHES, "jobs/fanout/test_credits", "jobs/fanout/test_fan_out"),
     "jobs/launching/intent": (
         *_LAUNCHES,
         "jobs/launching/test_intent",
