@@ -139,8 +139,13 @@ class Fanout(OutcomeStream[I, R]):
                         self._put(Outcome(item, None, None, self._budget.stopped))
                         break
                     tasks.create_task(self._run_one(item))
-        except Exception as error:  # the caller's iterable failed: what is launched ends first
+        # When the caller's iterable fails, the jobs that are launched end first.
+        except Exception as error:
             self._failure = error
+        except asyncio.CancelledError:
+            if being_cancelled():
+                raise
+            self._failure = JobError("`items` waited for something that was cancelled; no more jobs are launched.")
 
     async def _run_one(self, item: I) -> None:
         """Launch the job of an item, wait for it, and give its outcome."""

@@ -217,6 +217,22 @@ async def test_an_iterable_that_fails_is_told_after_the_outcomes() -> None:
                 await anext(fanout)
 
 
+async def test_an_iterable_in_which_something_was_cancelled_ends_no_jobs() -> None:
+    """A cancellation inside of the caller's iterable comes after the outcomes, as an error of its own."""
+    sandbox = box(30.0)
+
+    async def items() -> AsyncIterator[str]:
+        yield sandbox.keyword_ids[0]
+        await asyncio.sleep(5.0)
+        raise asyncio.CancelledError
+
+    async with client_of(sandbox) as client:
+        fanout = client.jobs.map(client.keywords.analyze, items())
+        assert (await anext(fanout)).error is None
+        with pytest.raises(cmsapi.JobError, match="`items` waited for something that was cancelled"):
+            await anext(fanout)
+
+
 async def test_a_wait_that_is_given_up_keeps_its_job_listed() -> None:
     """A job whose waiters were ended by a refused key is not over, so it stays in `launched`."""
     sandbox = box(30.0)
