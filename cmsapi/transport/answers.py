@@ -9,7 +9,7 @@ import asyncio
 import re
 import string
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -34,31 +34,21 @@ _SHOWN = 100
 STEP = 5.0
 _CUT = 1.0
 
-# Specification 7: `code` is stable and machine-readable, and comes before the status.
-_BY_CODE: Mapping[str, type[APIError]] = {
-    "bad_request": errors.BadRequestError,
-    "unauthorized": errors.UnauthorizedError,
-    "forbidden": errors.ForbiddenError,
-    "not_found": errors.NotFoundError,
-    "conflict": errors.ConflictError,
-    "validation_error": errors.ValidationError,
-    "rate_limited": errors.RateLimitedError,
-    "internal_error": errors.InternalServerError,
-    "bad_gateway": errors.BadGatewayError,
-    "service_unavailable": errors.ServiceUnavailableError,
-}
-_BY_STATUS: Mapping[int, type[APIError]] = {
-    400: errors.BadRequestError,
-    401: errors.UnauthorizedError,
-    403: errors.ForbiddenError,
-    404: errors.NotFoundError,
-    409: errors.ConflictError,
-    422: errors.ValidationError,
-    429: errors.RateLimitedError,
-    500: errors.InternalServerError,
-    502: errors.BadGatewayError,
-    503: errors.ServiceUnavailableError,
-}
+# Specification 7. `code` is stable and machine-readable, and comes before the status.
+_ERRORS: Sequence[tuple[int, str, type[APIError]]] = (
+    (400, "bad_request", errors.BadRequestError),
+    (401, "unauthorized", errors.UnauthorizedError),
+    (403, "forbidden", errors.ForbiddenError),
+    (404, "not_found", errors.NotFoundError),
+    (409, "conflict", errors.ConflictError),
+    (422, "validation_error", errors.ValidationError),
+    (429, "rate_limited", errors.RateLimitedError),
+    (500, "internal_error", errors.InternalServerError),
+    (502, "bad_gateway", errors.BadGatewayError),
+    (503, "service_unavailable", errors.ServiceUnavailableError),
+)
+_BY_CODE = {code: cls for _, code, cls in _ERRORS}
+_BY_STATUS = {status: cls for status, _, cls in _ERRORS}
 
 # Statuses that tell nothing about whether the route is right.
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})

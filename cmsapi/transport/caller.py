@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
@@ -28,18 +28,9 @@ LARGEST_PAGE = 100
 NO_PARAMETERS: Mapping[str, str] = {}
 _INTERACTIVE = CallOptions()
 
-
-class Observe(Protocol):
-    """Take note of documents of one class, which were asked for at a loop time.
-
-    For those of a list, `path` has its parameters, and `page` the number of the page if it is one of the largest pages.
-    """
-
-    def __call__(
-        self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None = None, page: int | None = None
-    ) -> None:
-        """Take note of documents."""
-        ...
+#: Takes note of documents of one class, the loop time at which they were asked for, and of a list its path parameters
+#: and the number of the page, if that is one of the largest pages.
+Observe: TypeAlias = Callable[[Sequence[Model], float, Mapping[str, str] | None, int | None], None]
 
 
 @attrs.define
@@ -101,7 +92,7 @@ class OperationCaller:
         call = await self.exchange(operation, path, query=query, body=body, options=options)
         document = self.read(call, model)
         if self.observe is not None:
-            self.observe((document,), call.sent_at)
+            self.observe((document,), call.sent_at, None, None)
         return document
 
     async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:

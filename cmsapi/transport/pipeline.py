@@ -310,7 +310,10 @@ class Pipeline:
                 # The cancellation ends the scope, and the call goes on with this failure.
                 error = call.failure = self._timed_out(unsent)
         if isinstance(error, OSError) or (isinstance(error, asyncio.CancelledError) and not being_cancelled()):
-            return OutcomeUnknownError(f"The request was sent, but no whole answer came back ({type(error).__name__}).")
+            name = type(error).__name__
+            if unsent:
+                return NotSentError(f"No connection ({name}). Nothing was sent, changed or charged.")
+            return OutcomeUnknownError(f"The request was sent, but no whole answer came back ({name}).")
         return error
 
     def _timed_out(self, unsent: bool) -> TransportError:

@@ -30,14 +30,14 @@ class ResponseObserver:
             self._kinds.setdefault(kind.shown_by or kind.model, []).append(kind)
 
     def observe(
-        self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None = None, page: int | None = None
+        self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None, page: int | None
     ) -> None:
         """Take note of documents of one class.
 
         Args:
             documents: The documents; at least one.
             sent_at: Loop time at which they were asked for; they tell nothing of jobs that were launched later.
-            path: Path parameters of the request for a list.
+            path: Path parameters of the request for a list, None for a single document.
             page: Number of the page of the list, None when it is not one of the largest pages.
         """
         kinds = self._kinds.get(type(documents[0]), ())

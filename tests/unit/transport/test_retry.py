@@ -385,6 +385,22 @@ async def test_what_was_never_sent_costs_nothing(connect: Connect) -> None:
     assert (client.rate_limit.in_flight, client.rate_limit.remaining) == (0, 1000)
 
 
+@pytest.mark.parametrize("raised", [ConnectionResetError, TimeoutError, asyncio.CancelledError])
+async def test_what_fails_before_the_bytes_leave_is_repeated(connect: Connect, raised: type[BaseException]) -> None:
+    """An error before a transport says that bytes may leave means that nothing was sent, whatever the request does."""
+
+    class Unconnected(TellingScript):
+        async def send_aware(self, request: cmsapi.Request, departing: Any) -> cmsapi.Response:
+            if not self.times:
+                self.times.append(0.0)
+                raise raised
+            return await super().send_aware(request, departing)
+
+    service = Unconnected(answer())
+    await connect(service).request("POST", "/v1/things")
+    assert len(service.requests) == 1
+
+
 async def test_an_error_of_the_transports_own_is_passed_on(connect: Connect) -> None:
     """A transport that raises what it should not is not hidden, and its permit ends like a lost one."""
     client = connect(Script(ZeroDivisionError("oops")))
