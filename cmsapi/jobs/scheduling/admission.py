@@ -53,14 +53,10 @@ class Admission:
         self._scheduled = scheduled
         #: What is still to be launched.
         self.launch_queues: list[LaunchQueue] = []
-        self._waiters: deque[tuple[asyncio.Future[None], LaunchQueue]] = deque()
+        #: The launches that wait, in turn.
+        self.waiting: deque[tuple[asyncio.Future[None], LaunchQueue]] = deque()
         self._lives: Mapping[LoadKey, float] = {}
         self._spare = -math.inf
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a launch waits."""
-        return bool(self._waiters)
 
     def open(self, launch_queue: LaunchQueue) -> None:
         """Announce jobs that will be launched."""
@@ -93,18 +89,18 @@ class Admission:
 
     async def admit(self, launch_queue: LaunchQueue) -> None:
         """Wait until one more job fits; `launched` is to be called when its launch has ended."""
-        if not launch_queue.gated or (not self._waiters and self._fits(launch_queue)):
+        if not launch_queue.gated or (not self.waiting and self._fits(launch_queue)):
             self._take(launch_queue)
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (waiter, launch_queue)
-        self._waiters.append(entry)
+        self.waiting.append(entry)
         self._wake()
         try:
             await waiter
         except asyncio.CancelledError:
-            if entry in self._waiters:
-                self._waiters.remove(entry)
+            if entry in self.waiting:
+                self.waiting.remove(entry)
             elif not waiter.cancelled():
                 launch_queue.waiting += 1
                 launch_queue.launching -= 1
@@ -135,8 +131,8 @@ class Admission:
         # Of what kind these are is not known yet, so that they are not among what runs.
         unknown = sum(launch_queue.launching for launch_queue in self.launch_queues if launch_queue.key is None)
         self._spare = spare - unknown * _UNKNOWN_LIFE
-        while self._waiters and self._fits(self._waiters[0][1]):
-            waiter, launch_queue = self._waiters.popleft()
+        while self.waiting and self._fits(self.waiting[0][1]):
+            waiter, launch_queue = self.waiting.popleft()
             if not waiter.done():
                 self._take(launch_queue)
                 waiter.set_result(None)

@@ -212,6 +212,10 @@ class ListReads:
         """Give the pages with more than one job."""
         return (page for page in self._pages.values() if len(page.jobs) >= _FEWEST)
 
+    def due(self, now: float) -> list[ListPage]:
+        """Return the pages that are to be read."""
+        return [page for page in self.pages() if page.due <= now]
+
     def earliest(self) -> float:
         """Return when a page is to be read next, infinity when none is."""
         return min((page.due for page in self.pages()), default=math.inf)

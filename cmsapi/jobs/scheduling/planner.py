@@ -62,6 +62,8 @@ class Planner:
     polling: Collection[TrackedJob]
     admission: Admission
     planned_at: float = attrs.field(default=-math.inf, init=False)
+    #: The loads whose jobs are polled more rarely than the service advises.
+    stretched: set[LoadKey] = attrs.field(factory=set, init=False)
     _paces: dict[LoadKey, Pace] = attrs.field(factory=dict, init=False)
     # When polls of a load were last planned to be rare.
     _short: dict[LoadKey, float] = attrs.field(factory=dict, init=False)
@@ -71,17 +73,17 @@ class Planner:
         self.planned_at = now
         loads, supply = self._loads(), self._supply()
         made = plan(list(loads.values()), attrs.evolve(supply, free=supply.free - self.list_reads.expected()))
-        before, self._paces = self._paces, dict(zip(loads, made.paces, strict=True))
+        self._paces = dict(zip(loads, made.paces, strict=True))
+        before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
         self.poll_queue.replan(self.interval)
-        self.list_reads.replan(now, self.stretches)
+        self.list_reads.replan(now, self.stretched.__contains__)
         if self.admission.launch_queues:
             self.admission.serve(made.spare, {key: load.least_life for key, load in loads.items()})
         throttled = []
-        for key, pace in self._paces.items():
-            if pace.stretched:
-                last, self._short[key] = self._short.get(key, -math.inf), now
-                if now - last > _ONE_SHORTAGE and not (key in before and before[key].stretched):
-                    throttled.append((key, pace))
+        for key in self.stretched:
+            last, self._short[key] = self._short.get(key, -math.inf), now
+            if now - last > _ONE_SHORTAGE and key not in before:
+                throttled.append((key, self._paces[key]))
         return throttled
 
     def interval(self, key: LoadKey, step: int, group: int) -> float:
@@ -90,16 +92,6 @@ class Planner:
         # A load that the last plan did not know is new; the next plan comes within a second.
         interval = pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
         return min(interval, max(scouting_interval(group), policy.min_interval))
-
-    def stretches(self, key: LoadKey) -> bool:
-        """Tell whether the jobs of a load are polled more rarely than the service advises."""
-        pace = self._paces.get(key)
-        return pace is not None and pace.stretched
-
-    @property
-    def stretched(self) -> bool:
-        """Whether the jobs of any load are."""
-        return any(pace.stretched for pace in self._paces.values())
 
     def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
         """Say what more jobs of a kind would take."""

@@ -104,13 +104,7 @@ class Scheduler:
     # Jobs
 
     def add(self, job: TrackedJob, callbacks: PollCallbacks, *, at_once: bool = False) -> None:
-        """Have a job polled from now on.
-
-        Args:
-            job: The job.
-            callbacks: What polls it.
-            at_once: Whether the first poll comes now, because the job may be finished.
-        """
+        """Have a job polled from now on, for the first time at once if it may be finished."""
         if job.callbacks is not None:
             return
         if not job.was_scheduled:
@@ -157,22 +151,17 @@ class Scheduler:
             self._polling.add(job)
 
     def saw_running(self, job: TrackedJob, *, certain: bool = True) -> None:
-        """Note that a poll found a job running.
-
-        Args:
-            job: The job.
-            certain: False when what was seen decides nothing, so that nothing is to be learned from it.
-        """
+        """Note that a poll found a job running; a state that decides nothing teaches nothing about durations."""
         if not job.was_scheduled:
             return
         now = _now()
         age = now - job.started_at
-        self.tallies[job.kind].poll(wasted=True)
+        self._count_poll(job.kind, wasted=True)
         if certain and job.age_known:
             self.durations.saw_running(job, age)
         job.polled_at, job.step = now, step_after(age)
         job.group = self._groups.draw()
-        # A job that is polled with its page stays there: the page is timed when all of it has been seen.
+        # A job stays on its page of a list, which gets its next time when all of it has been seen.
         if self._ends_poll(job) and self.list_reads.page_of(job) is None:
             self.list_reads.displace(job)
             self.list_reads.place(job)
@@ -181,10 +170,10 @@ class Scheduler:
         """Note that a poll found a job finished."""
         if not job.was_scheduled:
             return
-        self.tallies[job.kind].poll(wasted=False)
+        tally = self._count_poll(job.kind, wasted=False)
         if job.age_known:
             age = _now() - job.started_at
-            self.tallies[job.kind].end(age, self.durations.saw_end(job, age))
+            tally.end(age, self.durations.saw_end(job, age))
             job.age_known = False
             if self.duration_store is not None:
                 self.duration_store.note()
@@ -193,13 +182,11 @@ class Scheduler:
     def failed(self, job: TrackedJob, *, refused: bool) -> None:
         """Note that a poll failed, which says nothing about the job.
 
-        Args:
-            job: The job, with its failures.
-            refused: Whether the service works and refused just this, so that longer waits would not help it.
+        Polls are repeated after longer and longer waits, unless the service works and refused just this one.
         """
         if not job.was_scheduled:
             return
-        self.tallies[job.kind].poll(wasted=True)
+        self._count_poll(job.kind, wasted=True)
         job.polled_at = _now()
         if not self._ends_poll(job):
             return
@@ -220,7 +207,7 @@ class Scheduler:
     def show(self, kind: Kind, target: str, document: Model, sent_at: float) -> None:
         """Show the jobs of a target a document that was read for another reason, and asked for at a loop time."""
         for job in tuple(self._jobs.get((kind, target), ())):
-            # What one job makes of it may end another one.
+            # A callback may end other jobs of the target.
             if job.callbacks is not None:
                 job.callbacks.show(job, document, sent_at)
 
@@ -240,7 +227,7 @@ class Scheduler:
         return earliest if earliest < math.inf else None
 
     def why(self, job: TrackedJob) -> str:
-        """Say why then."""
+        """Say why the next poll of a job comes when it does."""
         if job in self._polling:
             return "it is being polled"
         if job.callbacks is None:
@@ -252,7 +239,7 @@ class Scheduler:
         if job.group >= GROUPS:
             return "the first of a kind show how long they take"
         policy = job.settings.policy
-        if self.planner.stretches(job.load_key):
+        if job.load_key in self.planner.stretched:
             jobs = sum(map(len, self._jobs.values()))
             free = max(0.0, self.planner.limiter.free(_now()))
             return (
@@ -263,16 +250,16 @@ class Scheduler:
 
     def reads_early(self, job: TrackedJob) -> bool:
         """Tell whether reading the result of a job is its poll."""
-        return bool(self.traits[job.kind].refuses_early_reads) and self.planner.stretches(job.load_key)
+        return bool(self.traits[job.kind].refuses_early_reads) and job.load_key in self.planner.stretched
 
     def tries_early(self, job: TrackedJob) -> bool:
         """Tell whether a request to learn if the service refuses early reads would pay."""
         traits = self.traits[job.kind]
-        if traits.refuses_early_reads is not None or traits.trying or not self.planner.stretches(job.load_key):
+        if traits.refuses_early_reads is not None or traits.trying or job.load_key not in self.planner.stretched:
             return False
         return sum(len(jobs) for (kind, _), jobs in self._jobs.items() if kind == job.kind) >= _MANY
 
-    # How
+    # Rounds
 
     def _replan(self, now: float) -> None:
         self._changed = False
@@ -281,6 +268,13 @@ class Scheduler:
             scheduled = itertools.chain.from_iterable(self._jobs.values())
             for hooks in {job.callbacks.hooks for job in scheduled if job.load_key == key}:
                 hooks(event)
+
+    def _count_poll(self, kind: Kind, *, wasted: bool) -> Tally:
+        """Count a poll of a job; it is wasted unless it found the job finished."""
+        tally = self.tallies[kind]
+        tally.polls += 1
+        tally.wasted += wasted
+        return tally
 
     def _ends_poll(self, job: TrackedJob) -> bool:
         """Note that a poll has ended, and tell whether its job is still scheduled."""
@@ -334,17 +328,17 @@ class Scheduler:
             self._reset_timer()
 
     def _begin_polls(self, now: float) -> None:
-        """Begin the polls that are due, as many as do not wait for a permit for more than about a second.
+        """Begin the polls that are due, but no more than get a permit within about a second.
 
-        What waits there is committed; a new plan could put it off no more.
+        A new plan cannot put off a poll that waits for its permit.
         """
         limiter = self.planner.limiter
         room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
-        for page in [page for page in self.list_reads.pages() if page.due <= now]:
+        for page in self.list_reads.due(now):
             if room:
                 room -= 1
                 page.due, page.asked_at, page.reading = math.inf, now, True
-                # No settings of a copy keep its original from seeing the page.
+                # The settings of a copy made by `with_options` must not keep its original from seeing the page.
                 reader = min(page.jobs, key=lambda job: job.settings.depth)
                 try:
                     reader.callbacks.read_list(page.listing, reader.settings.caller)

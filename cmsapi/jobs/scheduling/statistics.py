@@ -49,11 +49,6 @@ class Tally:
     lateness: deque[float] = attrs.field(factory=lambda: deque(maxlen=_LARGEST_SAMPLE))
     stretches: deque[float] = attrs.field(factory=lambda: deque(maxlen=_LARGEST_SAMPLE))
 
-    def poll(self, *, wasted: bool) -> None:
-        """Count a poll; it is wasted unless it found its job finished."""
-        self.polls += 1
-        self.wasted += wasted
-
     def end(self, age: float, lateness: float) -> None:
         """Count an end that was seen at an age, so many seconds late."""
         self.finished += 1
