@@ -36,14 +36,10 @@ class ContentIdeaSearches:
             LaunchUnknownError: The launch may have happened, and no evidence tells whether it did.
             ConflictError: The service refuses, for example because no credits are left.
         """
-        body = {"keyword": text("keyword", keyword)}
+        target = text("keyword", keyword)
+        path, body = {"workspaceId": workspace_id}, {"keyword": target}
         return await self._open_launcher().launch(
-            LaunchRequest(
-                kind=JobKind.IDEA_SEARCH,
-                target=keyword,
-                path={"workspaceId": workspace_id},
-                body=body,
-            )
+            LaunchRequest(kind=JobKind.IDEA_SEARCH, target=target, path=path, body=body)
         )
 
     async def get(self, content_idea_search_id: str) -> ContentIdeaSearch:

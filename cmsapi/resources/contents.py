@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
@@ -203,6 +204,10 @@ class Contents:
             except ConflictError as error:
                 doubt = doubt or error.in_doubt
                 if attempt == attempts:
+                    current = None
+                    # The conflict is the news, and the second version only its illustration.
+                    with contextlib.suppress(CMSError):
+                        current = await self.get(content_id)
                     fate = (
                         "An earlier attempt may have been saved and then overwritten; compare .current."
                         if doubt
@@ -212,14 +217,8 @@ class Contents:
                         f"Content {content_id} was changed by another client during each of {attempts} attempts. "
                         f"{fate}",
                         base=base,
-                        current=await self._current(content_id),
+                        current=current,
                     ) from error
-
-    async def _current(self, content_id: str) -> Content | None:
-        try:
-            return await self.get(content_id)
-        except CMSError:  # the conflict is the news, and the second version only its illustration
-            return None
 
     async def publish(self, content_id: str, *, url: str | None = None) -> Content:
         """Mark a content as published; one request. Nothing is sent to a CMS.

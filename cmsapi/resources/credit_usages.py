@@ -41,7 +41,7 @@ class CreditUsages:
         """
         words = [word.value for word in CreditType]
         if type not in words:
-            raise ArgumentError(f"type is one of {', '.join(words)}, not {excerpt(type)}.", parameter="type")
+            raise ArgumentError(f"type must be one of {', '.join(words)}, got {excerpt(type)}.", parameter="type")
         query = {"type": str(type), "q": optional_text("q", q)}
         return self._caller.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
 

@@ -36,7 +36,7 @@ class KnowledgeDocuments:
             OutcomeUnknownError: It may have been created; list the documents before another try.
         """
         if (text is None) == (url is None):
-            raise ArgumentError("Give either text or url.", parameter="text")
+            raise ArgumentError("Either text or url must be given, not both.", parameter="text")
         body = {"name": check_text("name", name), **texts(text=text, url=url)}
         path = {"workspaceId": workspace_id}
         return await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
