@@ -21,7 +21,7 @@ from cmsapi.errors import (
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.message import Request
-from cmsapi.transport.retry import Outcome, describe, outcome_of, told_attempts
+from cmsapi.transport.retry import Failure, describe, failure_of, told_attempts
 
 
 @attrs.frozen(kw_only=True)
@@ -100,15 +100,15 @@ class Call:
 
     def final_error(self, error: APIError | TransportError) -> CMSError:
         """Turn the last failure into what the caller gets."""
-        name, outcome = self.operation.name, outcome_of(error)
+        name, failure = self.operation.name, failure_of(error)
         error.attempts = self.attempts
         if isinstance(error, TransportError):
             error.operation = name
         why = None
-        if outcome.in_doubt and self.replay in (Replay.CREATES, Replay.COSTS_CREDIT):
+        if failure.in_doubt and self.replay in (Replay.CREATES, Replay.COSTS_CREDIT):
             harm = "a repeat could be paid twice" if self.replay is Replay.COSTS_CREDIT else "it could happen twice"
             why = f"({describe(error)}), and it is not repeated because {harm}"
-        elif outcome is Outcome.NOT_SENT and self.in_doubt and self.replay is Replay.IDEMPOTENT:
+        elif failure is Failure.NOT_SENT and self.in_doubt and self.replay is Replay.IDEMPOTENT:
             # "Nothing was sent" holds for the last attempt only.
             why = "after an attempt that was sent and got no clear answer, and the next could not be sent"
         final: CMSError = error

@@ -43,7 +43,7 @@ from cmsapi.transport import answers
 from cmsapi.transport.call import Call, CallOptions, being_cancelled
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.message import Request, Response
-from cmsapi.transport.retry import Outcome, backoff, describe, may_repeat, outcome_of, pause_after
+from cmsapi.transport.retry import Failure, backoff, describe, failure_of, may_repeat, pause_after
 
 # Seconds by which a timer may ring early: those of uvloop count whole milliseconds.
 _TICK = 0.001
@@ -340,20 +340,20 @@ class Pipeline:
 
     def _delay_after(self, error: APIError | TransportError, call: Call) -> float:
         """Return seconds to wait before the next attempt, or raise what the caller gets if none is to follow."""
-        name, outcome, retry_after = call.operation.name, outcome_of(error), None
+        name, failure, retry_after = call.operation.name, failure_of(error), None
         if isinstance(error, APIError):
             error.in_doubt = call.in_doubt and call.operation.replay is not Replay.SAFE
             retry_after = error.retry_after
-        call.in_doubt = call.in_doubt or outcome.in_doubt
+        call.in_doubt = call.in_doubt or failure.in_doubt
         delay = backoff(self.retry, call.attempts, retry_after, self.rng)
-        if outcome is Outcome.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
+        if failure is Failure.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
             pause = pause_after(delay, call.attempts, retry_after)
             call.limiter.pause(pause)
             self.hooks(RateLimitPaused(operation=name, seconds=pause))
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
         patience = math.inf if self.max_wait is None else self.max_wait
         too_far = call.limiter.time() + delay >= call.ends_at or (retry_after or 0.0) > patience
-        if call.attempts >= most or too_far or not may_repeat(outcome, call.replay):
+        if call.attempts >= most or too_far or not may_repeat(failure, call.replay):
             raise call.final_error(error)
         reason = describe(error)
         call.ends.append((reason, delay))

@@ -38,7 +38,7 @@ _NOT_CARRIED_OUT = frozenset(
 )
 
 
-class Outcome(enum.Enum):
+class Failure(enum.Enum):
     """Say what is known about a request that did not succeed."""
 
     REFUSED = "the service refused it; a repeat gets the same answer"
@@ -51,30 +51,30 @@ class Outcome(enum.Enum):
     @property
     def in_doubt(self) -> bool:
         """Whether the request may have taken effect."""
-        return self in (Outcome.FAILED, Outcome.UNKNOWN, Outcome.UNCLEAR)
+        return self in (Failure.FAILED, Failure.UNKNOWN, Failure.UNCLEAR)
 
 
-def outcome_of(error: APIError | TransportError) -> Outcome:
+def failure_of(error: APIError | TransportError) -> Failure:
     """Classify a failure."""
     if not isinstance(error, APIError):
-        return Outcome.NOT_SENT if isinstance(error, NotSentError) else Outcome.UNKNOWN
+        return Failure.NOT_SENT if isinstance(error, NotSentError) else Failure.UNKNOWN
     status = error.status
     if status == 429:
-        return Outcome.NOT_EXECUTED
+        return Failure.NOT_EXECUTED
     if status in (500, 502, 503):
-        return Outcome.FAILED
+        return Failure.FAILED
     # Gateways that have lost the service.
     if status == 408 or status >= 500:
-        return Outcome.UNKNOWN
+        return Failure.UNKNOWN
     refused = status >= 400 and (error.code is not None or status in _NOT_CARRIED_OUT)
-    return Outcome.REFUSED if refused else Outcome.UNCLEAR
+    return Failure.REFUSED if refused else Failure.UNCLEAR
 
 
-def may_repeat(outcome: Outcome, replay: Replay) -> bool:
+def may_repeat(failure: Failure, replay: Replay) -> bool:
     """Tell whether repeating can do no harm."""
-    if outcome in (Outcome.REFUSED, Outcome.UNCLEAR):
+    if failure in (Failure.REFUSED, Failure.UNCLEAR):
         return False
-    return not outcome.in_doubt or replay in (Replay.SAFE, Replay.IDEMPOTENT)
+    return not failure.in_doubt or replay in (Replay.SAFE, Replay.IDEMPOTENT)
 
 
 def backoff(policy: RetryPolicy, attempt: int, retry_after: float | None, rng: random.Random) -> float:

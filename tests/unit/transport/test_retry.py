@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 import cmsapi
 from cmsapi import Replay, RetryPolicy, errors
-from cmsapi.transport.retry import Outcome, backoff, may_repeat, outcome_of
+from cmsapi.transport.retry import Failure, backoff, failure_of, may_repeat
 from tests.support.connecting import Connect
 from tests.support.script import HANG, LOST, UNSENT, Script, TellingScript, answer, refusal
 
@@ -24,25 +24,25 @@ pytestmark = pytest.mark.looptime
 UNLIMITED = cmsapi.RateLimits.unlimited()
 PAID = "/v1/keywords/kw_1/analyze"
 
-# outcome: the replay classes that are repeated after it
+# failure: the replay classes that are repeated after it
 TABLE = {
-    Outcome.REFUSED: set(),
-    Outcome.UNCLEAR: set(),
-    Outcome.NOT_EXECUTED: set(Replay),
-    Outcome.NOT_SENT: set(Replay),
-    Outcome.FAILED: {Replay.SAFE, Replay.IDEMPOTENT},
-    Outcome.UNKNOWN: {Replay.SAFE, Replay.IDEMPOTENT},
+    Failure.REFUSED: set(),
+    Failure.UNCLEAR: set(),
+    Failure.NOT_EXECUTED: set(Replay),
+    Failure.NOT_SENT: set(Replay),
+    Failure.FAILED: {Replay.SAFE, Replay.IDEMPOTENT},
+    Failure.UNKNOWN: {Replay.SAFE, Replay.IDEMPOTENT},
 }
 # status and code of an answer: what is known then
-ANSWERS: dict[tuple[int, str | None], Outcome] = {
-    (429, "rate_limited"): Outcome.NOT_EXECUTED,
-    (429, None): Outcome.NOT_EXECUTED,
-    **{(status, code): Outcome.FAILED for status in (500, 502, 503) for code in ("internal_error", None)},
-    **dict.fromkeys(((status, None) for status in (408, 501, 504, 507, 520, 599)), Outcome.UNKNOWN),
-    **{(status, "conflict"): Outcome.REFUSED for status in (400, 401, 403, 404, 406, 409, 418, 422, 499)},
-    **dict.fromkeys(((status, None) for status in (400, 401, 404, 405, 409, 410, 413, 422)), Outcome.REFUSED),
-    **{(status, code): Outcome.UNCLEAR for status in (299, 300, 301, 302, 304, 307) for code in ("conflict", None)},
-    **dict.fromkeys(((status, None) for status in (403, 406, 418, 444, 460, 499)), Outcome.UNCLEAR),
+ANSWERS: dict[tuple[int, str | None], Failure] = {
+    (429, "rate_limited"): Failure.NOT_EXECUTED,
+    (429, None): Failure.NOT_EXECUTED,
+    **{(status, code): Failure.FAILED for status in (500, 502, 503) for code in ("internal_error", None)},
+    **dict.fromkeys(((status, None) for status in (408, 501, 504, 507, 520, 599)), Failure.UNKNOWN),
+    **{(status, "conflict"): Failure.REFUSED for status in (400, 401, 403, 404, 406, 409, 418, 422, 499)},
+    **dict.fromkeys(((status, None) for status in (400, 401, 404, 405, 409, 410, 413, 422)), Failure.REFUSED),
+    **{(status, code): Failure.UNCLEAR for status in (299, 300, 301, 302, 304, 307) for code in ("conflict", None)},
+    **dict.fromkeys(((status, None) for status in (403, 406, 418, 444, 460, 499)), Failure.UNCLEAR),
 }
 CALLS = {
     Replay.SAFE: ("GET", "/v1/me"),
@@ -51,18 +51,18 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("failure", Failure)
 @pytest.mark.parametrize("replay", Replay)
-def test_the_documented_table(outcome: Outcome, replay: Replay) -> None:
+def test_the_documented_table(failure: Failure, replay: Replay) -> None:
     """Each cell of the table is as documented."""
-    assert may_repeat(outcome, replay) == (replay in TABLE[outcome])
+    assert may_repeat(failure, replay) == (replay in TABLE[failure])
 
 
-@pytest.mark.parametrize(("answer", "outcome"), ANSWERS.items())
-def test_what_an_answer_says(answer: tuple[int, str | None], outcome: Outcome) -> None:
+@pytest.mark.parametrize(("answer", "failure"), ANSWERS.items())
+def test_what_an_answer_says(answer: tuple[int, str | None], failure: Failure) -> None:
     """The service's own 4xx and what HTTP calls a refusal are refusals; redirects and pages of others are unclear."""
     status, code = answer
-    assert outcome_of(errors.APIError(status=status, code=code)) is outcome
+    assert failure_of(errors.APIError(status=status, code=code)) is failure
 
 
 @given(
@@ -99,28 +99,28 @@ async def call(client: cmsapi.Client, replay: Replay) -> Any:
 
 @pytest.mark.parametrize("replay", Replay)
 @pytest.mark.parametrize(
-    ("step", "outcome"),
+    ("step", "failure"),
     [
-        (refusal(429, "rate_limited"), Outcome.NOT_EXECUTED),
-        (UNSENT, Outcome.NOT_SENT),
-        (refusal(500), Outcome.FAILED),
-        (refusal(502), Outcome.FAILED),
-        (refusal(503), Outcome.FAILED),
-        (refusal(504), Outcome.UNKNOWN),
-        (refusal(408), Outcome.UNKNOWN),
-        (LOST, Outcome.UNKNOWN),
-        (HANG, Outcome.UNKNOWN),
-        (refusal(400, "bad_request"), Outcome.REFUSED),
-        (refusal(302), Outcome.UNCLEAR),
-        (cmsapi.Response(403, {}, b"<html>"), Outcome.UNCLEAR),
+        (refusal(429, "rate_limited"), Failure.NOT_EXECUTED),
+        (UNSENT, Failure.NOT_SENT),
+        (refusal(500), Failure.FAILED),
+        (refusal(502), Failure.FAILED),
+        (refusal(503), Failure.FAILED),
+        (refusal(504), Failure.UNKNOWN),
+        (refusal(408), Failure.UNKNOWN),
+        (LOST, Failure.UNKNOWN),
+        (HANG, Failure.UNKNOWN),
+        (refusal(400, "bad_request"), Failure.REFUSED),
+        (refusal(302), Failure.UNCLEAR),
+        (cmsapi.Response(403, {}, b"<html>"), Failure.UNCLEAR),
     ],
     ids=["429", "unsent", "500", "502", "503", "504", "408", "lost", "silent", "400", "302", "page"],
 )
-async def test_each_class_through_the_pipeline(connect: Connect, replay: Replay, step: Any, outcome: Outcome) -> None:
+async def test_each_class_through_the_pipeline(connect: Connect, replay: Replay, step: Any, failure: Failure) -> None:
     """What the table says is what the service sees, and the error says what is known."""
     service = Script(step, answer(200, {"message": "ok"}))
     client = connect(service, limits=UNLIMITED)
-    if replay in TABLE[outcome]:
+    if replay in TABLE[failure]:
         await call(client, replay)
         assert (len(service.requests), client.statistics.retries) == (2, 1)
         return
@@ -128,7 +128,7 @@ async def test_each_class_through_the_pipeline(connect: Connect, replay: Replay,
         await call(client, replay)
     # A launch is looked up afterwards, which only reads.
     assert [request.method for request in service.requests].count(service.requests[0].method) == 1
-    if outcome is Outcome.REFUSED or (outcome is Outcome.UNCLEAR and replay in (Replay.SAFE, Replay.IDEMPOTENT)):
+    if failure is Failure.REFUSED or (failure is Failure.UNCLEAR and replay in (Replay.SAFE, Replay.IDEMPOTENT)):
         assert isinstance(caught.value, errors.APIError)
     elif replay is Replay.COSTS_CREDIT:
         assert isinstance(caught.value, errors.LaunchUnknownError)
