@@ -277,6 +277,17 @@ class TrackedJob:
 
     # What happens to it
 
+    def note_start(self, now: float) -> None:
+        """Note from when its age counts; the service's clock tells for a job that this process did not launch."""
+        history = self.history
+        self.started_at, self.age_known = history.began, history.fresh
+        if not history.fresh and history.launched_at is not None:
+            served = self.settings.caller.pipeline.clock.at(now)
+            if served is not None:
+                self.started_at = now - max(0.0, (served - history.launched_at).total_seconds())
+                self.age_known = not history.watched
+        self.polled_at = self.started_at
+
     def enter(self, phase: Phase, now: float) -> None:
         """Note the phase that it has entered."""
         self.phase, self.since = phase, now

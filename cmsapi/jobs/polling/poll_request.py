@@ -13,6 +13,7 @@ from typing import Any
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError
 from cmsapi.jobs.kinds.kind import Observation
+from cmsapi.jobs.scheduling.planner import ServiceTraits
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import TrackedJob
@@ -33,7 +34,8 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
         What the poll means, and the result if the job is finished.
     """
     kind, history, settings = job.kind, job.history, job.settings
-    if history.document is not None and scheduler.reads_early(job):
+    traits, stretched = scheduler.traits[kind], scheduler.planner.stretched
+    if traits.refuses_early_reads and history.document is not None and job.load_key in stretched:
         if result := await _read_early(job, history.document):
             return Observation(Phase.SUCCEEDED, job.word), result
         if result is None:
@@ -49,8 +51,9 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:
-            if observation.phase is Phase.RUNNING and kind.reads_results_early and scheduler.tries_early(job):
-                return await _try_early(job, scheduler, observation, document)
+            running, unknown = observation.phase is Phase.RUNNING, traits.refuses_early_reads is None
+            if kind.reads_results_early and running and unknown and not traits.trying and job.load_key in stretched:
+                return await _try_early(job, traits, observation, document)
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         job.word, job.observed_at = observation.state, now
@@ -71,10 +74,9 @@ async def _read_early(job: TrackedJob, document: Model) -> Any:
 
 
 async def _try_early(
-    job: TrackedJob, scheduler: Scheduler, observation: Observation, document: Model
+    job: TrackedJob, traits: ServiceTraits, observation: Observation, document: Model
 ) -> tuple[Observation, Any]:
     """Find out whether the service refuses early reads: ask for the result of a running job."""
-    traits = scheduler.traits[job.kind]
     traits.trying = True
     try:
         result = await _read_early(job, document)

@@ -42,8 +42,6 @@ _FRESH, _STALE = 1.0, 15.0
 # Where polls wait for permits, whether there is room for more is checked as often as this.
 _SOON = 0.1
 _LONGEST_RETRY = 120.0
-# With fewer jobs than this, a request to learn how the service behaves does not pay.
-_MANY = 10
 
 
 @attrs.frozen(eq=False)
@@ -108,7 +106,7 @@ class Scheduler:
         if job.callbacks is not None:
             return
         if not job.was_scheduled:
-            _note_start(job)
+            job.note_start(_now())
         job.was_scheduled, job.callbacks = True, callbacks
         self._jobs.setdefault(job.key, []).append(job)
         self._changed = True
@@ -248,17 +246,6 @@ class Scheduler:
             )
         return f"every {policy.min_interval:g} to {policy.max_interval:g} s, as the service advises"
 
-    def reads_early(self, job: TrackedJob) -> bool:
-        """Tell whether reading the result of a job is its poll."""
-        return bool(self.traits[job.kind].refuses_early_reads) and job.load_key in self.planner.stretched
-
-    def tries_early(self, job: TrackedJob) -> bool:
-        """Tell whether a request to learn if the service refuses early reads would pay."""
-        traits = self.traits[job.kind]
-        if traits.refuses_early_reads is not None or traits.trying or job.load_key not in self.planner.stretched:
-            return False
-        return sum(len(jobs) for (kind, _), jobs in self._jobs.items() if kind == job.kind) >= _MANY
-
     # Rounds
 
     def _replan(self, now: float) -> None:
@@ -359,18 +346,6 @@ class Scheduler:
                     # What one job cannot do does not end the polls of the other jobs.
                     logger.exception("the poll of %r could not begin", job)
                     self.failed(job, refused=False)
-
-
-def _note_start(job: TrackedJob) -> None:
-    """Note from when the age of a job counts; of one that this process did not launch the service's clock tells."""
-    history, now = job.history, _now()
-    job.started_at, job.age_known = history.began, history.fresh
-    if not history.fresh and history.launched_at is not None:
-        served = job.settings.caller.pipeline.clock.at(now)
-        if served is not None:
-            job.started_at = now - max(0.0, (served - history.launched_at).total_seconds())
-            job.age_known = not history.watched
-    job.polled_at = job.started_at
 
 
 def _now() -> float:
