@@ -127,7 +127,7 @@ class LoopGroup:
                 self.limiters.remove(limiter)
 
     def unused(self, now: float) -> bool:
-        """Tell whether no loop is left and nothing counts any more: forgetting the windows loses nothing."""
+        """Tell whether no loop is left and nothing counts any more."""
         with self.lock:
             self.evict_closed(now)
             return not self.limiters and now >= self.windows.paused_until and self.windows.idle(now)
@@ -259,7 +259,7 @@ class RateLimiter:
     def wake(self) -> None:
         """Serve the calls that wait, if any do; called from any thread."""
         if self.queued:
-            # The loop may be closed, so that no call waits in it.
+            # A loop that is closed takes no calls.
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 

@@ -62,8 +62,8 @@ class SlidingWindows:
     """Keep both windows of one account.
 
     Args:
-        per_second: Requests in any one second, or None for no limit.
-        per_hour: Requests in any hour, or None for no limit.
+        per_second: Requests in any one second; None or infinity for no limit.
+        per_hour: Requests in any hour; None or infinity for no limit.
         reserve: Requests of the hour that are not taken sparingly; None for one in a hundred. It shrinks with the limit
             when the service allows less.
         first_alone: Let the first request go alone, so that its headers tell what is left of the hour. False when
@@ -74,8 +74,8 @@ class SlidingWindows:
 
     def __init__(
         self,
-        per_second: int | None,
-        per_hour: int | None,
+        per_second: float | None,
+        per_hour: float | None,
         *,
         reserve: float | None = None,
         first_alone: bool = True,
@@ -86,8 +86,6 @@ class SlidingWindows:
         self.unsettled: int = 0
         self.log: RequestLog = RequestLog() if log is None else log
         self.foreign_usage: ForeignUsage = ForeignUsage() if foreign_usage is None else foreign_usage
-        #: Whether an answer has told what is left of the hour, or none has to.
-        self.known: bool = not first_alone or (per_second is None and per_hour is None)
         #: Requests an hour as the service says, infinity before it has.
         self.said: float = math.inf
         #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
@@ -100,18 +98,26 @@ class SlidingWindows:
         # The request that went out last in a silence, or as the first of all, while it is out.
         self._probe: Permit | None = None
         self.per_second: float = math.inf
-        self._own_limit = math.inf
+        #: Requests in any hour as set here, and the part of them that is not taken sparingly.
+        self.own_limit: float = math.inf
         self._reserve_share = 0.0
         self.tighten(per_second, per_hour, reserve)
+        #: Whether an answer has told what is left of the hour, or none has to.
+        self.known: bool = not (first_alone and self.limited)
 
     # The limits
 
-    def tighten(self, per_second: int | None, per_hour: int | None, reserve: float | None = None) -> None:
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return min(self.per_second, self.own_limit) < math.inf
+
+    def tighten(self, per_second: float | None, per_hour: float | None, reserve: float | None = None) -> None:
         """Obey stricter limits and a larger reserve from now on; looser ones change nothing."""
         if per_second is not None:
             self.per_second = min(self.per_second, per_second)
         if per_hour is not None:
-            self._own_limit = min(self._own_limit, per_hour)
+            self.own_limit = min(self.own_limit, per_hour)
             self._reserve_share = max(self._reserve_share, RESERVE if reserve is None else reserve / per_hour)
         self._limit()
 
@@ -122,7 +128,7 @@ class SlidingWindows:
             self._limit()
 
     def _limit(self) -> None:
-        per_second, per_hour = self.per_second, min(self._own_limit, self.said)
+        per_second, per_hour = self.per_second, min(self.own_limit, self.said)
         limited = per_second != math.inf
         self._spare, self._kept = (int(per_second * SPARE), int(per_second * _PROBES)) if limited else (0, 0)
         #: Requests in any hour in force, infinity for no limit.
@@ -234,7 +240,7 @@ class SlidingWindows:
 
         When its permit was taken, `settled` requests had settled, and `left` of them had left the hour.
         """
-        if self._own_limit == math.inf:
+        if self.own_limit == math.inf:
             return
         log, foreign = self.log, self.foreign_usage
         self.tries_every = quota.reset + log.second
@@ -337,7 +343,7 @@ class SlidingWindows:
 
     def _full_by_lower_limit(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
-        lowered = max(self.unsettled + len(self.log.times), self.per_hour) < self._own_limit
+        lowered = max(self.unsettled + len(self.log.times), self.per_hour) < self.own_limit
         return lowered and self.remaining <= 0
 
     def _may_try(self, now: float) -> bool:

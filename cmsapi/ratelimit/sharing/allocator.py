@@ -155,9 +155,9 @@ class Allocation:
         absence = max(ABSENCE * limits.ttl, LONGEST_WAIT + GRACE)
         if request.pause > 0:
             windows.pause(now + request.pause)
-        if limits.limited and since > absence and any(each.out or each.want for each in others):
+        if windows.limited and since > absence and any(each.out or each.want for each in others):
             windows.pause(now + OUTAGE_PAUSE)
-        if limits.limited and begins:
+        if windows.limited and begins:
             windows.pause(self.epoch / 1000 + limits.ttl)
 
     # What a holder reports

@@ -6,8 +6,6 @@ In an *exchange* a process reports which of its requests have settled since the 
 
 from __future__ import annotations
 
-import math
-
 import attrs
 
 from cmsapi.ratelimit.permits import Quota
@@ -24,8 +22,8 @@ class AccountLimits:
     """Say what the account admits.
 
     Args:
-        per_second: Requests in any one second, or None for no limit.
-        per_hour: Requests in any hour, or None for no limit.
+        per_second: Requests in any one second; None or infinity for no limit.
+        per_hour: Requests in any hour; None or infinity for no limit.
         reserve: Requests of the hour that the last lane leaves to the others; None for one in a hundred.
         second: Length of the shorter window in seconds.
         hour: Length of the longer window in seconds, with what the clocks may differ by.
@@ -33,18 +31,13 @@ class AccountLimits:
         ttl: Seconds after an exchange at which its holder expires, unless there was another exchange.
     """
 
-    per_second: int | None
-    per_hour: int | None
-    reserve: int | None = None
+    per_second: float | None
+    per_hour: float | None
+    reserve: float | None = None
     second: float = SECOND
     hour: float = HOUR
     cap: float = IN_FLIGHT_CAP
     ttl: float = HOLDER_TTL
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is a limit at all."""
-        return self.per_second is not None or self.per_hour is not None
 
     def windows(self) -> SlidingWindows:
         """Return windows with these limits that no request has used yet."""
@@ -55,16 +48,7 @@ class AccountLimits:
         """Return the stricter of these and other limits, with the larger reserve."""
         windows = self.windows()
         windows.tighten(per_second, per_hour, reserve)
-        return attrs.evolve(
-            self,
-            per_second=_count(windows.per_second),
-            per_hour=_count(windows.per_hour),
-            reserve=_count(windows.reserve),
-        )
-
-
-def _count(limit: float) -> int | None:
-    return None if limit == math.inf else int(limit)
+        return attrs.evolve(self, per_second=windows.per_second, per_hour=windows.own_limit, reserve=windows.reserve)
 
 
 @attrs.frozen(kw_only=True)

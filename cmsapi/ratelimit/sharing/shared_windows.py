@@ -210,7 +210,7 @@ class SharedWindows:
         return self._permits.request(now, last, len(lanes), sparing=True)
 
     def _pause_after_outage(self, now: float) -> None:
-        if self._limits.limited:
+        if self._known.limited:
             self._pause_all(now + OUTAGE_PAUSE)
 
     def _apply(self, request: PermitRequest, grant: PermitGrant, sent: float) -> None:
@@ -220,7 +220,7 @@ class SharedWindows:
             logger.warning("what the shared state held about the limits cannot be used; it is counted anew")
         elif another:
             logger.warning("the shared state has lost what it held about the limits; it is counted anew")
-        if another and self._limits.per_hour is not None:
+        if another and self._known.own_limit < math.inf:
             before, at = self._known, self._exchanged_at
             before.unsettled = self._out
             reset = min(before.first_return(at + self._ahead), self._limits.hour)
