@@ -261,7 +261,7 @@ class PendingLaunch:
             # No byte of the newest attempt leaves any more.
             settles_at=asyncio.get_running_loop().time() + COMMITS if settle is None else self.left_at + settle,
             wanted=self._wanted,
-            repeat=lambda: not last and self._wanted() and REPEAT.get()() and self._take_credit(),
+            repeat=None if last else lambda: self._wanted() and REPEAT.get()() and self._take_credit(),
         )
         settled = await self.reconciler.settle(self.record, self.request, lost)
         if isinstance(settled, TrackedJob):

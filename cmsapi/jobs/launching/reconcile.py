@@ -53,14 +53,14 @@ class LostAnswer:
         left_at: Loop time at which it left.
         settles_at: Loop time after which it can no longer arrive.
         wanted: Tells whether a caller still waits for it.
-        repeat: Takes the credit of a repeat, or tells that there is to be none.
+        repeat: Takes the credit of a repeat, if there is one; None when it must not be repeated.
     """
 
     cause: Exception
     left_at: float | None = None
     settles_at: float | None = None
     wanted: Callable[[], bool] = lambda: True
-    repeat: Callable[[], bool] = lambda: False
+    repeat: Callable[[], bool] | None = None
 
     @property
     def said(self) -> str:
@@ -125,13 +125,14 @@ class Reconciler:
             LaunchUnknownError: It is not repeated.
         """
         unknown = self.unknown(record.entry, request, said, why)
-        wish = "raise" if request is None else self.policy.on_unknown
+        repeatable = request is not None and (lost is None or lost.repeat is not None)
+        wish = self.policy.on_unknown if repeatable else "raise"
         if callable(wish):
             wish = wish(unknown)
             if inspect.isawaitable(wish):
                 wish = await wish
         try:
-            if wish == "repeat" and (lost is None or lost.repeat()):
+            if wish == "repeat" and (lost is None or lost.repeat is None or lost.repeat()):
                 # Whatever becomes of the repeat, this attempt stays in doubt.
                 await self.journal.write(record, facts={**record.entry.facts, "doubt": why[:LONGEST_REASON]})
                 return

@@ -63,6 +63,22 @@ async def test_a_function_that_decides_is_shown_the_doubt() -> None:
     assert sandbox.ledger.launches() == []
 
 
+async def test_no_function_decides_on_what_cannot_be_repeated() -> None:
+    """After the last attempt there is nothing to decide, so that `on_unknown` is not called."""
+    asked: list[Any] = []
+
+    def decide(error: cmsapi.LaunchUnknownError) -> str:
+        asked.append(error)
+        return "repeat"
+
+    sandbox = box(30.0, rules=[Fault(match="POST */prompts/*/analyze", drop=True, times=None)])
+    policy = LaunchPolicy(on_unknown=decide, settle=1.0)
+    async with client_of(sandbox, launch=policy, retry=cmsapi.RetryPolicy(max_attempts=2)) as client:
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.prompts.analyze(sandbox.prompt_ids[0])
+    assert len(asked) == 1
+
+
 SEARCH = "POST */content-idea-searches"
 
 
