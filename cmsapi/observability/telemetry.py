@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -85,7 +84,27 @@ class OpenTelemetry:
         meter_provider: metrics.MeterProvider | None = None,
     ) -> None:
         self._tracer = trace.get_tracer("cmsapi", __version__, tracer_provider)
-        self._meters = _Meters(metrics.get_meter("cmsapi", __version__, meter_provider))
+        meter = metrics.get_meter("cmsapi", __version__, meter_provider)
+        self._duration = meter.create_histogram(
+            "http.client.request.duration",
+            "s",
+            "Time from the permit of a request to its complete answer.",
+            explicit_bucket_boundaries_advisory=_REQUEST_BUCKETS,
+        )
+        self._remaining = meter.create_gauge(
+            "cmsapi.rate_limit.remaining", "{request}", "Requests that the hour allowed after the last answer."
+        )
+        self._waiting = meter.create_up_down_counter(
+            "cmsapi.calls.waiting", "{call}", "Calls that wait for the request limit or for their next attempt."
+        )
+        self._retries = meter.create_counter("cmsapi.retries", "{request}", "Scheduled retries.")
+        self._jobs_watched = meter.create_up_down_counter("cmsapi.jobs.watched", "{job}", "Jobs with waiters.")
+        self._job_duration = meter.create_histogram(
+            "cmsapi.job.duration",
+            "s",
+            "Time from a launch to the poll that showed the end of the job.",
+            explicit_bucket_boundaries_advisory=_JOB_BUCKETS,
+        )
         # A task makes one call at a time.
         self._calls: dict[asyncio.Task[Any] | None, _OpenSpan] = {}
         self._jobs: dict[tuple[str, str], _OpenSpan] = {}
@@ -103,24 +122,26 @@ class OpenTelemetry:
                 self._on_call(event, call)
 
     def _begin_call(self, event: CallStarted) -> None:
-        server = _server(event.base_url)
+        url = urlsplit(event.base_url)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        server: _Attributes = {"server.address": url.hostname or "", "server.port": port}
         attributes: _Attributes = {"http.request.method": event.method, **server, "cmsapi.operation": event.operation}
         # Paths of `client.request` are not templates: they would give each resource its own span name.
         name = event.method if event.operation == "request" else f"{event.method} {event.path}"
         call = self._open(name, trace.SpanKind.CLIENT, attributes, server)
         call.token = context.attach(trace.set_span_in_context(call.span))
         self._calls[asyncio.current_task()] = call
-        self._meters.waiting.add(1, server)
+        self._waiting.add(1, server)
 
     def _on_call(self, event: Event, call: _OpenSpan) -> None:
         match event:
             case RequestStarted():
                 self._wait(call, False)
             case RequestFinished():
-                self._meters.measure(event, call.labels)
+                self._measure(event, call.labels)
             case RetryScheduled():
                 self._wait(call, True)
-                self._meters.retries.add(1, {**call.labels, "cmsapi.operation": event.operation})
+                self._retries.add(1, {**call.labels, "cmsapi.operation": event.operation})
                 retry: _Attributes = {"cmsapi.retry.delay": event.delay, "cmsapi.retry.reason": event.reason}
                 call.add(event, {"http.request.resend_count": event.attempt, **retry})
             case QuotaWait():
@@ -129,6 +150,18 @@ class OpenTelemetry:
                 call.add(event, {"cmsapi.pause.duration": event.seconds})
             case CallFinished():
                 self._end_call(event, call)
+
+    def _measure(self, event: RequestFinished, server: _Attributes) -> None:
+        labels = {**server, "http.request.method": event.method}
+        failure = event.error
+        if event.status is not None:
+            labels["http.response.status_code"] = event.status
+            failure = str(event.status) if event.status >= 400 else failure
+        if failure is not None:
+            labels["error.type"] = failure
+        self._duration.record(event.duration, labels)
+        if event.remaining is not None:
+            self._remaining.set(event.remaining, server)
 
     def _end_call(self, event: CallFinished, call: _OpenSpan) -> None:
         del self._calls[asyncio.current_task()]
@@ -145,7 +178,7 @@ class OpenTelemetry:
     def _wait(self, call: _OpenSpan, waiting: bool) -> None:
         if waiting is not call.waiting:
             call.waiting = waiting
-            self._meters.waiting.add(1 if waiting else -1, call.labels)
+            self._waiting.add(1 if waiting else -1, call.labels)
 
     def _begin_job(self, event: JobWatched) -> None:
         kind: _Attributes = {"cmsapi.job.kind": event.kind}
@@ -156,7 +189,7 @@ class OpenTelemetry:
         if (previous := self._jobs.pop((event.kind, event.target), None)) is not None:
             self._end_job(previous, previous.after(0))
         self._jobs[event.kind, event.target] = job
-        self._meters.jobs.add(1, kind)
+        self._jobs_watched.add(1, kind)
 
     def _on_job(self, event: JobObserved | JobReleased) -> None:
         job = self._jobs.get((event.kind, event.target))
@@ -175,11 +208,11 @@ class OpenTelemetry:
         if event.error is not None:
             _fail(job.span, event.error)
         if event.finished:
-            self._meters.job_duration.record(event.elapsed, {**job.labels, "cmsapi.job.phase": event.phase})
+            self._job_duration.record(event.elapsed, {**job.labels, "cmsapi.job.phase": event.phase})
         self._end_job(job, job.after(event.elapsed))
 
     def _end_job(self, job: _OpenSpan, at: int) -> None:
-        self._meters.jobs.add(-1, job.labels)
+        self._jobs_watched.add(-1, job.labels)
         job.span.end(at)
 
     def _open(
@@ -188,56 +221,6 @@ class OpenTelemetry:
         at = time.time_ns() - int(ago * 1e9)
         span = self._tracer.start_span(name, kind=kind, attributes=attributes, start_time=at)
         return _OpenSpan(span, labels, at, asyncio.get_running_loop().time() - ago)
-
-
-class _Meters:
-    """Hold the metric instruments.
-
-    Args:
-        meter: Creates the instruments.
-    """
-
-    def __init__(self, meter: metrics.Meter) -> None:
-        self._duration = meter.create_histogram(
-            "http.client.request.duration",
-            "s",
-            "Time from the permit of a request to its complete answer.",
-            explicit_bucket_boundaries_advisory=_REQUEST_BUCKETS,
-        )
-        self._remaining = meter.create_gauge(
-            "cmsapi.rate_limit.remaining", "{request}", "Requests that the hour allowed after the last answer."
-        )
-        self.waiting = meter.create_up_down_counter(
-            "cmsapi.calls.waiting", "{call}", "Calls that wait for the request limit or for their next attempt."
-        )
-        self.retries = meter.create_counter("cmsapi.retries", "{request}", "Scheduled retries.")
-        self.jobs = meter.create_up_down_counter("cmsapi.jobs.watched", "{job}", "Jobs with waiters.")
-        self.job_duration = meter.create_histogram(
-            "cmsapi.job.duration",
-            "s",
-            "Time from a launch to the poll that showed the end of the job.",
-            explicit_bucket_boundaries_advisory=_JOB_BUCKETS,
-        )
-
-    def measure(self, event: RequestFinished, server: Mapping[str, str | int | float | bool]) -> None:
-        """Record an attempt."""
-        labels = {**server, "http.request.method": event.method}
-        if event.status is not None:
-            labels["http.response.status_code"] = event.status
-        if (failure := _error_type(event.status) or event.error) is not None:
-            labels["error.type"] = failure
-        self._duration.record(event.duration, labels)
-        if event.remaining is not None:
-            self._remaining.set(event.remaining, server)
-
-
-def _server(base_url: str) -> _Attributes:
-    url = urlsplit(base_url)
-    return {"server.address": url.hostname or "", "server.port": url.port or (443 if url.scheme == "https" else 80)}
-
-
-def _error_type(status: int | None) -> str | None:
-    return str(status) if status is not None and status >= 400 else None
 
 
 def _fail(span: trace.Span, error: str) -> None:
