@@ -26,17 +26,16 @@ _INFO_EVENTS = (QuotaWait, RateLimitPaused, RetryScheduled, Throttled)
 
 
 class Hooks:
-    """Call hooks in order. An error of a hook is logged, and does not reach the client's work.
+    """Call the hooks of a client in order. An error of a hook is logged, and does not reach the client's work.
 
     Args:
-        hooks: The hooks that a user gave to a client.
-        own: The hooks of every client, which are called first.
+        hooks: The hooks that a user gave to the client.
     """
 
     __slots__ = ("_hooks", "listening")
 
-    def __init__(self, hooks: Sequence[Hook] = (), own: Sequence[Hook] = ()) -> None:
-        self._hooks = (*own, *hooks)
+    def __init__(self, hooks: Sequence[Hook] = ()) -> None:
+        self._hooks = (_warn_of_waits, *hooks)
         #: Whether a user gave hooks: without them some events are not made.
         self.listening: bool = bool(hooks)
 
@@ -49,7 +48,7 @@ class Hooks:
                 logger.exception("A hook failed on %s.", type(event).__name__)
 
 
-def warn_of_waits(event: Event) -> None:
+def _warn_of_waits(event: Event) -> None:
     """Log a warning when calls have to wait for long; a hook that every client has."""
     match event:
         case QuotaWait():

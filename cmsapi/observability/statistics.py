@@ -6,7 +6,6 @@ import attrs
 
 from cmsapi.api.wire.drift import Deviation
 from cmsapi.display import markup
-from cmsapi.observability.events import Event, RateLimitPaused, RetryScheduled
 
 
 @attrs.frozen(kw_only=True)
@@ -40,11 +39,7 @@ class Statistics:
 
 @attrs.define
 class Counters:
-    """Count events, as the first hook of every client.
-
-    The pipeline counts `requests` and `answered`, and the poller polls, because their events are made only if a user
-    gave the client hooks.
-    """
+    """Hold the counts of a client so far, as `Statistics` shows them."""
 
     requests: int = 0
     answered: int = 0
@@ -52,14 +47,6 @@ class Counters:
     rate_limited: int = 0
     polls: int = 0
     poll_failures: int = 0
-
-    def __call__(self, event: Event) -> None:
-        """Count an event."""
-        match event:
-            case RetryScheduled():
-                self.retries += 1
-            case RateLimitPaused():
-                self.rate_limited += 1
 
     def snapshot(self, drift: tuple[Deviation, ...]) -> Statistics:
         """Return the current counts."""

@@ -22,7 +22,7 @@ from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account, RateLimits
 from cmsapi.errors import ClientClosedError
 from cmsapi.observability.events import Hook
-from cmsapi.observability.hooks import Hooks, warn_of_waits
+from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.accounts import Accounts, SharedAccount, accounts_of_loop
@@ -63,7 +63,7 @@ class Runtime:
         self.account = account
         self.transport = transport
         self.counters: Counters = Counters()
-        self.hooks: Hooks = Hooks(hooks, own=(self.counters, warn_of_waits))
+        self.hooks: Hooks = Hooks(hooks)
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
         self.wall: Callable[[], float] = time.time

@@ -349,6 +349,7 @@ class Pipeline:
         if failure is Failure.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
             pause = pause_after(delay, call.attempts, retry_after)
             call.limiter.pause(pause)
+            self.counters.rate_limited += 1
             self.hooks(RateLimitPaused(operation=name, seconds=pause))
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
         patience = math.inf if self.max_wait is None else self.max_wait
@@ -357,6 +358,7 @@ class Pipeline:
             raise call.final_error(error)
         reason = describe(error)
         call.ends.append((reason, delay))
+        self.counters.retries += 1
         self.hooks(RetryScheduled(operation=name, attempt=call.attempts, delay=delay, reason=reason))
         return delay
 

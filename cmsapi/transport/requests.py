@@ -126,8 +126,9 @@ def query_string(values: Query) -> str:
     """
     pairs: list[tuple[str, str]] = []
     for name, value in values.items() if isinstance(values, Mapping) else _pairs(values):
-        if not isinstance(name, str) or not _encodes(name):
+        if not isinstance(name, str):
             raise ArgumentError(f"The names in params must be strings, got {excerpt(name)}.", parameter="params")
+        check_text("params", name, 0)
         if isinstance(value, list | tuple):
             pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
         elif value is not None:
@@ -147,9 +148,7 @@ def _query_value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        if _encodes(value):
-            return value
-        raise ArgumentError(f"{name} holds a character that cannot be encoded as UTF-8.", parameter=name)
+        return check_text(name, value, 0)
     try:
         if isinstance(value, int | float):
             return str(value)
@@ -158,11 +157,3 @@ def _query_value(name: str, value: object) -> str:
     raise ArgumentError(
         f"{name} must be a string, a number, a truth value or a list of these, got {excerpt(value)}.", parameter=name
     )
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
