@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from cmsapi.errors import StateError
@@ -84,7 +84,7 @@ class DurationStore:
         """Read in the background what is known, once."""
         if not self._asked and self._task is None:
             self._asked = True
-            self._begin(self._recall())
+            self._begin(self.known())
 
     async def known(self) -> None:
         """Wait until what is known was read.
@@ -94,9 +94,8 @@ class DurationStore:
         """
         async with self._reading:
             if not self._known:
-                state = self.state
                 kinds = tuple(KINDS.values())
-                found = {kind: _read(await state.get_document(self._scope, _name(kind))) for kind in kinds}
+                found = {kind: _read(await self.state.get_document(self._scope, _name(kind))) for kind in kinds}
                 self._known = True
                 for kind, seen in found.items():
                     self._durations[kind].learn(seen)
@@ -105,20 +104,19 @@ class DurationStore:
         """Wait for what is under way, and write what is left."""
         if self._task is not None:
             await asyncio.wait([self._task])
-        await self.write()
+        await asyncio.wait([self._begin(self.write())])
 
     async def write(self) -> None:
-        """Add what was seen since the last time; when the state cannot be reached, that is tried again later."""
+        """Add what was seen since the last time.
+
+        Raises:
+            StateError: The state cannot be reached; what was not written is kept for the next time.
+        """
         for kind, durations in tuple(self._durations.items()):
-            if not (seen := durations.unwritten.copy()):
-                continue
-            try:
+            if seen := durations.unwritten.copy():
                 await self._add(_name(kind), seen)
-            except StateError as error:
-                logger.debug("durations could not be written: %s", error)
-                return
-            durations.unwritten.subtract(seen)
-            durations.unwritten = +durations.unwritten
+                durations.unwritten.subtract(seen)
+                durations.unwritten = +durations.unwritten
 
     async def _add(self, name: str, seen: Seen) -> None:
         state = self.state
@@ -130,19 +128,17 @@ class DurationStore:
                 return
             stands = found
 
-    async def _recall(self) -> None:
-        try:
-            await self.known()
-        except StateError as error:
-            logger.debug("durations could not be read: %s", error)
-
-    def _begin(self, work: Any) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         self._task = asyncio.get_running_loop().create_task(work)
         self._task.add_done_callback(self._ended)
+        return self._task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._task = None
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StateError):
+            logger.debug("durations could not be read or written: %s", error)
+        elif error is not None:
             logger.error("durations could not be kept", exc_info=error)
 
 
