@@ -126,12 +126,6 @@ class LoopGroup:
             if limiter in self.limiters:
                 self.limiters.remove(limiter)
 
-    def unused(self, now: float) -> bool:
-        """Tell whether no loop is left and nothing counts any more."""
-        with self.lock:
-            self.evict_closed(now)
-            return not self.limiters and now >= self.windows.paused_until and self.windows.idle(now)
-
 
 class RateLimiter:
     """Give permits to calls, one after another.
@@ -151,9 +145,7 @@ class RateLimiter:
         self.open: set[Permit] = set()
         self.group: LoopGroup = LoopGroup(windows) if group is None else group
         self.group.join(self)
-        # Held by the group too, and here because that saves a step of each call.
-        self._limiters = self.group.limiters
-        self._lock = self.group.lock
+        self._limiters, self._lock = self.group.limiters, self.group.lock
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
@@ -259,7 +251,7 @@ class RateLimiter:
     def wake(self) -> None:
         """Serve the calls that wait, if any do; called from any thread."""
         if self.queued:
-            # A loop that is closed takes no calls.
+            # A loop that was closed raises, and no call waits in it.
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 

@@ -57,8 +57,11 @@ def join_process(account: str, limits: RateLimits) -> RateLimiter:
     accounts = _accounts.setdefault(os.getpid(), _Accounts())
     with accounts.lock:
         for name, group in list(accounts.groups.items()):
-            if group.unused(now):
-                del accounts.groups[name]
+            with group.lock:
+                group.evict_closed(now)
+                # No loop is left and nothing counts any more.
+                if not group.limiters and now >= group.windows.paused_until and group.windows.idle(now):
+                    del accounts.groups[name]
         group = accounts.groups.setdefault(account, LoopGroup(windows))
         limiter = RateLimiter(group.windows, group)
     limiter.obey(limits)
