@@ -36,7 +36,7 @@ class JobTable:
     @property
     def jobs(self) -> tuple[Job[Any], ...]:
         """The jobs, oldest first."""
-        for job in (*self._poller.registry.jobs(), *self._poller.registry.subscribed):
+        for job in (*self._poller.registry.jobs.values(), *self._poller.registry.subscribed):
             self._seen[job_of(job, self._poller)] = None
         return tuple(self._seen)
 

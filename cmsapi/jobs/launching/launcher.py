@@ -99,14 +99,14 @@ class Launcher:
             if pending is not None and not pending.task.done():
                 self._check_same(request, pending.request.body)
                 return pending
-            job = registry.get(request.key)
+            job = registry.jobs.get(request.key)
             if job is None:
                 break
             self.poller.join(job)
             # Without subscribers it may have ended, and an ended one is not what a new launch asks for.
             if not job.subscribed and not await self._goes_on(job):
                 registry.ended_elsewhere(job)
-            elif registry.get(request.key) is job:
+            elif registry.jobs.get(request.key) is job:
                 self._check_same(request, job.history.settings, job)
                 return registry.reopen(job, self.poller.poll_settings) if job.closed else job
         return self._send(request)

@@ -36,19 +36,12 @@ class JobRegistry:
         #: The jobs with subscribers, in the order of their subscriptions.
         self.subscribed: dict[TrackedJob, None] = {}
         self.journal: LaunchJournal = journal
-        self._jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
-
-    def get(self, key: JobKey) -> TrackedJob | None:
-        """Return the job in flight for a target, or None."""
-        return self._jobs.get(key)
-
-    def jobs(self) -> tuple[TrackedJob, ...]:
-        """Return all jobs in flight, oldest first."""
-        return tuple(self._jobs.values())
+        #: The jobs in flight, oldest first.
+        self.jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
 
     def add(self, job: TrackedJob) -> None:
         """Remember a job so that a launch for the same target joins it."""
-        jobs, oldest = self._jobs, _now() - FORGOTTEN_AFTER
+        jobs, oldest = self.jobs, _now() - FORGOTTEN_AFTER
         while jobs and (first := next(iter(jobs.values()))).history.began < oldest:
             del jobs[first.key]
             if first.record is not None and not self.journal.shared:
@@ -59,14 +52,14 @@ class JobRegistry:
 
     def remove(self, job: TrackedJob) -> None:
         """Forget a job, unless another one has taken its place."""
-        if self._jobs.get(job.key) is job:
-            del self._jobs[job.key]
+        if self.jobs.get(job.key) is job:
+            del self.jobs[job.key]
 
     def attach(self, job: TrackedJob) -> TrackedJob:
         """Remember a job that a token names, or return the same job if it is known already."""
         history = job.history
         Record(Entry(kind=job.kind.name.value, target=job.target, asked_at=0.0, job_id=history.job_id)).bind(job)
-        known = self._jobs.get(job.key)
+        known = self.jobs.get(job.key)
         if known is None:
             self.add(job)
         elif not known.closed and known.id == job.id and known.history.launched_at == history.launched_at:
@@ -80,7 +73,7 @@ class JobRegistry:
         served_at = entry.served_at
         launched_at = by_own_clock(entry.asked_at) if served_at is None else datetime.fromtimestamp(served_at, UTC)
         target = kind.job_target(entry.target, entry.job_id)
-        known = self._jobs.get((kind, target))
+        known = self.jobs.get((kind, target))
         if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
             record.bind(known)
             return known
