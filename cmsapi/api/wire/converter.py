@@ -1,26 +1,34 @@
 """The models' hooks in a `cattrs.Converter`: in the SDK's own, and in any that a user has.
 
-cattrs finds the hook of each class, here and inside other classes, and `cattrs.gen` makes the functions that write.
+cattrs finds the hook of each class, here and inside other classes, and `cattrs.gen` makes the functions that write the
+listed fields of a class. What it cannot know, since it is about one model and not about its class, comes on top: a
+document that was read comes out as it came in. Absent keys stay absent, times keep their texts, and unlisted keys are
+there, unless a field has another value now.
 """
 
 from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, TypeVar, overload
 
+import attrs
 import cattrs
+from cattrs.fns import identity
+from cattrs.gen import make_dict_unstructure_fn, override
 
-from cmsapi.api.model import Model, OpenEnum, Pagination
+from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model, OpenEnum, Pagination
 from cmsapi.api.wire.drift import Drift, DriftKind
-from cmsapi.api.wire.mismatch import mismatch, prefix_path
-from cmsapi.api.wire.reading import Hook, list_reader, model_reader, read_scalar
-from cmsapi.api.wire.shape import SCALARS, is_model
-from cmsapi.api.wire.writing import model_writer, write_word
+from cmsapi.api.wire.mismatch import prefix_path
+from cmsapi.api.wire.reading import Hook, copied, list_reader, model_reader, read_scalar
+from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
+from cmsapi.api.wire.times import spell_time
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
+Writer = Callable[[Model], dict[str, Any]]
 
 
 def register(converter: cattrs.Converter) -> None:
@@ -120,16 +128,70 @@ def _register(converter: cattrs.Converter, drift: Drift) -> None:
         return model_reader(model, converter, drift)
 
     converter.register_structure_hook_factory(is_model, read)
-    converter.register_unstructure_hook_factory(is_model, model_writer)
+    converter.register_unstructure_hook_factory(is_model, _model_writer)
     converter.register_structure_hook(OpenEnum, _read_word)
-    converter.register_unstructure_hook(OpenEnum, write_word)
+    converter.register_unstructure_hook(OpenEnum, _write_word)
 
 
 def _read_word(value: object, vocabulary: type[OpenEnum]) -> OpenEnum:
-    if type(value) is not str:
-        raise mismatch("a string", value)
-    return vocabulary(value)
+    return vocabulary(read_scalar(value, str))
 
 
 def _is_list(type_: Any) -> bool:
     return typing.get_origin(type_) is list
+
+
+def _model_writer(model: Any, converter: Any) -> Writer:
+    """Make the hook that writes models of a class; the converter has the hooks for the models inside."""
+    fields = shape(model)
+    overrides: dict[str, Any] = dict.fromkeys(attrs.fields_dict(Model), override(omit=True))
+    for field in fields:
+        overrides[field.name] = override(rename=field.wire, unstruct_hook=_value_writer(field, converter))
+    write: Any = make_dict_unstructure_fn(model, converter, **overrides)
+    times = [field.wire for field in fields if field.type is datetime]
+    places = [(wire, 2 * number) for number, wire in enumerate(times)]
+    no_texts = (None, None) * len(times)
+
+    def write_losslessly(model: Model) -> dict[str, Any]:
+        document: dict[str, Any] = write(model)
+        if places:
+            texts = model.time_texts or no_texts
+            for wire, place in places:
+                time = document[wire]
+                if time is texts[place]:
+                    document[wire] = texts[place + 1]
+                elif time is not None:
+                    document[wire] = spell_time(time)
+        if model.absent_keys is not NONE_ABSENT:
+            document = _without(model.absent_keys, document)
+        if model.extra is not NOTHING_ELSE:
+            # A value that did not fit into its field gives way to one that does.
+            document |= {wire: copied(value) for wire, value in model.extra.items() if document.get(wire) is None}
+        return document
+
+    return write_losslessly
+
+
+def _write_word(word: OpenEnum | None) -> str | None:
+    """Return the word as a plain string."""
+    return None if word is None else word._value_
+
+
+def _value_writer(field: Field, converter: Any) -> Any:
+    if is_open_enum(field.type):
+        return _write_word
+    if field.type is Any:
+        return copied
+    if not is_model(field.type):
+        return identity
+    write = converter.get_unstructure_hook(field.type)
+    if field.many:
+        return lambda items: None if items is None else [write(item) for item in items]
+    return lambda item: None if item is None else write(item)
+
+
+def _without(absent: frozenset[str] | None, document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what was absent and still has no value; of a model built by hand, all that has no value."""
+    if absent is None:
+        return {wire: value for wire, value in document.items() if value is not None}
+    return {wire: value for wire, value in document.items() if value not in (None, []) or wire not in absent}
