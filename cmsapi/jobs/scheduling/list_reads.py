@@ -172,20 +172,15 @@ class ListReads:
 
     def place(self, job: TrackedJob) -> None:
         """Have a job wait for its next poll, with its page or alone."""
-        listing = self.listings.of.get(job.key)
-        if listing is None or not self.listings.show_states.get(job.kind):
-            self._poll_queue.enter_cohort(job)
-            return
-        page = self._pages.setdefault(listing, ListPage(listing))
-        if page.reading:
-            # The read may be that of a copy of the client, which may wait for the answer for hours.
-            self._poll_queue.enter_cohort(job)
-            return
-        page.jobs[job], self._page_of[job] = None, page
-        if len(page.jobs) < _FEWEST:
+        listing = self.listings.of.get(job.key) if self.listings.show_states.get(job.kind) else None
+        page = self._pages.setdefault(listing, ListPage(listing)) if listing is not None else None
+        # A read may be that of a copy of the client, which may wait for the answer for hours.
+        if page is not None and not page.reading:
+            page.jobs[job], self._page_of[job] = None, page
+        if (together := self.page_of(job)) is None:
             self._poll_queue.enter_cohort(job)
         else:
-            for other in page.jobs:
+            for other in together.jobs:
                 # The first one has waited alone.
                 self._poll_queue.remove(other)
 
