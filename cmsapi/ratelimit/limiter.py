@@ -98,6 +98,8 @@ class LoopGroup:
     windows: SlidingWindows | SharedWindows
     lock: threading.RLock = attrs.field(factory=threading.RLock)
     limiters: list[RateLimiter] = attrs.field(factory=list)
+    #: Whether there is one limiter only.
+    alone: bool = True
 
     def join(self, limiter: RateLimiter) -> None:
         """Let a limiter take permits from these windows.
@@ -111,6 +113,7 @@ class LoopGroup:
             if self.limiters:
                 self.windows.pause(now + SWITCH)
             self.limiters.append(limiter)
+            self.alone = len(self.limiters) == 1
 
     def evict_closed(self, now: float) -> None:
         """Give up the requests that closed loops have left without an answer; called under the lock."""
@@ -119,6 +122,7 @@ class LoopGroup:
             for permit in limiter.open:
                 permit.stage = "lost"
                 self.windows.lost(permit, now)
+        self.alone = len(self.limiters) == 1
 
     def leave(self, limiter: RateLimiter) -> None:
         """Forget a limiter that has nothing out and is not used any more."""
@@ -150,6 +154,8 @@ class RateLimiter:
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
         self._timer = Timer(self.loop, self.serve)
+        # Made once, because making a bound method costs as much as a small call.
+        self._on_end = self._ended
 
     async def acquire(
         self,
@@ -169,9 +175,9 @@ class RateLimiter:
             RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
                 is over, because others went first or the service asked for a pause.
         """
-        now, permit, windows = self.time(), Permit(self._ended), self.windows
-        alone = not self.queued and len(self._limiters) == 1
-        if alone and now >= windows.paused_until and windows.take(permit, now, sparing=priority is _SPARING):
+        now, permit, windows = self.time(), Permit(self._on_end), self.windows
+        at_once = not self.queued and self.group.alone and now >= windows.paused_until
+        if at_once and windows.take(permit, now, sparing=priority is _SPARING):
             self.open.add(permit)
             return permit
         expected = self.expected_wait(priority, now)
@@ -228,9 +234,9 @@ class RateLimiter:
             return min(when, now + CLOSED_AFTER)
         return when
 
-    def _ended(self, permit: Permit, quota: Quota | None, *, alone: bool = False) -> None:
+    def _ended(self, permit: Permit, quota: Quota | None, alone: bool = False) -> None:
         """Tell the windows how a permit has ended, and serve the calls that wait."""
-        if len(self._limiters) > 1 and not alone:
+        if not (alone or self.group.alone):
             with self._lock:
                 self._ended(permit, quota, alone=True)
                 others = [limiter for limiter in self._limiters if limiter is not self]

@@ -25,8 +25,7 @@ class RequestLog:
     def __init__(
         self, times: Iterable[float] = (), left: int = 0, *, second: float = SECOND, hour: float = HOUR
     ) -> None:
-        self.times: array[float] = array("d", times)
-        self.left: int = left
+        self.fill(array("d", times), left)
         #: How many of the times are not in the second any more.
         self.before_second: int = 0
         #: When one leaves a window, infinity when none is in any.
@@ -34,10 +33,12 @@ class RequestLog:
         self.second: float = second
         self.hour: float = hour
 
-    @property
-    def total(self) -> int:
-        """How many have settled, all told."""
-        return self.left + len(self.times)
+    def fill(self, times: array[float], left: int = 0) -> None:
+        """Begin with these times, and so many that have left the hour."""
+        self.times: array[float] = times
+        self.left: int = left
+        #: How many have settled, all told.
+        self.total: int = left + len(times)
 
     def add(self, at: float) -> None:
         """Note that one more has settled; it counts from the time of the newest if that is later."""
@@ -45,6 +46,7 @@ class RequestLog:
         if times and at < times[-1]:
             at = times[-1]
         times.append(at)
+        self.total += 1
         if at + self.second < self.changes_at:
             self.changes_at = at + self.second
 

@@ -149,10 +149,10 @@ class SlidingWindows:
             lost.silent_from = now + QUIET
         if now >= lost.silent_from or not self.known:
             self._probe = permit
-        log, settled = self.log, len(self.log.times)
-        permit.taken_at, permit.left, permit.settled = now, log.left, log.left + settled
+        log = self.log
+        permit.taken_at, permit.left, permit.settled = now, log.left, log.total
         self.unsettled += 1
-        if self.unsettled + settled + self.foreign_usage.count >= self.per_hour:
+        if self.unsettled + log.total - log.left + self.foreign_usage.count >= self.per_hour:
             # This one tries; another one only after it has settled.
             self.tries_at = math.inf
         return True
@@ -165,17 +165,19 @@ class SlidingWindows:
 
     def room(self, now: float, *, sparing: bool = False) -> float:
         """Return how many permits are free; none, or less than none, when nothing may be taken."""
-        self.advance(now)
-        log, spare = self.log, 0
-        out = self.unsettled + len(log.times)
-        of_hour = self.per_hour - out - self.foreign_usage.count
+        log, foreign, lost, spare = self.log, self.foreign_usage, self.unanswered, 0
+        # Here too, because as a rule there is nothing to do, and a call costs a twentieth of an acquire.
+        if now >= log.changes_at or foreign.count or lost.unvouched or lost.vouched:
+            self.advance(now)
+        out = self.unsettled + log.total - log.left
+        of_hour = self.per_hour - out - foreign.count
         if sparing:
             spare = self._spare
             of_hour -= self.reserve
         if of_hour <= 0:
             of_hour = 1 if self._may_try(now) else 0
         room = self.per_second - out + log.before_second
-        if now >= self.unanswered.silent_from or not self.known:
+        if now >= lost.silent_from or not self.known:
             room = self._room_of_probes(now, room)
         room -= spare
         return min(of_hour, room)
@@ -247,7 +249,7 @@ class SlidingWindows:
         self.tries_at = came_at + self.tries_every
         self.hear(quota.limit)
         counted = quota.limit - quota.remaining
-        at_least = counted - self.unsettled - (log.left + len(log.times) - left)
+        at_least = counted - self.unsettled - (log.total - left)
         if at_least > 0 or foreign.count:
             sure = log.hour * CERTAIN / HOUR
             certainly_own = max(0, settled - log.before(now - sure))
@@ -331,15 +333,12 @@ class SlidingWindows:
 
     def advance(self, now: float) -> None:
         """Let the time pass: what was given up settles, and what is old leaves the windows."""
-        lost, foreign = self.unanswered, self.foreign_usage
-        if lost.unvouched or lost.vouched:
-            for at in lost.settle(now):
-                self.unsettled -= 1
-                self.settle(at)
-        if now >= self.log.changes_at:
-            self.log.age(now)
-        if foreign.count:
-            foreign.age(now)
+        for at in self.unanswered.settle(now):
+            self.unsettled -= 1
+            self.settle(at)
+        self.log.age(now)
+        if self.foreign_usage.count:
+            self.foreign_usage.age(now)
 
     def _full_by_lower_limit(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""

@@ -95,7 +95,7 @@ def read(document: str | None, limits: AccountLimits, now: float) -> Allocation:
             said: Any = loads(document.encode())
             if said["format"] == 1:
                 allocation = Allocation(limits)
-                allocation.windows.log.times.extend(unflat([math.ceil(now * 1000), said["used"]]))
+                allocation.windows.log.fill(unflat([math.ceil(now * 1000), said["used"]]))
                 return allocation
             if said["format"] == 2:
                 allocation = _of(said, limits)
@@ -140,8 +140,7 @@ def _of(said: Any, limits: AccountLimits) -> Allocation:
         holders={name: Holder(*map(_number, values)) for name, values in said["holders"].items()},
     )
     windows = allocation.windows
-    windows.log.times.extend(unflat(said["log"]))
-    windows.log.left = _number(said["left"])
+    windows.log.fill(unflat(said["log"]), _number(said["left"]))
     windows.known = windows.known or bool(said["known"])
     windows.foreign_usage = ForeignUsage(*(_number(value, math.inf) for value in said["foreign"]))
     windows.tries_at = _number(said["tries_at"], math.inf)
