@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from cmsapi.api.arguments import within
-from cmsapi.api.model import Model
+from cmsapi.api.model import Model, Pagination
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.pagination import Page, Paginator
 from cmsapi.api.wire.converter import Converter
@@ -21,7 +21,6 @@ from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, expand
 
 M = TypeVar("M", bound=Model)
-T = TypeVar("T")
 
 # The size of pages by default (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
@@ -97,7 +96,7 @@ class OperationCaller:
 
     async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
         """Call an operation that answers with a list without pages."""
-        items, _ = self._read(self.converter.structure_page, await self.exchange(operation, path), model)
+        items, _ = self._read_page(await self.exchange(operation, path), model)
         return items
 
     def paginate(
@@ -138,7 +137,7 @@ class OperationCaller:
         """Read one page of a list; one request."""
         asked = {**(query or {}), "page": number, "limit": limit}
         call = await self.exchange(operation, path, query=asked, options=options)
-        items, place = self._read(self.converter.structure_page, call, model)
+        items, place = self._read_page(call, model)
         if self.observe is not None and items:
             # On pages of another size the items have other places.
             self.observe(items, call.sent_at, path, number if limit == LARGEST_PAGE else None)
@@ -152,14 +151,22 @@ class OperationCaller:
 
     def read(self, call: Call, model: type[M]) -> M:
         """Read the answer to a call into a model; an error names the operation."""
-        return self._read(self.converter.structure, call, model)
-
-    def _read(self, structure: Callable[[Any, type[M]], T], call: Call, model: type[M]) -> T:
         try:
-            return structure(call.document, model)
+            return self.converter.structure(call.document, model)
         except DecodeError as error:
-            error.operation, error.attempts = call.operation.name, call.attempts
-            error.excerpt = without_key(error.excerpt.encode(errors="replace"), call.request).decode()
-            if call.operation.hint is not None:
-                error.add_note(call.operation.hint)
+            _explain(error, call)
             raise
+
+    def _read_page(self, call: Call, model: type[M]) -> tuple[list[M], Pagination | None]:
+        try:
+            return self.converter.structure_page(call.document, model)
+        except DecodeError as error:
+            _explain(error, call)
+            raise
+
+
+def _explain(error: DecodeError, call: Call) -> None:
+    error.operation, error.attempts = call.operation.name, call.attempts
+    error.excerpt = without_key(error.excerpt.encode(errors="replace"), call.request).decode()
+    if call.operation.hint is not None:
+        error.add_note(call.operation.hint)

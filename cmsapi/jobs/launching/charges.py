@@ -103,7 +103,7 @@ class ChargeReader:
                 usages = [usage async for usage in self._newest(balance.type, launched_at - CLOCKS)]
                 found = between(then, now, usages, launched_at)
             if found is not None or tries == _TRIES:
-                return Charges(user, now, *(found or (None,)))
+                return Charges(user, now, None) if found is None else Charges(user, now, *found)
             await asyncio.sleep(_LISTING)
 
     async def _newest(self, type_: str, until: float) -> AsyncIterator[CreditUsage]:

@@ -30,17 +30,16 @@ class LaunchRequest:
         target: What it works on.
         path: Path parameters of the operation that launches it.
         body: Its body, by wire name.
-        key: What launches of the same work have in common.
     """
 
     kind: Kind = attrs.field(converter=_kind)
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
-    key: JobKey = attrs.field(init=False)
 
-    @key.default
-    def _key(self) -> JobKey:
+    @property
+    def key(self) -> JobKey:
+        """What launches of the same work have in common."""
         return (self.kind, self.target)
 
 
