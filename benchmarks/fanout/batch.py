@@ -112,7 +112,7 @@ class Strategy(Protocol):
     async def admit(self) -> None:
         """Wait until another job should be launched."""
 
-    async def until_look(self, job: Watched) -> None:
+    async def until_due(self, job: Watched) -> None:
         """Wait until a job should be polled."""
 
 
@@ -128,7 +128,8 @@ class Batch:
         self.caller = Caller(service)
         self.to_launch = len(service.items)
         # Launched and not seen to be over.
-        self.running: set[Watched] = set()
+        # In the order of their launches, as a set would not keep them: a run must give the same figures again.
+        self.running: dict[Watched, None] = {}
         # Over, with a result still to be read.
         self.ready = 0
 
@@ -154,14 +155,14 @@ class Batch:
         target, launched_at = await self.caller.launch(item)
         self.to_launch -= 1
         job = Watched(number, launched_at)
-        self.running.add(job)
+        self.running[job] = None
         over = False
         while not over:
-            await strategy.until_look(job)
+            await strategy.until_due(job)
             over, polled_at = await self.caller.poll(target)
             job.polls += 1
             job.age = polled_at - launched_at
-        self.running.remove(job)
+        del self.running[job]
         self.ready += 1
         await self.caller.read(target)
         self.ready -= 1

@@ -62,7 +62,7 @@ class Optimum:
         await self._applicant
         self._admitted += 1
 
-    async def until_look(self, job: Watched) -> None:
+    async def until_due(self, job: Watched) -> None:
         """Wait until a job should be polled."""
         plans, place = self._plans[job.number], self._places.get(job)
         lot = self._rng.random() if place is None else place.lot

@@ -25,24 +25,24 @@ class Schedule:
     async def admit(self) -> None:
         """Launch at once."""
 
-    async def until_look(self, job: Watched) -> None:
+    async def until_due(self, job: Watched) -> None:
         """Wait until a job should be polled."""
         await asyncio.sleep(self._wait(job))
 
 
 def naive(batch: Batch, seed: int) -> Schedule:
-    """Look every 5 to 10 s, as the service advises (specification 8, rule 5)."""
+    """Poll every 5 to 10 s, as the service advises (specification 8, rule 5)."""
     rng = random.Random(seed)
     return Schedule(lambda job: rng.uniform(5.0, 10.0))
 
 
 def exponential(batch: Batch, seed: int) -> Schedule:
-    """Look after 1, 2, 4, 8, 16 and then every 20 s."""
+    """Poll after 1, 2, 4, 8, 16 and then every 20 s."""
     return Schedule(lambda job: min(20.0, 2.0**job.polls))
 
 
 def steady(batch: Batch, seed: int) -> Schedule:
-    """Look every 30 s."""
+    """Poll every 30 s."""
     return Schedule(lambda job: 30.0)
 
 
@@ -70,7 +70,7 @@ class Oracle:
             await asyncio.sleep(1.0)
         self._admitted += 1
 
-    async def until_look(self, job: Watched) -> None:
+    async def until_due(self, job: Watched) -> None:
         """Wait until a job ends."""
         end = job.launched_at + self._batch.service.durations[job.number]
         await asyncio.sleep(end + _AFTER - asyncio.get_running_loop().time())

@@ -76,9 +76,9 @@ class Tasks:
         await _cancel(self._tasks)
 
     async def _wait(self, job_id: str) -> None:
-        await self._look(job_id)
+        await self._poll(job_id)
 
-    async def _look(self, job_id: str) -> None:
+    async def _poll(self, job_id: str) -> None:
         while True:
             await asyncio.sleep(random.uniform(SHORTEST, LONGEST))
             self.polls += 1
@@ -102,9 +102,9 @@ class Scopes(Tasks):
 
     async def _wait(self, job_id: str) -> None:
         with anyio.fail_after(_PATIENCE):
-            await self._look(job_id)
+            await self._poll(job_id)
 
-    async def _look(self, job_id: str) -> None:
+    async def _poll(self, job_id: str) -> None:
         while True:
             await anyio.sleep(random.uniform(SHORTEST, LONGEST))
             self.polls += 1

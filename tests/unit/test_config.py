@@ -73,7 +73,7 @@ def test_settings_fit_together() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, "5", True, 1000, 10**9], ids=repr)
-def test_the_reserve_leaves_something_to_look_with(value: Any) -> None:
+def test_the_reserve_leaves_something_to_poll_with(value: Any) -> None:
     """A reserve is a whole number below the hour's limit; without a limit any is kept."""
     with pytest.raises(errors.ConfigError, match=r"RateLimits\.reserve"):
         cmsapi.RateLimits(reserve=value)

@@ -27,7 +27,7 @@ def box(**options: Any) -> Sandbox:
 
 
 def client_of(sandbox: Sandbox, state: str, **options: Any) -> cmsapi.Client:
-    """Make a client that shares a state, and looks often."""
+    """Make a client that shares a state, and polls often."""
     options.setdefault("polling", cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2))
     options.setdefault("launch", cmsapi.LaunchPolicy(settle=0.2))
     transport = sandbox.transport

@@ -611,7 +611,7 @@ async def test_followers_read_the_journal_together(fleet: Fleet) -> None:
     assert read == [1, 1, 1, 2]
 
 
-async def test_followers_look_for_the_dead_together(fleet: Fleet) -> None:
+async def test_followers_search_for_dead_processes_together(fleet: Fleet) -> None:
     """Once a second; what a dead process held is claimed in the round in which it is found, and in the next."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     for key in "abc":

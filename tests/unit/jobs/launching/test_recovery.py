@@ -215,7 +215,7 @@ async def test_clients_of_one_state_join_each_other() -> None:
 
 
 async def test_a_job_that_its_launcher_does_not_wait_for_is_polled_by_who_does() -> None:
-    """A client that launched and does not wait leaves the looks to another one within seconds."""
+    """A client that launched and does not wait leaves the polls to another one within seconds."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client, client_of(sandbox) as other:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])

@@ -1,4 +1,4 @@
-"""What is believed of how long jobs take, and how looks at them change it."""
+"""What is believed of how long jobs take, and how polls at them change it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, 
 steps = st.integers(0, NEVER - 1)
 ages = st.floats(0.0, 2.0 * AGES[-1])
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
-# What looks tell: the age at which a job was last seen running, that of the look, and whether it was over by then.
+# What polls tell: the age at which a job was last seen running, that of the poll, and whether it had finished by then.
 sightings = st.lists(st.tuples(steps, steps, st.booleans(), st.sampled_from([1, 1, 1, 5, 200])), max_size=12)
 # Between which steps jobs of two sorts end.
 SHORT, LONG = (step_before(18.0), step_after(21.0)), (step_before(270.0), step_after(310.0))
 
 
 def learned(seen: Iterable[tuple[int, int, bool, int]], guess: float = 60.0) -> DurationModel:
-    """Learn from what looks told."""
+    """Learn from what polls told."""
     durations = DurationModel(guess)
     for number, (before, now, over, times) in enumerate(seen):
         for _ in range(times):
@@ -233,7 +233,7 @@ def test_what_is_seen_brings_belief_closer_to_the_truth(draw: Callable[[random.R
 
     def error(curve: Curve) -> float:
         truth = (sum(lifetime <= age for lifetime in drawn) / len(drawn) for age in AGES)
-        # Of what always takes the same time a look tells no more than between which steps it ended.
+        # For jobs that always take the same time, a poll tells only between which steps they ended.
         return statistics.fmean(abs(have - subscribe) for have, subscribe in zip(curve.ended, truth, strict=True))
 
     durations = DurationModel(60.0)
@@ -257,7 +257,7 @@ def test_two_sorts_of_jobs_are_told_apart() -> None:
 @populations
 @pytest.mark.parametrize("jobs", [0, 20])
 def test_a_job_that_still_runs_moves_ends_later(jobs: int, draw: Callable[[random.Random], float]) -> None:
-    """A look that finds a job running makes it less likely that the next one is over by then, and no end sooner."""
+    """A poll that finds a job running makes it less likely that the next has finished by then, and no end sooner."""
     rng = random.Random(8)
     durations = DurationModel(60.0)
     observe(durations, (draw(rng) for _ in range(jobs)), rng)
@@ -356,7 +356,7 @@ def test_two_sorts_are_told_apart_by_what_others_saw() -> None:
 
 @pytest.mark.parametrize("before", [of_two_sorts, lambda: DurationModel(60.0)], ids=["two sorts", "nothing seen"])
 def test_what_others_saw_teaches_what_it_would_have_taught_here(before: Callable[[], DurationModel]) -> None:
-    """Jobs that were looked at in between, in any order, teach what a record of their ends teaches elsewhere."""
+    """Jobs that were polled in between, in any order, teach what a record of their ends teaches elsewhere."""
     here, there = before(), before()
     ends = here.ends
     for at in (SHORT[0], LONG[0]):
@@ -379,7 +379,7 @@ def test_what_others_saw_teaches_what_it_would_have_taught_here(before: Callable
 
 @pytest.mark.parametrize("before", [of_two_sorts, lambda: DurationModel(60.0)], ids=["two sorts", "nothing seen"])
 def test_a_job_counts_once(before: Callable[[], DurationModel]) -> None:
-    """However often three jobs were found running, belief is as if each had been looked at but the last time."""
+    """However often three jobs were found running, belief is as if each had been polled but the last time."""
     often, once = before(), before()
     for at, now, times in ((0, 9, 3), (9, 20, 3), (20, 35, 2), (35, 45, 2)):
         for _ in range(times):
@@ -389,7 +389,7 @@ def test_a_job_counts_once(before: Callable[[], DurationModel]) -> None:
     assert list(often.curve().ended) == pytest.approx(list(once.curve().ended), rel=1e-6, abs=1e-9)
 
 
-def test_a_look_that_tells_nothing_new_changes_nothing() -> None:
+def test_a_poll_that_tells_nothing_new_changes_nothing() -> None:
     """A job that ran at a step and is found running at that step again is no news."""
     durations = of_two_sorts()
     before = durations.curve()
@@ -397,7 +397,7 @@ def test_a_look_that_tells_nothing_new_changes_nothing() -> None:
     assert durations.curve() is before
 
 
-def test_an_end_between_two_looks_at_one_step_is_one_step_wide() -> None:
+def test_an_end_between_two_polls_at_one_step_is_one_step_wide() -> None:
     """A job that ended within a step of the scale ended before the next one."""
     durations = DurationModel(60.0)
     durations.saw_end(20, 20)

@@ -487,10 +487,10 @@ async def test_a_pause_is_for_all() -> None:
 
 
 async def test_the_last_lane_leaves_some_to_others() -> None:
-    """Looks take eighteen of the twenty, and not the reserve of the hour."""
+    """Polls take eighteen of the twenty, and not the reserve of the hour."""
     sandbox, memory = Sandbox(limits=Limits(per_hour=200)), Memory()
-    looks = process(memory, per_hour=200, reserve=20)
-    await looks.saturate(sandbox, 50, 60.0, Priority.POLL)
+    polls = process(memory, per_hour=200, reserve=20)
+    await polls.saturate(sandbox, 50, 60.0, Priority.POLL)
     assert len(sandbox.ledger) == 180
     arrivals = [entry.at for entry in sandbox.ledger]
     assert all(later - first >= 0.999 for first, later in zip(arrivals, arrivals[18:], strict=False))
