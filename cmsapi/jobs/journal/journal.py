@@ -199,13 +199,18 @@ class LaunchJournal:
             self._leases.drop(record)
 
     async def record_launched(self, record: Record, **changes: Any) -> None:
-        """Write down that a launch has happened, and which job it is."""
+        """Write down that a launch has happened, and which job it is; if that fails, it is written once it can be."""
+        launched = {"status": RUNNING, **changes}
         try:
-            await self.write(record, status=RUNNING, **changes)
-        except (StateError, LeaseLostError) as error:
+            await self.write(record, **launched)
+        except BaseException as error:
             # It is launched: losing it here would be worse than polling it twice.
+            record.entry = attrs.evolve(record.entry, **launched)
+            # To hold the entry anew may read the old one again.
+            self._later_if_held(record, lambda: self.write(record, **({} if record.bound else launched)))
+            if not isinstance(error, StateError | LeaseLostError):
+                raise
             logger.warning("Journal unavailable; a launch could not be recorded as done: %s", error)
-            record.entry = attrs.evolve(record.entry, status=RUNNING, **changes)
         self.balances.memory.append(record.entry)
 
     async def record_unknown(self, record: Record, why: str) -> None:

@@ -17,7 +17,7 @@ from cmsapi.sandbox import Fault
 from cmsapi.state.journal import Entry, Lease
 from cmsapi.state.memory import MemoryState
 from tests.support.jobs import box, client_of
-from tests.support.launches import open_entries, scope
+from tests.support.launches import open_entries, posts, scope
 
 pytestmark = pytest.mark.looptime
 
@@ -30,6 +30,7 @@ class FailingState(MemoryState):
     def __init__(self) -> None:
         super().__init__(lease_ttl=1000.0)
         self.fails: tuple[str, ...] = ()
+        self.slow = 0.0
 
     def _check(self, what: str) -> None:
         if what in self.fails:
@@ -43,6 +44,7 @@ class FailingState(MemoryState):
     async def update(self, lease: Lease, entry: Entry) -> None:
         """Write the entry anew, if that works."""
         self._check("update")
+        await asyncio.sleep(self.slow)
         await super().update(lease, entry)
 
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
@@ -94,6 +96,50 @@ async def test_what_is_found_is_not_lost_with_the_state(kind: str) -> None:
         await job
     assert len(sandbox.ledger.launches()) == 1
     assert [entry.status for entry in (await open_entries(sandbox)).values()] == ["review"] * (not analysis)
+
+
+@pytest.mark.parametrize("kind", ["idea_search", "generation"])
+async def test_a_job_is_written_down_once_the_state_works_again(kind: str) -> None:
+    """The identifier in an answer is not lost with the process, because no request tells that of a search again."""
+    sandbox = box(600.0, latency=(1.0, 1.0))
+    failing_state = failing()
+    async with client_of(sandbox) as client:
+        await client.me()
+        search, content_id = kind == "idea_search", sandbox.content_ids[0]
+        launching: asyncio.Task[Job[Any]] = asyncio.create_task(
+            client.content_ideas.search(sandbox.workspace_id, "tents")
+            if search
+            else client.contents.generate(content_id)
+        )
+        while not posts(sandbox):  # noqa: ASYNC110  the client sends it
+            await asyncio.sleep(0.1)
+        failing_state.fails = ("update",)
+        job = await launching
+        await asyncio.sleep(15.0)
+        failing_state.fails = ()
+        await asyncio.sleep(15.0)
+        (entry,) = (await open_entries(sandbox)).values()
+        assert (entry.status, entry.job_id) == ("running", job.id)
+        await job
+    assert [entry.status for entry in (await open_entries(sandbox)).values()] == ["review"] * (not search)
+
+
+async def test_a_job_is_written_down_while_its_client_is_closed() -> None:
+    """A client that is closed between the answer and the journal leaves the job to the next one."""
+    sandbox = box(600.0)
+    failing_state = failing()
+    async with client_of(sandbox) as client:
+        await client.me()
+        failing_state.slow = 1.0
+        launching = asyncio.create_task(client.content_ideas.search(sandbox.workspace_id, "tents"))
+        while not posts(sandbox):  # noqa: ASYNC110  the client sends it
+            await asyncio.sleep(0.1)
+    with pytest.raises(cmsapi.LaunchUnknownError):
+        await launching
+    async with client_of(sandbox) as client:
+        resumed = await client.jobs.resume()
+        assert [job.kind for job in resumed.jobs] == ["idea_search"]
+        assert resumed.unknown == ()
 
 
 async def test_doubt_that_cannot_be_written_down_is_told() -> None:
