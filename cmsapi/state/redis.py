@@ -249,7 +249,7 @@ class RedisState(State):
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one, unless another process was faster; then again."""
-        keys = [_key(account, name) for name in ("version", "limits", "next", "book", "ring", "holders")]
+        keys = [_key(account, name) for name in ("version", "limits", "next")]
         mine, found = secrets.token_hex(8), await self._guarded(self._read_limits, keys)
         for attempt in range(UPDATES):
             version, text, time = found

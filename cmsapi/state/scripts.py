@@ -96,20 +96,9 @@ return ARGV[3]
 """
 )
 
-# The limits of an account have a layout of their own: of version 1 only the number of used requests is taken over.
-_LIMITS = """
-local version = redis.call('GET', KEYS[1])
-if version == '1' then
-    if redis.call('EXISTS', KEYS[4]) == 1 then
-        local used = redis.pcall('LLEN', KEYS[5])
-        local document = cjson.encode({ format = 1, used = tonumber(used) or 0 })
-        redis.call('HSET', KEYS[2], 'version', 'old', 'document', document)
-    end
-    redis.call('DEL', KEYS[4], KEYS[5], KEYS[6])
-elseif version and version ~= '2' then
-    return redis.error_reply('CMSAPI ' .. version .. ' 2')
-end
-if version ~= '2' then redis.call('SET', KEYS[1], '2') end
+_LIMITS = (
+    VERSION_CHECK
+    + """
 local found = redis.pcall('HMGET', KEYS[2], 'version', 'document')
 if found.err or string.find((found[1] or '') .. (found[2] or ''), '[\\128-\\255]') then
     redis.call('DEL', KEYS[2])
@@ -120,8 +109,9 @@ local function now()
     return { found[1] or '', found[2] or '', time[1] .. '.' .. string.format('%06d', time[2]) }
 end
 """
+)
 
-# KEYS: version, limits, next writer, and the keys of version 1.
+# KEYS: version, limits, next writer.
 READ_LIMITS = _LIMITS + "return now()"
 
 # Writes unless another process wrote meanwhile, or was promised to write next. A process that comes too late is

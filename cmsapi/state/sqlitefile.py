@@ -21,7 +21,7 @@ T = TypeVar("T")
 # Seconds to wait for other processes before giving up; and once that was in vain, until something was written again.
 PATIENCE = 5.0
 SHORT_PATIENCE = 0.25
-VERSION = 2
+VERSION = 1
 # Says whose file it is; "cmsA" in ASCII.
 APPLICATION = 0x636D7341
 _TABLES = """
@@ -33,14 +33,6 @@ CREATE TABLE outcomes (scope TEXT, batch TEXT, item TEXT, entry TEXT NOT NULL, P
     WITHOUT ROWID;
 CREATE TABLE documents (scope TEXT, name TEXT, text TEXT NOT NULL, PRIMARY KEY (scope, name)) WITHOUT ROWID;
 CREATE TABLE limits (account TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
-"""
-# Version 1 had a row for each request of the hour. Only their number is taken over.
-_FROM_VERSION_1 = """
-CREATE TABLE limits (account TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO limits SELECT account, json_object('format', 1, 'used',
-    (SELECT count(*) FROM settled WHERE settled.account = books.account)) FROM books;
-DROP TABLE books;
-DROP TABLE settled;
 """
 
 
@@ -207,22 +199,22 @@ def _check(path: Path, until: float) -> None:
         db.close()
 
 
-def _refuse_others(db: sqlite3.Connection, path: Path) -> int:
-    """Raise when a file is not for us; return the version of its tables, 0 when there are none yet."""
+def _refuse_others(db: sqlite3.Connection, path: Path) -> bool:
+    """Raise when a file is not for us; return whether it is still empty."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not application and not version and not tables:
-        return 0
+        return True
     if application != APPLICATION:
         raise StateError(f"{path} is a database of another program; it was left as it is. Name another file.")
-    if version not in (1, VERSION):
+    if version != VERSION:
         raise StateError(
             f"{path} was made by another version of this SDK (its schema is {version}, this one's is {VERSION}); it "
             "was left as it is. Let all processes that share it use one version, or name another file. Jobs that "
             "are open in it are only known there."
         )
-    return int(version)
+    return False
 
 
 def _switch_to_wal(db: sqlite3.Connection, path: Path, until: float) -> None:
@@ -241,10 +233,9 @@ def _switch_to_wal(db: sqlite3.Connection, path: Path, until: float) -> None:
 
 
 def _lay_out(db: sqlite3.Connection, path: Path) -> str | None:
-    """Make the tables if there are none or old ones, and return the epoch of the file."""
-    version = _refuse_others(db, path)
-    if version != VERSION:
-        for statement in (_FROM_VERSION_1 if version else _TABLES).split(";"):
+    """Make the tables if there are none, and return the epoch of the file."""
+    if _refuse_others(db, path):
+        for statement in _TABLES.split(";"):
             db.execute(statement)
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {VERSION}")

@@ -1,7 +1,6 @@
 """Write down what the processes of an account agree on about its limits, and read it.
 
-The document is JSON with a `format`, and is used as a whole or not at all. Of a document of the first edition only the
-number of used requests is read. They are taken to have settled just now, which is never too early.
+The document is JSON with a `format`, and is used as a whole or not at all.
 
 It stays small however many requests settled. Times are whole milliseconds, rounded up. Once there are more than
 `LONGEST_LOG` different times, requests that have left the second are counted in slots, each at the time of its last
@@ -58,7 +57,7 @@ def allocate(
     Returns:
         The document that takes the place of the old one, and what the process gets.
     """
-    allocation = read(document, limits, clock)
+    allocation = read(document, limits)
     reset = document is not None and not allocation.epoch
     grant = allocation.exchange(request, clock, reset=reset)
     return write(allocation), grant
@@ -68,7 +67,7 @@ def write(allocation: Allocation) -> str:
     """Write an allocation down."""
     windows = allocation.windows
     said = {
-        "format": 2,
+        "format": 1,
         "epoch": allocation.epoch,
         "time": _written(allocation.time),
         "ahead": _written(allocation.ahead),
@@ -88,16 +87,12 @@ def write(allocation: Allocation) -> str:
     return dumps(said).decode()
 
 
-def read(document: str | None, limits: AccountLimits, now: float) -> Allocation:
+def read(document: str | None, limits: AccountLimits) -> Allocation:
     """Read a document; none, and one that makes no sense, gives a new allocation, whose epoch is 0."""
     if document is not None:
         try:
             said: Any = loads(document.encode())
             if said["format"] == 1:
-                allocation = Allocation(limits)
-                allocation.windows.log.fill(unflat([math.ceil(now * 1000), said["used"]]))
-                return allocation
-            if said["format"] == 2:
                 allocation = _of(said, limits)
                 if _consistent(allocation) and allocation.windows.log.total == said["settled"]:
                     return allocation

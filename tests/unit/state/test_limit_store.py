@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-import redis.asyncio as redis
 
-from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.ratelimit.sharing.exchange import AccountLimits
+from cmsapi.state.journal import Entry
 from cmsapi.state.redis import RedisState
-from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
-from tests.support.exchanges import exchange
 from tests.support.places import Place, emptied
 from tests.support.servers import Server
 
@@ -111,49 +105,3 @@ async def test_a_state_far_from_the_server_is_in_time_too(server: Server) -> Non
     assert far >= 5
     assert min(near) >= 15
     assert 0 <= total - 1 - sum(changes.values()) <= 3
-
-
-async def test_limits_of_version_1_in_a_file(tmp_path: Path) -> None:
-    """What a file of version 1 counted is used for another hour, nothing is given at once, and its journal stays."""
-    path = tmp_path / "state.db"
-    state = SqliteState(path)
-    await state.begin(Lease("scope", "key"), ENTRY)
-    await state.aclose()
-    with sqlite3.connect(path) as db:
-        db.execute("DROP TABLE limits")
-        db.execute("CREATE TABLE books (account TEXT PRIMARY KEY, book TEXT NOT NULL) WITHOUT ROWID")
-        db.execute("CREATE TABLE settled (account TEXT, number INTEGER, at REAL, PRIMARY KEY (account, number))")
-        db.execute("INSERT INTO books VALUES (?, '{}')", (ACCOUNT,))
-        db.executemany("INSERT INTO settled VALUES (?, ?, 1e9)", [(ACCOUNT, number) for number in range(700)])
-        db.execute("PRAGMA user_version = 1")
-    db.close()
-    state = SqliteState(path)
-    assert await state.entries("scope") == {"key": ENTRY}
-    grant = await exchange(state, ACCOUNT, LIMITS, PermitRequest(holder="a", number=1, want=1))
-    assert (grant.granted, grant.windows.used, round(grant.wait, 1)) == (0, 700, LIMITS.ttl)
-    await state.aclose()
-
-
-@pytest.mark.parametrize("ring", ["times", "spoilt"])
-async def test_limits_of_version_1_on_a_server(server: Server, ring: str) -> None:
-    """What a server's keys of version 1 counted is used for another hour, and nothing is given at once."""
-    url = await emptied(server)
-    client = redis.Redis.from_url(url, decode_responses=True)
-    async with contextlib.aclosing(RedisState(url)) as state:
-        await state.update_limits(ACCOUNT, counted)
-        (version,) = [name async for name in client.scan_iter("*:version")]
-        stem = version.removesuffix("version")
-        await client.delete(f"{stem}limits")
-        await client.set(version, "1")
-        await client.hset(f"{stem}book", mapping={"settled": 705, "left": 5})
-        if ring == "times":
-            await client.rpush(f"{stem}ring", *[1e9] * 700)
-        else:
-            await client.set(f"{stem}ring", "noon")
-        used = 700 if ring == "times" else 0
-        grant = await exchange(state, ACCOUNT, LIMITS, PermitRequest(holder="a", number=1, want=1))
-        assert (grant.granted, grant.windows.used, round(grant.wait, 1)) == (0, used, LIMITS.ttl)
-        assert sorted([name async for name in client.scan_iter("*")]) == [f"{stem}limits", version]
-        document = json.loads(str(await client.hget(f"{stem}limits", "document")))
-        assert document["format"] == 2
-    await client.aclose()

@@ -265,18 +265,6 @@ def test_a_document_that_contradicts_itself_is_given_up() -> None:
     assert (later.granted, later.reset) == (1, False)
 
 
-def test_a_document_of_the_first_edition_counts_as_used() -> None:
-    """What it counted comes back an hour after it was read, and nothing is given before old processes are through."""
-    account = Account()
-    account.document = '{"format": 1, "used": 990}'
-    began = account.exchange("a", answered=True, want=30)
-    assert (began.granted, began.wait, began.windows.remaining) == (0, account.limits.ttl, 10)
-    account.now += account.limits.ttl
-    assert account.exchange("a", want=30).granted == 10
-    account.now += HOUR - account.limits.ttl
-    assert account.exchange("a", held=10, want=30).granted == 10
-
-
 def test_a_document_stays_small() -> None:
     """A thousand requests that were spread over the hour fit into a few kilobytes, and come back no sooner than due."""
     account = Account()
