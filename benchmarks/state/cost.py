@@ -18,7 +18,7 @@ from pathlib import Path
 import redis.asyncio as redis
 
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State

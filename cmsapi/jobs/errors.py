@@ -10,7 +10,7 @@ from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 
 def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> LaunchUnknownError:

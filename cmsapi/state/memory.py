@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T
 

@@ -23,7 +23,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError, RedisError
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.state import scripts
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.redaction import redact_url
 from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cmsapi.errors import StateError
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.sqlitefile import ReplacedError, SqliteFile
 from cmsapi.state.store import LEASE_TTL, Change, Standing, State, Step, T

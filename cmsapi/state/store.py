@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from cmsapi.errors import LeaseLostError
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.process import Owner
 from cmsapi.state.text import read_text, write_text
 

@@ -25,7 +25,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.runtime.lazy import lazy
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

@@ -8,7 +8,7 @@ from typing import Any
 import cmsapi
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.store import State
 from cmsapi.transport.message import Request, Response
 

@@ -12,7 +12,7 @@ from cmsapi.config import Account
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sharing.exchange import AccountLimits
 from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState

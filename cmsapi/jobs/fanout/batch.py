@@ -29,7 +29,7 @@ from cmsapi.jobs.launching.request import ITEM
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN, Record
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from collections import deque
 
 from cmsapi.api.models.user import User
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 
 # A balance is read anew before a launch when so many launches have left since, or so many seconds have passed: the
 # usages since then have to fit on a few pages.

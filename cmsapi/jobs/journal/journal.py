@@ -31,7 +31,7 @@ from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
-from cmsapi.state.journal import Entry, Lease, digest_of
+from cmsapi.state.entry import Entry, Lease, digest_of
 from cmsapi.state.store import State
 
 logger: logging.Logger = logging.getLogger("cmsapi")

@@ -12,7 +12,7 @@ from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import INTENT, SENDING
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,7 @@ from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
 from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, JobHistory, Kind, Observation, Shown, Words
 from cmsapi.jobs.status import Phase
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 from cmsapi.transport.caller import OperationCaller
 
 CREDITS = Balance("analysis", "analysis")

@@ -17,7 +17,7 @@ import attrs
 
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.user import User, UserRef
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 
 # `Date` and the times in documents are exact to a second each.
 CLOCK_BLUR = timedelta(seconds=2)

@@ -18,7 +18,7 @@ from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown, Words
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
 from cmsapi.jobs.status import Phase
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 

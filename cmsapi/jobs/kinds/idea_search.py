@@ -19,7 +19,7 @@ from cmsapi.display import markup
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Words
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

@@ -12,7 +12,7 @@ from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
 from cmsapi.jobs.kinds.kind import ChargeEvidence, JobKind
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 
 class KeywordAnalysis(Analysis):

@@ -19,7 +19,7 @@ from cmsapi.api.models.user import User
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.requests import expand

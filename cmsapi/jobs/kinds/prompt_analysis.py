@@ -9,7 +9,7 @@ from cmsapi.api.models.keyword import Prompt
 from cmsapi.jobs.kinds.analysis import Analysis
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import JobKind
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 
 class PromptAnalysis(Analysis):

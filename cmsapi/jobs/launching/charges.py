@@ -22,7 +22,7 @@ from cmsapi.jobs.kinds.kind import Balance
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import INTENT, SENDING, UNKNOWN
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

@@ -17,7 +17,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import ITEM, LaunchRequest, already_running
 from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 # An analysis or a search that was launched so long ago has ended, and is no answer to a launch of today.
 STALE_AFTER = 12 * 3600.0

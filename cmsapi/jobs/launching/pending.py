@@ -33,7 +33,7 @@ from cmsapi.jobs.launching.request import ITEM, LaunchRequest
 from cmsapi.jobs.tracked import INTENT, SENDING, JobKey, Record, TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
-from cmsapi.state.journal import Entry, Fact
+from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.requests import expand
 

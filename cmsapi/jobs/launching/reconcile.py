@@ -33,7 +33,7 @@ from cmsapi.jobs.launching.charges import ChargeReader
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import Record, TrackedJob
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 from cmsapi.transport.caller import OperationCaller
 
 STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resume, reconciles it again"

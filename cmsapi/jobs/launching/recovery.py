@@ -16,7 +16,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
-from cmsapi.state.journal import Lease
+from cmsapi.state.entry import Lease
 
 
 @attrs.frozen

@@ -19,7 +19,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import JobKey, PollSettings, Record, TrackedJob
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 # A job that began this long ago is no longer joined: it may have ended long ago.
 FORGOTTEN_AFTER = 86_400.0

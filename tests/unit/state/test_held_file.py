@@ -14,7 +14,7 @@ import pytest
 import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.sandbox import Fixed, Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.sqlitefile import PATIENCE
 

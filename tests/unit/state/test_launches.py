@@ -12,7 +12,7 @@ import pytest
 import cmsapi
 from cmsapi.jobs.journal.journal import scope_of
 from cmsapi.sandbox import Fault, Faults, Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from cmsapi.ratelimit.sharing.exchange import AccountLimits
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 from cmsapi.state.redis import RedisState
 from cmsapi.state.store import State
 from tests.support.places import Place, emptied

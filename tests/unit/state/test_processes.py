@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cmsapi.sandbox import Limits, Sandbox
-from cmsapi.state.journal import Lease
+from cmsapi.state.entry import Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 from tests.support.places import emptied

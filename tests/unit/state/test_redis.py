@@ -14,7 +14,7 @@ import redis.asyncio as redis
 
 from cmsapi.errors import ConfigError, StateError
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.redis import REPEATS, SHORT_TIMEOUT, TIMEOUT, RedisState
 from tests.support.exchanges import exchange

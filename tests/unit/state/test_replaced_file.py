@@ -15,7 +15,7 @@ import cmsapi
 from cmsapi.errors import StateError
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitRequest
 from cmsapi.sandbox import Fixed, Limits, Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
 from tests.support.exchanges import exchange
 from tests.support.processes import ended, workers

@@ -13,7 +13,7 @@ import cmsapi
 from cmsapi.config import Account
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Sandbox
-from cmsapi.state.journal import Entry, Lease, digest_of
+from cmsapi.state.entry import Entry, Lease, digest_of
 from cmsapi.state.opening import open_state
 from cmsapi.state.redaction import redact_url
 from cmsapi.state.sqlite import SqliteState

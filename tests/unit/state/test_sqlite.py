@@ -13,7 +13,7 @@ import pytest
 
 from cmsapi.errors import StateError
 from cmsapi.state import sqlitefile
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.sqlite import SqliteState
 
 SCOPE = "scope"

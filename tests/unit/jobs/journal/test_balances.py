@@ -12,7 +12,7 @@ from cmsapi.api.models.user import Credits, Organization, User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.analysis import CREDITS
 from cmsapi.jobs.kinds.evidence import is_after
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 pytestmark = pytest.mark.looptime
 

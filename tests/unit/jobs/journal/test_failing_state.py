@@ -14,7 +14,7 @@ from cmsapi.jobs import Job
 from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.memory import MemoryState
 from tests.support.jobs import box, client_of
 from tests.support.launches import open_entries, posts, scope

@@ -15,7 +15,7 @@ import pytest
 from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.tracked import Record
-from cmsapi.state.journal import Entry, Lease, digest_of
+from cmsapi.state.entry import Entry, Lease, digest_of
 from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.process import Owner
 from tests.support.jobs import box, client_of

@@ -15,7 +15,7 @@ from cmsapi.jobs.journal.journal import scope_of
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import INTENT, RUNNING, SENDING
 from cmsapi.sandbox import Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.opening import open_state
 from cmsapi.state.store import State
 from tests.support.jobs import box, client_of

@@ -20,7 +20,7 @@ from cmsapi.jobs.kinds.idea_search import IdeaSearch
 from cmsapi.jobs.kinds.keyword_analysis import KeywordAnalysis
 from cmsapi.jobs.kinds.prompt_analysis import PromptAnalysis
 from cmsapi.jobs.launching.charges import CLOCKS, between, counts
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 
 Others: TypeAlias = Mapping[str, Any]
 judge_shown = KeywordAnalysis().judge_shown

@@ -16,7 +16,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
 from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
-from cmsapi.state.journal import Entry
+from cmsapi.state.entry import Entry
 from tests.support.jobs import Spoiling, box, changed, client_of, polls
 from tests.support.launches import NeverConnected, open_entries, posts, spent
 

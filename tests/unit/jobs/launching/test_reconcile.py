@@ -12,7 +12,7 @@ import pytest
 import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.sandbox import Behaviour, Fault, Limits, Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from tests.support.jobs import box, client_of
 from tests.support.launches import leave, scope, sent, state
 

@@ -13,7 +13,7 @@ import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import Job
 from cmsapi.sandbox import Fault, Fixed, Sandbox
-from cmsapi.state.journal import Lease
+from cmsapi.state.entry import Lease
 from tests.support.jobs import box, client_of
 from tests.support.launches import leave, open_entries, scope, sent, state
 

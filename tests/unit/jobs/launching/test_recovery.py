@@ -15,7 +15,7 @@ import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.memory import MemoryState
 from tests.support.jobs import box, client_of, polls
 from tests.support.launches import leave, open_entries, sent

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from cmsapi.errors import LeaseLostError
-from cmsapi.state.journal import Entry, Lease
+from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.store import State
 from tests.support.places import LEASE_TTL, Place
 
