@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from cmsapi.errors import ArgumentError, ClientClosedError
-from cmsapi.jobs.fanout.stream import Outcome, OutcomeStream
+from cmsapi.jobs.fanout.fan_out import Outcome, OutcomeStream
 from cmsapi.jobs.job import Job
 
 R = TypeVar("R")

@@ -19,13 +19,11 @@ from cmsapi.api.arguments import text
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
-from cmsapi.jobs.fanout.fan_out import Fanout, each
-from cmsapi.jobs.fanout.stream import Outcome
+from cmsapi.jobs.fanout.fan_out import Fanout, Outcome, each
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.review import GenerationReview
-from cmsapi.jobs.launching.request import ITEM
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN, Record
@@ -163,13 +161,6 @@ class Batch:
 
         keyed: dict[str, I] = {}
 
-        async def launch_one(name: str) -> Job[R]:
-            token = ITEM.set((self.name, name))
-            try:
-                return await launch(keyed[name])
-            finally:
-                ITEM.reset(token)
-
         async def run() -> AsyncIterator[Outcome[I, R]]:
             keyed.update(await _keyed(items, key))
             await self._read()
@@ -178,12 +169,13 @@ class Batch:
             ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
             reading: Fanout[str, R] = Fanout(self._read_again, ended, self._poller, errors=errors)
             launching = Fanout(
-                launch_one,
+                lambda name: launch(keyed[name]),
                 missing,
                 self._poller,
                 in_flight=in_flight,
                 errors=errors,
                 max_credits=max_credits,
+                batch=self.name,
                 keep=self._keep,
             )
             self._open += [reading, launching]

@@ -1,22 +1,29 @@
-"""Launch a job for each of many items, a bounded number at a time, and give the outcomes as the jobs finish."""
+"""Launch a job for each of many items, a bounded number at a time, and give the outcomes as the jobs finish.
+
+A fan-out stops at its own limit of credits, and when the balance is used up.
+"""
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import math
 import operator
 import sys
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
-from typing import Literal, TypeVar
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Generic, Literal, Self, TypeVar, cast
+
+import attrs
 
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
-from cmsapi.errors import ArgumentError, ClientClosedError, JobError
-from cmsapi.jobs.fanout.credits import CreditBudget
-from cmsapi.jobs.fanout.stream import Outcome, OutcomeStream
+from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
 from cmsapi.jobs.job import Job, job_of
-from cmsapi.jobs.launching.pending import REPEAT, TRACES, PendingLaunch
+from cmsapi.jobs.kinds.registry import KINDS
+from cmsapi.jobs.launching.pending import PURPOSE, LaunchPurpose
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
 from cmsapi.jobs.tracked import LoadKey
@@ -28,6 +35,75 @@ _LAUNCHES_AT_ONCE = 40
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
+
+
+@attrs.frozen
+class Outcome(Generic[I, R]):
+    """Hold how one item of a fan-out ended.
+
+    Args:
+        item: The item.
+        job: Its job, or None when it was not launched.
+        value: The job's result, or None.
+        error: Why there is no result, or None.
+        earlier: Whether the item ended in an earlier run of a batch.
+    """
+
+    item: I
+    job: Job[R] | None
+    value: R | None
+    error: Exception | None
+    earlier: bool = False
+
+    def result(self) -> R:
+        """Return the job's result, or raise `error`."""
+        if self.error is not None:
+            raise self.error
+        return cast("R", self.value)
+
+
+class OutcomeStream(abc.ABC, Generic[I, R]):
+    """Give outcomes as they come; an async iterator and context manager."""
+
+    def __init__(self) -> None:
+        self._outcomes: deque[Outcome[I, R]] = deque()
+        self._ended = False
+        # Why the stream ends early; raised after its last outcome.
+        self._failure: Exception | None = None
+        self._changed = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    @abc.abstractmethod
+    async def aclose(self) -> None:
+        """End the stream; launched jobs continue."""
+
+    def __aiter__(self) -> AsyncIterator[Outcome[I, R]]:
+        return self
+
+    async def __anext__(self) -> Outcome[I, R]:
+        # Several iterations may wait at once, so that each checks again after a change.
+        while not self._outcomes:
+            if self._ended:
+                raise self._failure or StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._outcomes.popleft()
+
+    def _put(self, outcome: Outcome[I, R]) -> None:
+        self._outcomes.append(outcome)
+        self._changed.set()
+
+    def _end(self) -> None:
+        """End the iteration after the outcomes that are already in the stream."""
+        self._ended = True
+        self._changed.set()
 
 
 class Fanout(OutcomeStream[I, R]):
@@ -49,6 +125,7 @@ class Fanout(OutcomeStream[I, R]):
         in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
+        batch: str | None = None,
         keep: Callable[[Outcome[I, R]], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__()
@@ -67,7 +144,8 @@ class Fanout(OutcomeStream[I, R]):
         self._items = items
         self._poller = poller
         self._errors = errors
-        # Keeps an outcome before the caller gets it.
+        # Its items are keys of that batch, which keeps an outcome before the caller gets it.
+        self._batch = batch
         self._keep = keep
         most = None if in_flight == "auto" else in_flight
         self._slots = asyncio.Semaphore(most or _ROOM)
@@ -75,7 +153,15 @@ class Fanout(OutcomeStream[I, R]):
         self._room = asyncio.Semaphore(2 * most if most is not None else _ROOM)
         # A launch that waits for a permit cannot be cancelled when the credits run out.
         self._launching = asyncio.Semaphore(_LAUNCHES_AT_ONCE)
-        self._budget = CreditBudget(max_credits, poller.poll_settings.read_user)
+        self._most_credits = max_credits
+        self._credits_left: float = math.inf if max_credits is None else max_credits
+        # Launches that the balance still covers, as it was last read; 0 before the first reading.
+        self._covered = 0.0
+        self._reading_balance = False
+        # Set when a launch has ended, so that its credit may be there again.
+        self._settled = asyncio.Event()
+        # Why it launches no more.
+        self._stopped: OutOfCreditsError | None = None
         self._admission = poller.scheduler.admission
         strict = poller.poll_settings.policy.budget == "strict"
         self._launch_queue = LaunchQueue(
@@ -134,9 +220,9 @@ class Fanout(OutcomeStream[I, R]):
                     await self._slots.acquire()
                     await self._launching.acquire()
                     await self._admission.admit(self._launch_queue)
-                    if not await self._budget.begin():
+                    if not await self._reserve_credit():
                         self._admission.launched(self._launch_queue, None)
-                        self._put(Outcome(item, None, None, self._budget.stopped))
+                        self._put(Outcome(item, None, None, self._stopped))
                         break
                     tasks.create_task(self._run_one(item))
         # When the caller's iterable fails, the jobs that are launched end first.
@@ -150,17 +236,20 @@ class Fanout(OutcomeStream[I, R]):
     async def _run_one(self, item: I) -> None:
         """Launch the job of an item, wait for it, and give its outcome."""
         job: Job[R] | None = None
-        # The launch runs in a copy of this task's context.
-        traces: list[PendingLaunch] = []
-        TRACES.set(traces)
+        # The launch runs in a copy of this task's context. One that a batch's item makes belongs to that item, too.
+        outer = PURPOSE.get()
+        inherited = None if outer is None else outer.item
+        purpose = LaunchPurpose(self._take_credit, (self._batch, str(item)) if self._batch is not None else inherited)
+        PURPOSE.set(purpose)
         try:
-            job = await self._launch_one(item, traces)
+            job = await self._launch_one(item, purpose)
             self._launched[job] = None
             outcome = Outcome(item, job, await job, None)
         except asyncio.CancelledError:
             if being_cancelled():
                 if job is None:
-                    await self._keep_in_flight(traces)
+                    # A launch that may be paid for is waited for, and its job listed.
+                    self._launched |= {job_of(job, self._poller): None for job in await purpose.jobs_in_flight()}
                 raise
             # The launch or the job waited for a task that was cancelled; the fan-out continues.
             outcome = Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job))
@@ -177,17 +266,8 @@ class Fanout(OutcomeStream[I, R]):
             self._failure = error
         self._put(outcome)
 
-    async def _launch_one(self, item: I, traces: list[PendingLaunch]) -> Job[R]:
+    async def _launch_one(self, item: I, purpose: LaunchPurpose) -> Job[R]:
         key: LoadKey | None = None
-        taken = 1
-
-        def repeat() -> bool:
-            nonlocal taken
-            one_more = self._budget.take()
-            taken += one_more
-            return one_more
-
-        REPEAT.set(repeat)
         try:
             job = await self._launch(item)
             if not isinstance(job, Job):
@@ -201,14 +281,62 @@ class Fanout(OutcomeStream[I, R]):
         finally:
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
-            await self._budget.end(sys.exception(), unspent=taken - sum(pending.credits for pending in traces))
+            self._credits_left += purpose.unspent
+            self._covered += purpose.unspent
+            self._settled.set()
+            if isinstance(error := sys.exception(), ConflictError):
+                await self._read_balance(error)
 
-    async def _keep_in_flight(self, traces: list[PendingLaunch]) -> None:
-        """Wait for the launches of an item that may be paid for, and list their jobs."""
-        if tasks := [pending.task for pending in traces if pending.in_flight]:
-            await asyncio.wait(tasks)
-            jobs = [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
-            self._launched |= {job_of(job, self._poller): None for job in jobs}
+    # Credits, one a launch
+
+    async def _reserve_credit(self) -> bool:
+        """Take the credit of one launch, and tell whether there is one.
+
+        When none is left, it waits for the launches in flight: a refused one gives its credit back. It also waits while
+        the balance is being read.
+        """
+        while self._stopped is None:
+            others = self._launch_queue.launching > 1
+            if not self._reading_balance and (self._credits_left >= 1 or not others):
+                break
+            self._settled.clear()
+            await self._settled.wait()
+        if self._stopped is None and not self._take_credit():
+            self._stop(f"The bound that you set, max_credits={self._most_credits}, is reached")
+        return self._stopped is None
+
+    def _take_credit(self) -> bool:
+        if self._credits_left < 1:
+            return False
+        self._credits_left -= 1
+        self._covered -= 1
+        return True
+
+    async def _read_balance(self, refusal: ConflictError) -> None:
+        """Read after a conflict whether credits are left, unless it is known."""
+        kinds = (kind for kind in KINDS.values() if kind.launch_operation == refusal.operation)
+        balance = next((kind.balance for kind in kinds), None)
+        if balance is None or self._covered >= 1 or self._reading_balance or self._stopped is not None:
+            return
+        self._reading_balance = True
+        try:
+            left = balance.of(await self._poller.poll_settings.read_user())
+        except CMSError:
+            # The caller gets the conflict itself.
+            left = None
+        finally:
+            self._reading_balance = False
+            self._settled.set()
+        if left is not None:
+            self._covered = left
+            if left < 1:
+                self._stop("No credits are left for such launches")
+
+    def _stop(self, why: str) -> None:
+        self._stopped = OutOfCreditsError(
+            f"{why}: the fan-out launches no more jobs. Nothing was sent or charged for the remaining items. Launched "
+            "jobs go on."
+        )
 
 
 async def each(items: Iterable[I] | AsyncIterable[I]) -> AsyncGenerator[I, None]:

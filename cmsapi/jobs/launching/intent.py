@@ -15,7 +15,7 @@ from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import ITEM, LaunchRequest, already_running
+from cmsapi.jobs.launching.request import LaunchRequest, already_running
 from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
 from cmsapi.state.entry import Entry
 
@@ -29,13 +29,14 @@ class Intent:
     Args:
         reconciler: Settles orphans.
         request: The launch.
+        for_item: The batch and the key of the item that it is for; None outside of a batch.
     """
 
-    def __init__(self, reconciler: Reconciler, request: LaunchRequest) -> None:
+    def __init__(self, reconciler: Reconciler, request: LaunchRequest, for_item: tuple[str, str] | None) -> None:
         self._reconciler = reconciler
         self._request = request
         kind, journal = request.kind, reconciler.journal
-        batch, item = ITEM.get() or (None, None)
+        batch, item = for_item or (None, None)
         work = secrets.token_hex(8)
         if kind.joins and reconciler.policy.dedupe != "allow":
             work = request.target

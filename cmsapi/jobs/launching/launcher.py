@@ -14,6 +14,7 @@ its deadline, does not lose the job that may be paid for. Before that, a launch 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +24,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import ClientClosedError, CMSError, DeadlineError, LaunchUnknownError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
-from cmsapi.jobs.launching.pending import TRACES, PendingLaunch, PendingLaunches, without_fan_out
+from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest, already_running
 from cmsapi.jobs.polling.poller import Poller
@@ -85,7 +86,9 @@ class Launcher:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
         elif on_review is not None:
             # What the hook launches is no part of the batch or the fan-out for which this was launched.
-            without_fan_out().run(self.poller.decide_with, job, on_review)
+            context = contextvars.copy_context()
+            context.run(PURPOSE.set, None)
+            context.run(self.poller.decide_with, job, on_review)
         return handle
 
     async def _find(self, request: LaunchRequest) -> PendingLaunch | TrackedJob:
@@ -135,10 +138,10 @@ class Launcher:
 
     def _send(self, request: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. No other task may run between the search for one to join and this."""
-        pending = PendingLaunch(request, self.reconciler, self._launches)
+        pending = PendingLaunch(request, self.reconciler, self._launches, PURPOSE.get())
         pending.task = self.poller.tasks.start(pending.run())
-        if (traces := TRACES.get()) is not None:
-            traces.append(pending)
+        if pending.purpose is not None:
+            pending.purpose.launches.append(pending)
         if request.kind.joins:
             self._launches.joinable[request.key] = pending
             pending.task.add_done_callback(pending.remove)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar
 
 import attrs
 
@@ -29,7 +29,7 @@ from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
 from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.reconcile import LostAnswer, Reconciler
-from cmsapi.jobs.launching.request import ITEM, LaunchRequest
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.tracked import INTENT, SENDING, JobKey, Record, TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.ratelimit.permits import Permit
@@ -68,6 +68,7 @@ class PendingLaunch:
         request: What is asked for.
         reconciler: Settles it when its answer is lost, and has what the launches of the client have in common.
         launches: The launches of the client and its copies that are being sent.
+        purpose: The item of a fan-out that it is for; None outside of fan-outs.
         callers: How many wait for its answer.
         credits: How many credits it may have cost.
         attempts: How often it was sent, apart from what was certainly not executed.
@@ -80,6 +81,7 @@ class PendingLaunch:
     request: LaunchRequest
     reconciler: Reconciler
     launches: PendingLaunches
+    purpose: LaunchPurpose | None = None
     callers: int = 0
     credits: int = 0
     attempts: int = 0
@@ -116,7 +118,8 @@ class PendingLaunch:
         """Write it down and send it, or find the job that runs in its place."""
         try:
             await self.reconciler.journal.open(self.reconciler.poller.poll_settings.read_user)
-            begun = await Intent(self.reconciler, self.request).begin()
+            item = None if self.purpose is None else self.purpose.item
+            begun = await Intent(self.reconciler, self.request, item).begin()
             if isinstance(begun, TrackedJob):
                 return begun
             self.record = begun
@@ -163,6 +166,11 @@ class PendingLaunch:
         self.launches.paid += 1
         self.credits += 1
         return True
+
+    def _take_repeat(self) -> bool:
+        """Take the credit of a repeat, also from the fan-out, unless no caller waits for it any more."""
+        purpose = self.purpose
+        return self._wanted() and (purpose is None or purpose.take_another()) and self._take_credit()
 
     def _give_back(self, number: int) -> None:
         """Count some attempts no more, because they certainly cost nothing."""
@@ -261,7 +269,7 @@ class PendingLaunch:
             # No byte of the newest attempt leaves any more.
             settles_at=asyncio.get_running_loop().time() + COMMITS if settle is None else self.left_at + settle,
             wanted=self._wanted,
-            repeat=None if last else lambda: self._wanted() and REPEAT.get()() and self._take_credit(),
+            repeat=None if last else self._take_repeat,
         )
         settled = await self.reconciler.settle(self.record, self.request, lost)
         if isinstance(settled, TrackedJob):
@@ -325,17 +333,40 @@ class PendingLaunch:
             await self.reconciler.journal.write(self.record, facts=facts, **undone)
 
 
-#: Collects the launches of a task, so that a fan-out that is left does not lose what is being sent.
-TRACES: ContextVar[list[PendingLaunch] | None] = ContextVar("cmsapi_launches", default=None)
+@attrs.define(eq=False)
+class LaunchPurpose:
+    """Say for which item of a fan-out a task launches.
 
-#: Takes the credit of a repeat from the fan-out for which a task launches, and tells whether there was one.
-REPEAT: ContextVar[Callable[[], bool]] = ContextVar("cmsapi_repeat", default=lambda: True)
+    Args:
+        take_credit: Takes one credit of the fan-out, and tells whether there was one.
+        item: The batch and the key of the item, so that the journal can say so; None outside of a batch.
+        taken: The credits that it has taken; one was, before it launches.
+        launches: The launches that it has begun.
+    """
+
+    take_credit: Callable[[], bool]
+    item: tuple[str, str] | None
+    taken: int = 1
+    launches: list[PendingLaunch] = attrs.field(factory=list)
+
+    def take_another(self) -> bool:
+        """Take the credit of a repeat, and tell whether there was one."""
+        one_more = self.take_credit()
+        self.taken += one_more
+        return one_more
+
+    @property
+    def unspent(self) -> int:
+        """The credits that it has taken and that its launches certainly did not cost."""
+        return self.taken - sum(launch.credits for launch in self.launches)
+
+    async def jobs_in_flight(self) -> list[TrackedJob]:
+        """Wait for its launches that may be paid for, and return their jobs."""
+        tasks = [launch.task for launch in self.launches if launch.in_flight]
+        if tasks:
+            await asyncio.wait(tasks)
+        return [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
 
 
-def without_fan_out() -> Context:
-    """Return a copy of the current context in which launches belong to no fan-out and to no item of a batch."""
-    context = copy_context()
-    context.run(TRACES.set, None)
-    context.run(REPEAT.set, lambda: True)
-    context.run(ITEM.set, None)
-    return context
+#: What the current task launches for; None outside of fan-outs.
+PURPOSE: ContextVar[LaunchPurpose | None] = ContextVar("cmsapi_launch_purpose", default=None)

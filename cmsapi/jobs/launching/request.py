@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from typing import Any
 
 import attrs
@@ -12,9 +11,6 @@ from cmsapi.errors import JobError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import JobKey
-
-#: The batch and the item for which a task launches, so that the journal can say so.
-ITEM: ContextVar[tuple[str, str] | None] = ContextVar("cmsapi_item", default=None)
 
 
 def _kind(word: str) -> Kind:
@@ -36,11 +32,8 @@ class LaunchRequest:
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
-
-    @property
-    def key(self) -> JobKey:
-        """What launches of the same work have in common."""
-        return (self.kind, self.target)
+    #: What launches of the same work have in common.
+    key: JobKey = attrs.field(init=False, default=attrs.Factory(lambda self: (self.kind, self.target), takes_self=True))
 
 
 def already_running(request: LaunchRequest, problem: str, job: object = None) -> JobError:
