@@ -1,4 +1,4 @@
-"""Events of a client, as frozen data, and the protocol of hooks that receive them.
+"""Events of a client, as frozen data, and the hooks that receive them.
 
 No event holds a key, a body or a query. Paths are templates, except those that a program gives to `client.request`. A
 client without hooks of its user does not make `CallStarted`, `RequestStarted`, `CallFinished`, `JobWatched` and
@@ -7,14 +7,22 @@ client without hooks of its user does not make `CallStarted`, `RequestStarted`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias
 
 import attrs
 
 
+@attrs.frozen
+class Event:
+    """Report something to the hooks of a client; each kind of event is a class of its own."""
+
+    #: The name for filters and dashboards; it does not change.
+    name: ClassVar[str]
+
+
 @attrs.frozen(kw_only=True)
-class CallStarted:
+class CallStarted(Event):
     """Report the start of a call: one request with its waits and retries.
 
     All events of a call, up to its `CallFinished`, come in one task.
@@ -26,6 +34,7 @@ class CallStarted:
         base_url: Address of the service.
     """
 
+    name: ClassVar[str] = "cmsapi.call.started"
     operation: str
     method: str
     path: str
@@ -33,7 +42,7 @@ class CallStarted:
 
 
 @attrs.frozen(kw_only=True)
-class RequestStarted:
+class RequestStarted(Event):
     """Report that an attempt has its permit and is being sent.
 
     Args:
@@ -42,13 +51,14 @@ class RequestStarted:
         waited: Seconds spent waiting for the permit.
     """
 
+    name: ClassVar[str] = "cmsapi.request.started"
     operation: str
     attempt: int
     waited: float
 
 
 @attrs.frozen(kw_only=True)
-class RequestFinished:
+class RequestFinished(Event):
     """Report the end of an attempt.
 
     Args:
@@ -63,6 +73,7 @@ class RequestFinished:
         remaining: Requests that the hour still allows, or None without a limit.
     """
 
+    name: ClassVar[str] = "cmsapi.request.finished"
     operation: str
     method: str
     path: str
@@ -75,7 +86,7 @@ class RequestFinished:
 
 
 @attrs.frozen(kw_only=True)
-class CallFinished:
+class CallFinished(Event):
     """Report the end of a call, with or without an error.
 
     Args:
@@ -88,6 +99,7 @@ class CallFinished:
         duration: Seconds since the start of the call, waits included.
     """
 
+    name: ClassVar[str] = "cmsapi.call.finished"
     operation: str
     method: str
     path: str
@@ -98,7 +110,7 @@ class CallFinished:
 
 
 @attrs.frozen(kw_only=True)
-class RetryScheduled:
+class RetryScheduled(Event):
     """Report that a failed request will be retried.
 
     Args:
@@ -108,6 +120,7 @@ class RetryScheduled:
         reason: Why the attempt failed.
     """
 
+    name: ClassVar[str] = "cmsapi.retry.scheduled"
     operation: str
     attempt: int
     delay: float
@@ -115,7 +128,7 @@ class RetryScheduled:
 
 
 @attrs.frozen(kw_only=True)
-class QuotaWait:
+class QuotaWait(Event):
     """Report, once per shortage, that calls wait for the request limit.
 
     Args:
@@ -123,12 +136,13 @@ class QuotaWait:
         expected: Expected wait of this call in seconds.
     """
 
+    name: ClassVar[str] = "cmsapi.quota.wait"
     operation: str
     expected: float
 
 
 @attrs.frozen(kw_only=True)
-class Throttled:
+class Throttled(Event):
     """Report that jobs of a kind are polled less often than the service advises: the hour has too few requests.
 
     Args:
@@ -137,13 +151,14 @@ class Throttled:
         interval: Seconds from a launch to its first poll, from now on.
     """
 
+    name: ClassVar[str] = "cmsapi.jobs.throttled"
     kind: str
     jobs: int
     interval: float
 
 
 @attrs.frozen(kw_only=True)
-class RateLimitPaused:
+class RateLimitPaused(Event):
     """Report that the service refused a request with 429, and that all calls pause.
 
     Args:
@@ -151,12 +166,13 @@ class RateLimitPaused:
         seconds: Length of the pause.
     """
 
+    name: ClassVar[str] = "cmsapi.rate_limit.paused"
     operation: str
     seconds: float
 
 
 @attrs.frozen(kw_only=True)
-class JobWatched:
+class JobWatched(Event):
     """Report that a job has its first waiter, and is polled from now on.
 
     The polls run in a copy of the waiter's context (`contextvars`), and so do hooks on this event: the polls see the
@@ -169,6 +185,7 @@ class JobWatched:
         elapsed: Seconds since the launch, or since the client first knew of the job.
     """
 
+    name: ClassVar[str] = "cmsapi.job.watched"
     kind: str
     target: str
     id: str
@@ -176,7 +193,7 @@ class JobWatched:
 
 
 @attrs.frozen(kw_only=True)
-class JobObserved:
+class JobObserved(Event):
     """Report what a poll showed of a job.
 
     Args:
@@ -188,6 +205,7 @@ class JobObserved:
         error: Name of the error if the poll failed; a failed poll never fails the job.
     """
 
+    name: ClassVar[str] = "cmsapi.job.observed"
     kind: str
     target: str
     phase: str
@@ -197,7 +215,7 @@ class JobObserved:
 
 
 @attrs.frozen(kw_only=True)
-class JobReleased:
+class JobReleased(Event):
     """Report that a job has finished, or has lost its last waiter.
 
     Args:
@@ -211,6 +229,7 @@ class JobReleased:
         error: Name of the error that the job ended with, or None.
     """
 
+    name: ClassVar[str] = "cmsapi.job.released"
     kind: str
     target: str
     id: str
@@ -221,40 +240,5 @@ class JobReleased:
     error: str | None
 
 
-Event: TypeAlias = (
-    CallStarted
-    | RequestStarted
-    | RequestFinished
-    | RetryScheduled
-    | CallFinished
-    | QuotaWait
-    | RateLimitPaused
-    | Throttled
-    | JobWatched
-    | JobObserved
-    | JobReleased
-)
-
-
-#: The names of events for filters and dashboards; they do not change.
-EVENT_NAMES: Mapping[type, str] = {
-    CallStarted: "cmsapi.call.started",
-    RequestStarted: "cmsapi.request.started",
-    RequestFinished: "cmsapi.request.finished",
-    RetryScheduled: "cmsapi.retry.scheduled",
-    CallFinished: "cmsapi.call.finished",
-    QuotaWait: "cmsapi.quota.wait",
-    RateLimitPaused: "cmsapi.rate_limit.paused",
-    Throttled: "cmsapi.jobs.throttled",
-    JobWatched: "cmsapi.job.watched",
-    JobObserved: "cmsapi.job.observed",
-    JobReleased: "cmsapi.job.released",
-}
-
-
-class Hook(Protocol):
-    """Receive events on the event loop. A hook must return quickly and must not block."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Receive an event."""
-        ...
+#: Receives events on the event loop. A hook must return quickly and must not block.
+Hook: TypeAlias = Callable[[Event], None]

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from cmsapi.observability.events import (
-    EVENT_NAMES,
     Event,
     Hook,
     QuotaWait,
@@ -77,4 +76,4 @@ def log_event(event: Event) -> None:
 
 
 def _extra(event: Event) -> dict[str, Any]:
-    return {"event": EVENT_NAMES[type(event)], "fields": attrs.asdict(event)}
+    return {"event": event.name, "fields": attrs.asdict(event)}

@@ -17,7 +17,6 @@ import attrs
 from cmsapi._version import __version__
 from cmsapi.extras import needs
 from cmsapi.observability.events import (
-    EVENT_NAMES,
     CallFinished,
     CallStarted,
     Event,
@@ -66,7 +65,7 @@ class _OpenSpan:
 
     def add(self, event: Event, attributes: _Attributes) -> None:
         now = self.after(asyncio.get_running_loop().time() - self.loop_time)
-        self.span.add_event(EVENT_NAMES[type(event)], attributes, now)
+        self.span.add_event(event.name, attributes, now)
 
 
 class OpenTelemetry:
