@@ -12,8 +12,7 @@ from typing import Any
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError
-from cmsapi.jobs.kinds.kind import Observation
-from cmsapi.jobs.scheduling.planner import ServiceTraits
+from cmsapi.jobs.kinds.kind import Kind, Observation
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import TrackedJob
@@ -34,8 +33,8 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
         What the poll means, and the result if the job is finished.
     """
     kind, history, settings = job.kind, job.history, job.settings
-    traits, stretched = scheduler.traits[kind], scheduler.planner.stretched
-    if traits.refuses_early_reads and history.document is not None and job.load_key in stretched:
+    refuses, stretched = scheduler.refuses_early_reads, scheduler.planner.stretched
+    if refuses.get(kind) and history.document is not None and job.load_key in stretched:
         if result := await _read_early(job, history.document):
             return Observation(Phase.SUCCEEDED, job.word), result
         if result is None:
@@ -51,9 +50,9 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:
-            running, unknown = observation.phase is Phase.RUNNING, traits.refuses_early_reads is None
-            if kind.reads_results_early and running and unknown and not traits.trying and job.load_key in stretched:
-                return await _try_early(job, traits, observation, document)
+            running = observation.phase is Phase.RUNNING
+            if kind.reads_results_early and running and kind not in refuses and job.load_key in stretched:
+                return await _try_early(job, refuses, observation, document)
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         job.word, job.observed_at = observation.state, now
@@ -74,19 +73,22 @@ async def _read_early(job: TrackedJob, document: Model) -> Any:
 
 
 async def _try_early(
-    job: TrackedJob, traits: ServiceTraits, observation: Observation, document: Model
+    job: TrackedJob, refuses: dict[Kind, bool], observation: Observation, document: Model
 ) -> tuple[Observation, Any]:
     """Find out whether the service refuses early reads: ask for the result of a running job."""
-    traits.trying = True
+    # Meanwhile no other job asks.
+    refuses[job.kind] = learned = False
     try:
         result = await _read_early(job, document)
+        learned = not result
     except Exception:
         # That says nothing about early reads; the poll itself has succeeded.
         return observation, document
     finally:
-        traits.trying = False
+        if not learned:
+            del refuses[job.kind]
     if result:
         # It has ended in between.
         return Observation(Phase.SUCCEEDED, observation.state), result
-    traits.refuses_early_reads = result is None
+    refuses[job.kind] = result is None
     return observation, document

@@ -27,19 +27,6 @@ _READ_LATE = 0.1
 _ONE_SHORTAGE = 300.0
 
 
-@attrs.define
-class ServiceTraits:
-    """Hold how the service treats jobs of a kind where the specification is silent, as was seen; None is not known.
-
-    Args:
-        refuses_early_reads: Whether it refuses to show the result of a job that is not finished.
-        trying: Whether that is being found out.
-    """
-
-    refuses_early_reads: bool | None = None
-    trying: bool = False
-
-
 @attrs.define(eq=False, kw_only=True)
 class Planner:
     """Keep the plan in force: how often each load is polled. What it counts belongs to the account's `Scheduler`.
@@ -47,7 +34,7 @@ class Planner:
     Args:
         limiter: The limiter of the account.
         durations: How long jobs of each kind take.
-        traits: What was seen of the service.
+        refuses_early_reads: Whether the service refuses to show the result of a job that is not finished, as was seen.
         poll_queue: Jobs that are polled one by one.
         list_reads: Jobs that are polled together.
         polling: Jobs that are being polled.
@@ -56,7 +43,7 @@ class Planner:
 
     limiter: RateLimiter
     durations: Mapping[Kind, DurationModel]
-    traits: Mapping[Kind, ServiceTraits]
+    refuses_early_reads: Mapping[Kind, bool]
     poll_queue: PollQueue
     list_reads: ListReads
     polling: Collection[TrackedJob]
@@ -110,7 +97,7 @@ class Planner:
 
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""
-        result = _READ_LATE if self.traits[kind].refuses_early_reads else kind.result_requests
+        result = _READ_LATE if self.refuses_early_reads.get(kind) else kind.result_requests
         durations = self.durations[kind]
         return Load(curve=durations.curve(), policy=policy, result=result, learned=durations.ends)
 

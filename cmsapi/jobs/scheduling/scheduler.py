@@ -24,7 +24,7 @@ from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
-from cmsapi.jobs.scheduling.planner import Planner, ServiceTraits
+from cmsapi.jobs.scheduling.planner import Planner
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
@@ -70,7 +70,8 @@ class Scheduler:
     """
 
     def __init__(self, limiter: RateLimiter, rng: random.Random) -> None:
-        self.traits: defaultdict[Kind, ServiceTraits] = defaultdict(ServiceTraits)
+        #: Whether the service refuses to show results before the end, where that was seen.
+        self.refuses_early_reads: dict[Kind, bool] = {}
         self.tallies: defaultdict[Kind, Tally] = defaultdict(Tally)
         self.durations: DurationModels = DurationModels()
         #: Keeps what is learned where others find it; None where there are no others.
@@ -86,7 +87,7 @@ class Scheduler:
         self.planner: Planner = Planner(
             limiter=limiter,
             durations=self.durations,
-            traits=self.traits,
+            refuses_early_reads=self.refuses_early_reads,
             poll_queue=self._poll_queue,
             list_reads=self.list_reads,
             polling=self._polling,
