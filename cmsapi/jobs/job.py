@@ -187,7 +187,7 @@ class Job(Generic[R]):
             return
         self._ensure_open()
         queue: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
-        job.followers = (*job.followers, queue)
+        job.listeners = (*job.listeners, queue.put_nowait)
         self._poller.subscribe(job)
         try:
             while True:
@@ -198,7 +198,7 @@ class Job(Generic[R]):
                 if isinstance(event, Finished):
                     return
         finally:
-            job.followers = tuple(other for other in job.followers if other is not queue)
+            job.listeners = tuple(other for other in job.listeners if other != queue.put_nowait)
             self._poller.unsubscribe(job)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
@@ -222,8 +222,8 @@ class Job(Generic[R]):
                 parameter="call",
             )
 
-        def filtered(happened: JobEvent) -> None:
-            if isinstance(happened, event):
+        def filtered(happened: JobEvent | Exception) -> None:
+            if isinstance(happened, event) and not isinstance(happened, Exception):
                 call(happened)
 
         job = self.tracked
@@ -242,7 +242,7 @@ class Job(Generic[R]):
         """
         job = self.tracked
         if not job.closed:
-            job.interrupt(
+            job.unsubscribe_all(
                 JobDetachedError(
                     f"{self!r} was detached. It continues and may be paid for: client.jobs.attach(token) waits for it "
                     "again.",

@@ -95,7 +95,7 @@ class Record:
     @property
     def idle(self) -> bool:
         """Whether this client neither works on it nor waits for its job."""
-        return self.working is None and (self.job is None or not self.job.subscribed)
+        return self.working is None and (self.job is None or not self.job.has_subscribers)
 
     @contextlib.contextmanager
     def in_work(self) -> Iterator[None]:
@@ -161,8 +161,7 @@ class TrackedJob:
         result: Its result, once it is finished.
         error: The error with which it finished, or None.
         waiters: One future for each waiter. It gets None when the job is finished, or the error that ends the wait.
-        followers: Where `events()` reads.
-        listeners: Functions that hear of each event.
+        listeners: Functions that hear of each event, and of the error that ends subscriptions early.
         on_review: Decides on the review of a generation.
         context: The context variables of its polls: those of its first subscriber, as hooks have changed them.
         poll: The poll under way.
@@ -203,9 +202,8 @@ class TrackedJob:
     error: Exception | None = None
 
     waiters: list[asyncio.Future[Exception | None]] = attrs.field(factory=list)
-    # Most jobs have none of these, and two empty lists would be a twentieth of what a job takes.
-    followers: tuple[asyncio.Queue[JobEvent | Exception], ...] = ()
-    listeners: tuple[Callable[[JobEvent], None], ...] = ()
+    # Most jobs have none, and an empty list would take memory for each of them.
+    listeners: tuple[Callable[[JobEvent | Exception], None], ...] = ()
     on_review: ReviewHook | None = None
 
     context: contextvars.Context | None = None
@@ -242,9 +240,9 @@ class TrackedJob:
         return (self.kind, self.settings.policy)
 
     @property
-    def subscribed(self) -> bool:
-        """Whether a waiter, a follower, a listener or a review hook wants it polled."""
-        return not self.closed and bool(self.waiters or self.followers or self.listeners or self.on_review)
+    def has_subscribers(self) -> bool:
+        """Whether a waiter, a listener or a review hook wants it polled."""
+        return not self.closed and bool(self.waiters or self.listeners or self.on_review)
 
     @property
     def final_status(self) -> str:
@@ -292,30 +290,16 @@ class TrackedJob:
         """Note the phase that it has entered."""
         self.phase, self.since = phase, now
 
-    def tell(self, make: Callable[[], JobEvent]) -> None:
-        """Tell an event to followers and listeners; without any it is not made, because its status costs a forecast."""
-        if not (self.followers or self.listeners):
-            return
-        event = make()
-        for follower in self.followers:
-            follower.put_nowait(event)
+    def tell(self, event: JobEvent | Exception) -> None:
+        """Tell its listeners an event, or the error that ends their subscriptions."""
         for listener in self.listeners:
             call_listener(listener, event)
 
-    def close(self, result: Any, error: Exception | None, finished: Callable[[], JobEvent]) -> None:
-        """Finish it: tell the event `finished` and wake all waiters."""
-        self.result, self.error = result, error
-        self.closed = True
-        self.tell(finished)
-        self._unsubscribe_all()
-        self.wake(None)
-
-    def interrupt(self, error: Exception) -> None:
-        """Give up all subscriptions with an error, although it is not finished."""
-        followers = self.followers
-        self._unsubscribe_all()
-        for follower in followers:
-            follower.put_nowait(error)
+    def unsubscribe_all(self, error: Exception | None) -> None:
+        """Give up all subscriptions: without an error it is finished, with one they end although it goes on."""
+        if error is not None:
+            self.tell(error)
+        self.listeners, self.on_review = (), None
         self.wake(error)
 
     def wake(self, error: Exception | None) -> None:
@@ -325,12 +309,8 @@ class TrackedJob:
             if not waiter.done():
                 waiter.set_result(error)
 
-    def _unsubscribe_all(self) -> None:
-        self.followers = self.listeners = ()
-        self.on_review = None
 
-
-def call_listener(listener: Callable[[JobEvent], None], event: JobEvent) -> None:
+def call_listener(listener: Callable[[JobEvent | Exception], None], event: JobEvent | Exception) -> None:
     """Call a listener, and log what it raises."""
     try:
         listener(event)

@@ -107,7 +107,7 @@ class Launcher:
                 break
             self.poller.join(job)
             # Without subscribers it may have ended, and an ended one is not what a new launch asks for.
-            if not job.subscribed and not await self._goes_on(job):
+            if not job.has_subscribers and not await self._goes_on(job):
                 registry.ended_elsewhere(job)
             elif registry.jobs.get(request.key) is job:
                 self._check_same(request, job.history.settings, job)

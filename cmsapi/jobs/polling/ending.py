@@ -163,7 +163,7 @@ async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) ->
             f"Generation {review.generation.id} of content {review.content_id} is not decided by this hook: "
             f"client.contents.review({review.content_id!r}) decides on it later."
         )
-    if not job.waiters and not job.followers:
+    if not job.waiters:
         logger.error("the on_review hook of %r failed, and the job has no waiters", job, exc_info=error)
     return End(error=error)
 

@@ -19,7 +19,7 @@ from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
-from cmsapi.jobs.polling.list_reader import ListReader
+from cmsapi.jobs.polling.list_reader import read_list
 from cmsapi.jobs.polling.poll_request import send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
@@ -30,6 +30,7 @@ from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.events import JobObserved, JobReleased, JobWatched
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -61,8 +62,7 @@ class Poller:
         self.journal: LaunchJournal = registry.journal
         #: The tasks that belong to the client and not to their callers.
         self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
-        self._list_reader = ListReader(self.tasks, scheduler.list_reads)
-        self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._list_reader.start)
+        self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._read_list)
         self._closed = False
 
     def datetime_at(self, loop_time: float) -> datetime:
@@ -74,7 +74,7 @@ class Poller:
         """Stop polling; every waiter is told so."""
         self._closed = True
         for job in tuple(self.registry.subscribed):
-            job.interrupt(
+            job.unsubscribe_all(
                 ClientClosedError(
                     f"The client was closed while {job!r} was waited for. It continues and may be paid for: "
                     f"client.jobs.attach({job.token(self.base_url)!r}) waits for it again."
@@ -137,7 +137,7 @@ class Poller:
 
     def unsubscribe(self, job: TrackedJob) -> None:
         """Stop polling a job if nothing waits for it any more."""
-        if job not in self.registry.subscribed or job.subscribed:
+        if job not in self.registry.subscribed or job.has_subscribers:
             return
         del self.registry.subscribed[job]
         job.context = None
@@ -175,7 +175,7 @@ class Poller:
 
     def _schedule(self, job: TrackedJob) -> None:
         """Have a job polled once this client holds its entry in the journal."""
-        if self._closed or not job.subscribed or job.deciding:
+        if self._closed or not job.has_subscribers or job.deciding:
             return
         record = job.record
         if record is not None and not record.pollable:
@@ -193,7 +193,7 @@ class Poller:
         try:
             await self.journal.open(job.settings.read_user)
             rounds = 0
-            while job.subscribed and not await self.journal.acquire(record, claim=rounds % _CLAIM_EVERY == 0):
+            while job.has_subscribers and not await self.journal.acquire(record, claim=rounds % _CLAIM_EVERY == 0):
                 rounds += 1
                 await asyncio.sleep(FOLLOW)
         except StateError as error:
@@ -203,7 +203,7 @@ class Poller:
             # It cannot be told whose journal it is.
             job.wake(error)
             self.unsubscribe(job)
-            if job.subscribed:
+            if job.has_subscribers:
                 # Events, listeners and review hooks outlast a request that failed.
                 await asyncio.sleep(job.settings.policy.max_interval)
         except Exception:
@@ -265,6 +265,16 @@ class Poller:
         elif observation.decided:
             self._on_response(job, observation, document)
 
+    def _read_list(self, listing: Listing, caller: OperationCaller) -> None:
+        """Begin to read a page of a list on which jobs are."""
+        lists = self.scheduler.list_reads
+        try:
+            # In an empty context, because it is for many jobs.
+            self.tasks.start(read_list(lists, listing, caller), contextvars.Context())
+        except ClientClosedError:
+            # Another client may wait for jobs on it.
+            lists.read(listing, failed=True)
+
     # What a poll means
 
     def _on_response(self, job: TrackedJob, observation: Observation, result: Any) -> None:
@@ -280,7 +290,9 @@ class Poller:
             job.enter(observation.phase, now)
         job.word, job.observed_at = observation.state, now
         self._count_poll(job, None)
-        job.tell(lambda: Observed(self.status(job), changed))
+        # Without listeners there is no event, because a status costs a forecast.
+        if job.listeners:
+            job.tell(Observed(self.status(job), changed))
         # While a hook decides, what is seen may be the work of the decision, which finishes the job itself.
         if not job.deciding:
             if observation.phase is Phase.REVIEW and job.on_review is not None:
@@ -291,7 +303,7 @@ class Poller:
                 self._finish(job, end)
         parent = job.kind.list_of(result) if isinstance(result, job.kind.model) else None
         if parent is not None and self.scheduler.list_reads.wants(job, parent):
-            self._list_reader.start(Listing(job.kind, parent, 1), job.settings.caller)
+            self._read_list(Listing(job.kind, parent, 1), job.settings.caller)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
         """Count a failed poll, and tell of it."""
@@ -304,7 +316,8 @@ class Poller:
         if not isinstance(error, CMSError):
             # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
             logger.error("a poll of %r went wrong", job, exc_info=error)
-        job.tell(lambda: PollFailed(self.status(job), error))
+        if job.listeners:
+            job.tell(PollFailed(self.status(job), error))
         if tells_waiters(error):
             # While the client is being closed, its end tells the waiters in better words.
             with contextlib.suppress(ClientClosedError):
@@ -340,7 +353,10 @@ class Poller:
             self._schedule(job)
 
     def _finish(self, job: TrackedJob, end: End) -> None:
-        job.close(end.result, end.error, lambda: Finished(self.status(job), end.error))
+        job.result, job.error, job.closed = end.result, end.error, True
+        if job.listeners:
+            job.tell(Finished(self.status(job), end.error))
+        job.unsubscribe_all(None)
         self.unsubscribe(job)
         self.registry.finished(job)
 
