@@ -106,7 +106,6 @@ class JobHistory:
         watched: Whether this client did not launch it, so that any finished word is its end.
         job_id: Identifier of the job where the kind has one and it is known.
         fresh: Whether it was launched just now, so that a poll at once would be wasted.
-        settings: The settings of its launch.
         document: The newest document of the job, kept only by kinds that read their result with further requests.
     """
 
@@ -115,7 +114,6 @@ class JobHistory:
     watched: bool = False
     job_id: str | None = None
     fresh: bool = False
-    settings: Mapping[str, Any] | None = None
     document: Model | None = None
     saw_running: bool = False
     undecided: object = None

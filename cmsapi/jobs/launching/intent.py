@@ -15,7 +15,7 @@ from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import LaunchRequest, already_running
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
 from cmsapi.state.entry import Entry
 
@@ -97,21 +97,21 @@ class Intent:
             # The item of a batch ended in another run.
             if (problem := without_result(entry)) is not None:
                 raise problem
-            return self._take_over(record)
+            return self._reconciler.poller.take_over(record)
         if record.bound:
             if await self._is_stale(record):
                 return None
-            self._check_same(entry)
-            return self._take_over(record)
+            self._check_join(entry)
+            return self._reconciler.poller.take_over(record)
         if not record.held:
             # A process that is alive works on it.
-            self._check_same(entry)
+            self._check_join(entry)
             await asyncio.sleep(FOLLOW)
             return None
         if entry.status == SENDING:
             settled = await self._reconciler.settle(record, self._request)
             if isinstance(settled, TrackedJob):
-                self._check_same(entry)
+                self._check_join(entry)
                 return settled
         # Nothing was launched, or it is repeated, so that the settings of the dead process do not matter.
         facts = dict(self._entry.facts)
@@ -121,18 +121,9 @@ class Intent:
         await self._reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 
-    def _take_over(self, record: Record) -> TrackedJob:
-        job = self._reconciler.poller.take_over(record)
-        job.history.settings = self._request.body
-        return job
-
-    def _check_same(self, entry: Entry) -> None:
-        """Refuse to join a launch with other settings, or one that is not of the same item if the policy says so."""
+    def _check_join(self, entry: Entry) -> None:
         same_item = entry.item is not None and (entry.batch, entry.item) == (self._entry.batch, self._entry.item)
-        same_settings = entry.settings == self._entry.settings
-        if not same_settings or (self._reconciler.policy.dedupe == "error" and not same_item):
-            problem = "" if same_settings else " with other settings"
-            raise already_running(self._request, f"{problem}, launched by another client")
+        self._reconciler.check_join(self._request, entry.settings, elsewhere=True, same_item=same_item)
 
     async def _is_stale(self, record: Record) -> bool:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 from cmsapi.api.arguments import function
@@ -26,7 +25,7 @@ from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import LaunchRequest, already_running
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import TrackedJob
 
@@ -96,11 +95,11 @@ class Launcher:
 
         After each wait the search starts again, because others may have launched meanwhile.
         """
-        registry = self.poller.registry
+        registry, check_join = self.poller.registry, self.reconciler.check_join
         while request.kind.joins and self._policy.dedupe != "allow":
             pending = self._launches.joinable.get(request.key)
             if pending is not None and not pending.task.done():
-                self._check_same(request, pending.request.body)
+                check_join(request, self.poller.journal.digest(pending.request.body))
                 return pending
             job = registry.jobs.get(request.key)
             if job is None:
@@ -110,7 +109,7 @@ class Launcher:
             if not job.has_subscribers and not await self._goes_on(job):
                 registry.ended_elsewhere(job)
             elif registry.jobs.get(request.key) is job:
-                self._check_same(request, job.history.settings, job)
+                check_join(request, None if job.record is None else job.record.entry.settings, job)
                 return registry.reopen(job, self.poller.poll_settings) if job.closed else job
         return self._send(request)
 
@@ -127,14 +126,6 @@ class Launcher:
         elif job.undecided:
             return await job.kind.read_review(self.reconciler.caller, job.target, job.id) is not None
         return not job.closed or job.undecided
-
-    def _check_same(
-        self, request: LaunchRequest, settings: Mapping[str, Any] | None, job: TrackedJob | None = None
-    ) -> None:
-        same = request.body == settings
-        if self._policy.dedupe == "error" or not same:
-            problem = "" if same else " with other settings" if settings else " with settings not known to this client"
-            raise already_running(request, problem, job=None if job is None else job_of(job, self.poller))
 
     def _send(self, request: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. No other task may run between the search for one to join and this."""

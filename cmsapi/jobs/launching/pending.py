@@ -234,7 +234,6 @@ class PendingLaunch:
             launched_at=launched_at or by_own_clock(poller.journal.wall() - (now - sent_at)),
             job_id=job_id,
             fresh=True,
-            settings=self.request.body,
             document=answered if kind.result_requests else None,
         )
         job = poller.track(kind, kind.job_target(self.request.target, job_id), history)

@@ -18,6 +18,7 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.errors import (
     APIError,
     ForbiddenError,
+    JobError,
     LaunchUnknownError,
     LeaseLostError,
     NotFoundError,
@@ -25,6 +26,7 @@ from cmsapi.errors import (
     StateError,
 )
 from cmsapi.jobs.errors import sent_times, unknown_launch
+from cmsapi.jobs.job import job_of
 from cmsapi.jobs.journal.journal import LONGEST_REASON, LaunchJournal
 from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import ChargeEvidence
@@ -83,6 +85,31 @@ class Reconciler:
         self.caller: OperationCaller = poller.poll_settings.caller
         self.charges: ChargeReader = ChargeReader(self.caller, self.journal)
 
+    def check_join(
+        self,
+        request: LaunchRequest,
+        settings: str | None,
+        job: TrackedJob | None = None,
+        *,
+        elsewhere: bool = False,
+        same_item: bool = False,
+    ) -> None:
+        """Refuse to join a launch with another digest of its settings; if the policy says so, any of another item.
+
+        Raises:
+            JobError: It must not be joined; nothing was sent.
+        """
+        problem = ", launched by another client" if elsewhere else ""
+        if self.journal.digest(request.body) != settings:
+            problem = f" with {'other settings' if settings else 'settings not known to this client'}{problem}"
+        elif self.policy.dedupe != "error" or same_item:
+            return
+        raise JobError(
+            f"A {request.kind} for {request.target} is under way already{problem}; nothing was sent or charged. "
+            "Wait for it, or launch with LaunchPolicy(dedupe='allow').",
+            job=None if job is None else job_of(job, self.poller),
+        )
+
     # What follows
 
     async def settle(
@@ -109,7 +136,7 @@ class Reconciler:
             found = f"its reconciliation failed: {error}"
             raise self.unknown(record.entry, request, lost.said, found, stays=True) from lost.cause
         if finding.verdict is Verdict.LAUNCHED:
-            return await self._adopt(record, finding, request)
+            return await self._adopt(record, finding)
         if finding.verdict is Verdict.UNKNOWN:
             await self.give_up(record, request, finding.why, _PROCESS_ENDED if lost is None else lost.said, lost)
         return finding.verdict
@@ -167,12 +194,10 @@ class Reconciler:
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
         return unknown_launch(kind.name, entry.target if request is None else request.target, evidence)
 
-    async def _adopt(self, record: Record, finding: Finding, request: LaunchRequest | None) -> TrackedJob:
+    async def _adopt(self, record: Record, finding: Finding) -> TrackedJob:
         """Track the job of a launch that happened although its answer is lost."""
         await self.journal.record_launched(record, job_id=finding.job_id, served_at=finding.served_at)
         job = self.poller.take_over(record)
-        if request is not None and self.journal.digest(request.body) == record.entry.settings:
-            job.history.settings = request.body
         job.adopted, job.history.saw_running = not finding.ours, finding.running
         return job
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from cmsapi.errors import JobError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import JobKey
@@ -34,12 +33,3 @@ class LaunchRequest:
     body: Mapping[str, Any] | None = None
     #: What launches of the same work have in common.
     key: JobKey = attrs.field(init=False, default=attrs.Factory(lambda self: (self.kind, self.target), takes_self=True))
-
-
-def already_running(request: LaunchRequest, problem: str, job: object = None) -> JobError:
-    """Make the error of a launch that must not join the one that is running."""
-    return JobError(
-        f"A {request.kind.name.value} for {request.target} is under way already{problem}; nothing was sent or charged. "
-        "Wait for it, or launch with LaunchPolicy(dedupe='allow').",
-        job=job,
-    )

@@ -189,8 +189,9 @@ async def test_a_launch_that_did_happen_with_other_settings_is_not_joined() -> N
     assert len(sandbox.ledger.launches()) == 1
 
 
+@pytest.mark.parametrize("resumed", [False, True])
 @pytest.mark.parametrize("status", ["running", "sending"])
-async def test_what_was_taken_over_is_joined_with_its_settings(status: str) -> None:
+async def test_what_was_taken_over_is_joined_with_its_settings(status: str, resumed: bool) -> None:
     """A later launch with the same settings returns the job, one with others is refused."""
     sandbox = box(300.0)
     content_id = sandbox.content_ids[0]
@@ -200,6 +201,8 @@ async def test_what_was_taken_over_is_joined_with_its_settings(status: str) -> N
         if status == "sending":
             facts = {"sent_at": time.time(), "settle": 0.0, "baseline": None}
             await rewrite(sandbox, status="sending", job_id=None, facts=facts)
+        if resumed:
+            await client.jobs.resume()
         job = await client.contents.generate(content_id, CHECKED)
         assert await client.contents.generate(content_id, CHECKED) is job
         with pytest.raises(cmsapi.JobError, match="under way already with other settings; nothing was sent"):
