@@ -114,10 +114,11 @@ class Intent:
                 self._check_join(entry)
                 return settled
         # Nothing was launched, or it is repeated, so that the settings of the dead process do not matter.
-        facts = dict(self._entry.facts)
+        replacement = self._entry
         if (doubt := record.entry.facts.get("doubt")) is not None:
-            facts.update(doubt=doubt, sent=sent_times(record.entry))
-        replacement = attrs.evolve(self._entry, facts=facts)
+            # Until this launch is sent, that of the dead process is the one that may have been.
+            facts = {**replacement.facts, "doubt": doubt, "sent": sent_times(record.entry)}
+            replacement = attrs.evolve(replacement, status=SENDING, facts=facts)
         await self._reconciler.journal.write(record, **attrs.asdict(replacement, recurse=False))
         return record
 

@@ -149,7 +149,7 @@ class Launcher:
         try:
             await asyncio.wait([pending.task])
         except asyncio.CancelledError:
-            if pending.callers == 1 and not pending.in_flight:
+            if pending.callers == 1 and not pending.has_left:
                 pending.call_back()
             raise
         finally:

@@ -93,10 +93,11 @@ class PendingLaunch:
     @property
     def in_flight(self) -> bool:
         """Whether it may be paid for: bytes of it may have left, or an earlier attempt is in doubt."""
-        return self._has_left or "doubt" in self.record.entry.facts
+        return self.has_left or "doubt" in self.record.entry.facts
 
     @property
-    def _has_left(self) -> bool:
+    def has_left(self) -> bool:
+        """Whether bytes of its newest attempt may have left, and it is not known what became of it."""
         return self.permit is not None and self.permit.stage not in ("taken", "unsent")
 
     def remove(self, _: object = None) -> None:
@@ -105,9 +106,11 @@ class PendingLaunch:
             del self.launches.joinable[self.request.key]
 
     def call_back(self) -> None:
-        """Stop it before it is sent; from now on it is not joined and costs nothing, also before its task ends."""
+        """Stop it before it is sent; from now on it is not joined, and without attempts in doubt it costs nothing."""
         self.remove()
-        self._give_back(self.credits)
+        if not self.in_flight:
+            # At once, and not when its task ends.
+            self._give_back(self.credits)
         self.task.cancel()
 
     def unknown(self, said: str) -> LaunchUnknownError:
@@ -149,8 +152,8 @@ class PendingLaunch:
         except asyncio.CancelledError as error:
             if not self.in_flight:
                 raise
-            # Only the end of the client cancels what is in flight.
-            raise self.unknown(type(error).__name__) from error
+            # The end of the client cancels what is in flight, and the last caller a repeat that has not left.
+            raise self.unknown("it was cancelled before its answer was read and written down") from error
         finally:
             if not self.in_flight:
                 self._give_back(self.credits)
@@ -214,10 +217,15 @@ class PendingLaunch:
                     return await self._launched(None, self.left_at)
                 # On a repeat, a conflict may be the echo of an earlier attempt.
                 echo = isinstance(error, ConflictError) and self.attempts > 1
-                if not self._has_left or (isinstance(error, APIError) and not echo):
+                if not self.has_left or (isinstance(error, APIError) and not echo):
                     await self._refused(error)
                     raise
                 cause = error
+            except asyncio.CancelledError:
+                if self.credits and not self.has_left:
+                    # Attempts in doubt before it count all the same.
+                    self._give_back(1)
+                raise
             last = echo or self.attempts >= caller.pipeline.retry.max_attempts
             if (job := await self._settle(cause, last=last)) is not None:
                 return job

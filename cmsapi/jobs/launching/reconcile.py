@@ -34,7 +34,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.charges import ChargeReader
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.tracked import Record, TrackedJob
+from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
 from cmsapi.state.entry import Entry
 from cmsapi.transport.caller import OperationCaller
 
@@ -161,7 +161,8 @@ class Reconciler:
         try:
             if wish == "repeat" and (lost is None or lost.repeat is None or lost.repeat()):
                 # Whatever becomes of the repeat, this attempt stays in doubt.
-                await self.journal.write(record, facts={**record.entry.facts, "doubt": why[:LONGEST_REASON]})
+                facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
+                await self.journal.write(record, status=SENDING, facts=facts)
                 return
             stays = lost is not None and not lost.wanted()
             if not stays:

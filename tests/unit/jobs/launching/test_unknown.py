@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.sandbox import Fault
 from tests.support.jobs import box, client_of
-from tests.support.launches import leave, sent
+from tests.support.launches import leave, posts, sent
 
 pytestmark = pytest.mark.looptime
 
@@ -147,6 +148,55 @@ async def test_a_killed_repetition_leaves_the_first_attempt_in_doubt() -> None:
             await client.keywords.analyze(keyword_id)
     assert caught.value.evidence["found"] == "it may be charged"
     assert sandbox.ledger.launches() == []
+
+
+@pytest.mark.parametrize("next_one", ["resume", "launch"])
+async def test_a_doubt_that_was_taken_over_outlives_a_repeat_that_was_not_sent(next_one: str) -> None:
+    """A repeat of a dead process's launch may be called back before it is sent; the next client tells the doubt."""
+    sandbox = box()
+    prompt_id = sandbox.prompt_ids[0]
+    calls: list[asyncio.Task[Any]] = []
+
+    def decide(_: object) -> str:
+        calls.extend(asyncio.create_task(client.keywords.get(sandbox.keyword_ids[0])) for _ in range(30))
+        return "repeat"
+
+    policy, limits = LaunchPolicy(on_unknown=decide, baseline="none"), cmsapi.RateLimits(per_second=1)
+    async with client_of(sandbox, launch=policy, limits=limits) as client:
+        await client.me()
+        await leave(client, sandbox, f"prompt_analysis {prompt_id}", sent("prompt_analysis", prompt_id, sandbox))
+        launching = asyncio.create_task(client.prompts.analyze(prompt_id))
+        await asyncio.sleep(20.0)
+        assert calls
+        launching.cancel()
+        await asyncio.gather(launching, *calls, return_exceptions=True)
+    async with client_of(sandbox) as client:
+        if next_one == "resume":
+            assert [error.target for error in (await client.jobs.resume()).unknown] == [prompt_id]
+        else:
+            with pytest.raises(cmsapi.LaunchUnknownError):
+                await client.prompts.analyze(prompt_id)
+    assert sandbox.ledger.launches() == []
+
+
+async def test_a_repeat_in_doubt_is_not_sent_without_a_caller() -> None:
+    """A caller that leaves while the repeat is put off pays for no second launch; the first stays in the journal."""
+    rules = [Fault(match=SEARCH, drop=True, when="after"), Fault(match=SEARCH, status=429, retry_after=100)]
+    sandbox = box(30.0, rules=rules)
+    policy = LaunchPolicy(on_unknown="repeat", settle=1.0, max_credits=2)
+    async with client_of(sandbox, launch=policy) as client:
+        launching = asyncio.create_task(client.content_ideas.search(sandbox.workspace_id, "tents"))
+        await asyncio.sleep(50.0)
+        assert posts(sandbox) == 2
+        launching.cancel()
+        await asyncio.sleep(300.0)
+        assert posts(sandbox) == 2
+        (unknown,) = (await client.jobs.resume()).unknown
+        assert unknown.evidence["sent"] == 1
+        # Only the attempt in doubt counts as a credit that is spent.
+        await client.content_ideas.search(sandbox.workspace_id, "boots")
+        with pytest.raises(cmsapi.OutOfCreditsError):
+            await client.content_ideas.search(sandbox.workspace_id, "maps")
 
 
 async def test_attempts_of_an_earlier_process_count() -> None:
