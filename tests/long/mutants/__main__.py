@@ -29,9 +29,9 @@ _LAUNCHES = (
 )
 #: What is mutated, and the files of tests that are about it.
 ROOMS: Mapping[str, Sequence[str]] = {
-    "transport/requests": ("transport/test_protocol", "test_client"),
+    "transport/requests": ("transport/test_requests", "jobs/test_identifiers", "test_client"),
     "transport/answers": (
-        "transport/test_protocol",
+        "transport/test_answer_rules",
         "transport/test_answers",
         "test_client",
         "resources/test_arguments",

@@ -1,4 +1,4 @@
-"""The HTTP contract function by function, at the edges of what each rule says."""
+"""What an answer says, rule by rule, at the edges of each rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from cmsapi import errors
 from cmsapi.api.operations import OPERATIONS
 from cmsapi.config import Account
-from cmsapi.errors import ArgumentError, DecodeError
+from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.transport.answers import (
     error_from,
@@ -19,7 +19,7 @@ from cmsapi.transport.answers import (
     without_key,
 )
 from cmsapi.transport.message import Headers, Request, Response
-from cmsapi.transport.requests import RequestBuilder, query_string
+from cmsapi.transport.requests import RequestBuilder
 from tests.support.script import KEY
 
 ME = OPERATIONS["get_me"]
@@ -32,17 +32,6 @@ def builder() -> RequestBuilder:
 
 
 REQUEST = builder().build("GET", "/v1/me")
-
-
-def test_a_query_is_written_for_the_wire() -> None:
-    """A blank is %20, a list is repeated with brackets, and what is None is not there; what cannot be sent is named."""
-    assert query_string({"q": "a b/c", "no": None, "id": ["x y", "z"], "yes": True}) == (
-        "q=a%20b%2Fc&id%5B%5D=x%20y&id%5B%5D=z&yes=true"
-    )
-    for values in ({"q": "\ud800"}, {"q": ["a", "\ud800"]}):
-        with pytest.raises(ArgumentError, match=r"^q holds half a surrogate pair") as caught:
-            query_string(values)
-        assert caught.value.parameter == "q"
 
 
 @pytest.mark.parametrize(
