@@ -46,7 +46,7 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 
 
-# Nobody makes these by hand: what their constructors take is nobody's business.
+# Users do not make these by hand, so their constructors are not documented.
 _MADE_FOR_YOU = {"AsCompleted", "Fanout", "Job", "JobTable", "Jobs", "OperationTable", "Paginator"}
 _INNER = {"core", "desk", "keeper", "start", "fetch", "exchange"}
 # Made by hand, although models are not.
