@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pkgutil
 import re
 import runpy
 import sys
@@ -16,7 +17,11 @@ import cmsapi
 import cmsapi.sandbox
 import cmsapi.testing
 from cmsapi.sandbox import Sandbox
+from tests.long.mutants.__main__ import ROOMS
 from tests.support.pages import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
+
+#: Where the events of the log and the metrics have their names, which begin like those of modules.
+EVENTS_AND_METRICS = sorted((ROOT / "cmsapi/observability").glob("*.py"))
 
 
 def _name(path: Path) -> str:
@@ -90,6 +95,36 @@ def test_paths_of_the_drawing_exist() -> None:
     for page in set(PAGES) - {ROOT / "docs/interface-coverage.md"}:
         for path in re.findall(r"\b(?:cmsapi|tests|docs)/[\w/]+\.(?:py|md)\b", page.read_text()):
             assert (ROOT / path).exists(), f"{_name(page)} names {path}"
+
+
+def test_files_of_the_packages_exist() -> None:
+    """Each file that the table of packages names is there, below the package of its row."""
+    rows = re.findall(r"^\| `([\w/]+/)` \| (.*) \|$", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE)
+    assert len(rows) > 10
+    for package, told in rows:
+        for path in re.findall(r"`([\w/]+(?:\.py|/))`", told):
+            assert (ROOT / "cmsapi" / package / path).exists(), f"{package} has no {path}"
+
+
+def test_names_in_comments_lead_somewhere() -> None:
+    """A module, or a name in a module, that a docstring, a comment or a page names is there."""
+    told = set(re.findall(r'"(cmsapi(?:\.\w+)+)"', "".join(path.read_text() for path in EVENTS_AND_METRICS)))
+    assert "cmsapi.call.started" in told
+    code = [path for folder in ("cmsapi", "tests", "benchmarks") for path in ROOT.glob(f"{folder}/**/*.py")]
+    for file in [*set(PAGES) - {ROOT / "CHANGELOG.md"}, *code]:
+        for name in set(re.findall(r"`(cmsapi(?:\.\w+)+)`", file.read_text())) - told:
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                pytest.fail(f"{_name(file)} names {name}")
+
+
+def test_what_is_mutated_exists() -> None:
+    """Each module that is mutated is there, and each file of tests that is about it."""
+    for module, tests in ROOMS.items():
+        assert (ROOT / "cmsapi" / f"{module}.py").exists(), module
+        for test in tests:
+            assert (ROOT / "tests/unit" / f"{test}.py").exists(), f"{module}: {test}"
 
 
 def test_paths_of_the_coverage_exist() -> None:
