@@ -10,7 +10,7 @@ import attrs
 from cmsapi.display import markup
 from cmsapi.jobs.kinds.kind import JobKind, Kind
 from cmsapi.jobs.scheduling.durations import step_before
-from cmsapi.jobs.scheduling.poll_budget import Pace, Supply
+from cmsapi.jobs.scheduling.poll_budget import Pace, Returning
 from cmsapi.jobs.scheduling.poll_interval import HOUR
 
 
@@ -51,25 +51,28 @@ class Forecast:
         return markup.record(self)
 
 
-def forecast(kind: Kind, pace: Pace, supply: Supply, *, balance: int | None, per_second: float) -> Forecast:
+def forecast(
+    kind: Kind, pace: Pace, spare: float, returning: Returning, *, balance: int | None, per_second: float
+) -> Forecast:
     """Work out what the queued jobs of a load take.
 
     Args:
         kind: Their kind.
         pace: How many there are, and how they will be polled.
-        supply: Requests that the jobs that run leave.
+        spare: Requests that the jobs that run leave.
+        returning: Tells which come back later.
         balance: Credits that are left for them, or None when that is not known.
         per_second: Requests that one second admits.
     """
     load, count = pace.load, pace.load.queued
-    requests, free = math.ceil(count * pace.life), max(0.0, supply.free)
-    hourly = free + supply.returning(HOUR)
+    requests, free = math.ceil(count * pace.life), max(0.0, spare)
+    hourly = free + returning(HOUR)
     # Those that fit into whole hours wait for these, the rest until enough requests have come back.
     hours, rest = divmod(requests, hourly) if hourly > 0.0 else (0.0, math.inf)
     if requests <= free:
         hours = wait = 0.0
     else:
-        wait = HOUR * hours + bisect.bisect_left(range(int(HOUR)), rest - free, key=supply.returning)
+        wait = HOUR * hours + bisect.bisect_left(range(int(HOUR)), rest - free, key=returning)
     # Of jobs that wait for requests to come back, the last ones end last.
     last = max(1.0, hourly / pace.life) if hours else count
     age = load.curve.quantile(1.0 - 0.5 / max(1.0, min(count, last)))

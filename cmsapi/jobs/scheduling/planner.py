@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import attrs
 
@@ -15,7 +16,7 @@ from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
 from cmsapi.jobs.scheduling.list_reads import ListReads
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Supply, plan
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, plan, spare
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, scouting_interval
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
@@ -58,14 +59,15 @@ class Planner:
     def replan(self, now: float) -> list[tuple[LoadKey, Pace]]:
         """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
         self.planned_at = now
-        loads, supply = self._loads(), self._supply()
-        made = plan(list(loads.values()), attrs.evolve(supply, free=supply.free - self.list_reads.expected()))
-        self._paces = dict(zip(loads, made.paces, strict=True))
+        loads, free = self._loads(), self.limiter.free(now) - self.list_reads.expected()
+        paces = plan(list(loads.values()), free, partial(self.limiter.returning, now))
+        self._paces = dict(zip(loads, paces, strict=True))
         before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
         self.poll_queue.replan(self.interval)
         self.list_reads.replan(now, self.stretched.__contains__)
         if self.admission.launch_queues:
-            self.admission.serve(made.spare, {key: load.least_life for key, load in loads.items()})
+            lives = {key: load.least_life for key, load in loads.items()}
+            self.admission.serve(spare(loads.values(), free), lives)
         throttled = []
         for key in self.stretched:
             last, self._short[key] = self._short.get(key, -math.inf), now
@@ -82,18 +84,12 @@ class Planner:
 
     def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
         """Say what more jobs of a kind would take."""
-        loads, supply, key = self._loads(), self._supply(), (kind, policy)
-        before = plan(list(loads.values()), supply).spare if loads else supply.free
+        now, loads, key = asyncio.get_running_loop().time(), self._loads(), (kind, policy)
+        free, returning = self.limiter.free(now), partial(self.limiter.returning, now)
+        left = spare(loads.values(), free)
         load = attrs.evolve(loads.pop(key, self._load(*key)), queued=count, slots=math.inf)
-        made = plan([load, *loads.values()], supply)
-        return forecast(
-            kind, made.paces[0], attrs.evolve(supply, free=before), balance=balance, per_second=self.limiter.per_second
-        )
-
-    def _supply(self) -> Supply:
-        """Return the requests that there are for jobs."""
-        limiter, now = self.limiter, asyncio.get_running_loop().time()
-        return Supply(limiter.free(now), limiter.first_return(now), lambda span: limiter.returning(now, span))
+        pace, *_ = plan([load, *loads.values()], free, returning)
+        return forecast(kind, pace, left, returning, balance=balance, per_second=self.limiter.per_second)
 
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import attrs
 
@@ -35,19 +36,8 @@ _DOUBT = 5.0
 _COMING = 0.9
 
 
-@attrs.frozen
-class Supply:
-    """Say how many requests there are for jobs.
-
-    Args:
-        free: Requests that the hour admits now for new work.
-        first_return: Seconds until the first used request comes back.
-        returning: Tells how many come back within a span of seconds.
-    """
-
-    free: float
-    first_return: float = math.inf
-    returning: Callable[[float], float] = lambda span: 0.0
+#: Tells how many requests come back within a span of seconds.
+Returning: TypeAlias = Callable[[float], float]
 
 
 @attrs.frozen(kw_only=True)
@@ -145,6 +135,8 @@ class Load:
             spare: Requests that the running jobs leave at the least. Jobs that do not fit into it at any price are not
                 launched.
         """
+        if not self.queued:
+            return 0.0
         schedule = self.at(price)
         turnaround = max(self.curve.remaining(0) + schedule.lateness, 1.0)
         launches = min(float(self.queued), self.slots * HOUR / turnaround)
@@ -185,57 +177,52 @@ class Pace:
         return self.load.life(self.dearer)
 
 
-@attrs.frozen(eq=False)
-class Plan:
-    """Hold how often each load is polled, and how many requests remain for more jobs.
+def spare(loads: Collection[Load], free: float) -> float:
+    """Return how many requests are left when every running job takes no more than it must."""
+    return _left(loads, free) - sum(load.least for load in loads)
+
+
+def plan(loads: Sequence[Load], free: float, returning: Returning = lambda span: 0.0) -> list[Pace]:
+    """Decide for each load how often to poll.
 
     Args:
-        paces: The pace of each load.
-        spare: Works out `spare`, which takes most of the time of planning.
+        loads: The loads.
+        free: Requests that the hour admits now for new work.
+        returning: Tells which come back later.
     """
-
-    paces: Sequence[Pace]
-    _spare: Callable[[], float]
-
-    @property
-    def spare(self) -> float:
-        """Requests that are left when every running job takes no more than it must."""
-        return self._spare()
-
-
-def plan(loads: Sequence[Load], supply: Supply) -> Plan:
-    """Decide for each load how often to poll."""
-    free = supply.free - sum(load.count * load.result for load in loads)
-    expected = sum(load.count + max(0.0, min(load.queued, free)) for load in loads)
-    free -= _CHANCE * math.sqrt(expected) if free < math.inf else 0.0
-
-    @functools.cache
-    def spare() -> float:
-        return free - sum(load.least for load in loads)
+    left = _left(loads, free)
+    unused = spare(loads, free) if any(load.queued for load in loads) else 0.0
 
     def needs(price: int, span: float = math.inf) -> float:
-        queued = sum(load.launches(price, spare()) for load in loads if load.queued)
-        return queued + sum(load.polls(price, span) for load in loads)
+        return sum(load.launches(price, unused) + load.polls(price, span) for load in loads)
 
     def paces(cheaper: int, dearer: int, share: float) -> list[Pace]:
         return [Pace(load, load.at(cheaper), load.at(dearer), share) for load in loads]
 
-    if needs(0) <= free:
-        return Plan(paces(0, 0, 0.0), spare)
+    if needs(0) <= left:
+        return paces(0, 0, 0.0)
     spans = [load.curve.remaining(step) for load in loads for step in load.running]
     # After so many seconds nearly all of the jobs are finished.
     horizon = max([*spans, *(load.curve.quantile(0.97) for load in loads)], default=0.0)
-    coming = _COMING * supply.returning(horizon) if supply.first_return < math.inf else 0.0
+    coming = _COMING * returning(horizon)
+    first_return = bisect.bisect_left(range(int(HOUR)), True, key=lambda span: returning(span) > 0)
 
     def fits(price: int) -> bool:
-        return needs(price) <= free + coming and (not coming or needs(price, supply.first_return) <= free)
+        return needs(price) <= left + coming and (not coming or needs(price, first_return) <= left)
 
     if fits(0):
-        return Plan(paces(0, 0, 0.0), spare)
+        return paces(0, 0, 0.0)
     dearest = max((load.dearest if load.queued or load.strict else _PRICES for load in loads), default=0)
     dearer = bisect.bisect_left(range(dearest), True, lo=1, key=fits)
     cheaper = max(dearer - 1, 1)
     more, fewer = needs(cheaper), needs(dearer)
     # Only a sum over all polls can be shared out; with requests yet to come, it is not the sum that binds.
-    share = max(0.0, min(1.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
-    return Plan(paces(cheaper, dearer, share), spare)
+    share = max(0.0, min(1.0, (left - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
+    return paces(cheaper, dearer, share)
+
+
+def _left(loads: Collection[Load], free: float) -> float:
+    """Return how many requests are left for polls and launches; the results of running jobs are paid for."""
+    free -= sum(load.count * load.result for load in loads)
+    expected = sum(load.count + max(0.0, min(load.queued, free)) for load in loads)
+    return free - (_CHANCE * math.sqrt(expected) if free < math.inf else 0.0)

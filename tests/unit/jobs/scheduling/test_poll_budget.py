@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import attrs
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Plan, Supply, plan
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, plan, spare
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, AdvisedSchedule, PricedSchedule, Schedule, solve
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
@@ -23,6 +24,18 @@ LAST = NEVER - 1
 
 # Deviations of the number of polls that are kept back.
 CHANCE = 1.1
+
+
+class Supply(NamedTuple):
+    """Say what is left of the hour, and what comes back when."""
+
+    free: float
+    returning: Callable[[float], float] = lambda span: 0.0
+
+    @property
+    def first_return(self) -> int:
+        """The first whole second within which something comes back."""
+        return next((span for span in range(int(HOUR)) if self.returning(span) > 0), int(HOUR))
 
 
 @functools.cache
@@ -78,7 +91,7 @@ def supplies(draw: st.DrawFn) -> Supply:
     """Draw what is left of the hour, and what comes back when."""
     free = draw(st.sampled_from([-50.0, 0.0, 1.0, 40.0, 300.0, 900.0, 5000.0, math.inf]))
     used, first = draw(returns)
-    return Supply(free, first, evenly(used, first))
+    return Supply(free, evenly(used, first))
 
 
 @functools.cache
@@ -127,12 +140,12 @@ def least_life(load: Load) -> float:
     return life(load, at_price(load, useful(load)))
 
 
-def needs(load: Load, price: int, spare: float, span: float = math.inf) -> float:
+def needs(load: Load, price: int, most: float, span: float = math.inf) -> float:
     """Count the requests at a price: polls at what runs within a span, and whole lives of what is yet to run."""
     schedule = at_price(load, price)
     launches = min(float(load.queued), load.slots * HOUR / max(1.0, load.curve.remaining(0) + schedule.lateness))
     if load.slots == math.inf and price >= 0:
-        launches = min(launches, max(0.0, spare) / least_life(load))
+        launches = min(launches, max(0.0, most) / least_life(load))
     return polls(load, schedule, span) + launches * life(load, schedule)
 
 
@@ -152,12 +165,13 @@ def nearly_over(all_loads: list[Load]) -> float:
 def fits(all_loads: list[Load], supply: Supply, price: int) -> bool:
     """Tell whether all polls and launches at a price fit into what is left, or into what comes back in time."""
     free = left(all_loads, supply)
-    spare = free - sum(map(least, all_loads))
-    needed = sum(needs(load, price, spare) for load in all_loads)
-    if needed <= free or supply.first_return == math.inf:
-        return needed <= free
-    before = sum(needs(load, price, spare, supply.first_return) for load in all_loads)
-    return before <= free and needed <= free + 0.9 * supply.returning(nearly_over(all_loads))
+    most = free - sum(map(least, all_loads))
+    needed = sum(needs(load, price, most) for load in all_loads)
+    if needed <= free:
+        return True
+    coming = 0.9 * supply.returning(nearly_over(all_loads))
+    before = sum(needs(load, price, most, supply.first_return) for load in all_loads)
+    return bool(coming) and before <= free and needed <= free + coming
 
 
 @st.composite
@@ -179,7 +193,7 @@ def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     free *= draw(st.sampled_from([1.0, 1.0, 0.5]))
     free += sum(load.count * load.result for load in all_loads)
     free += CHANCE * math.sqrt(sum(load.count + min(load.queued, free) for load in all_loads))
-    return all_loads, Supply(free - part * returning(nearly_over(all_loads)), first, returning)
+    return all_loads, Supply(free - part * returning(nearly_over(all_loads)), returning)
 
 
 def useful_at(load: Load, price: int) -> int:
@@ -194,18 +208,18 @@ def prices(pace: Pace) -> list[float]:
     return [pace.cheaper.price, pace.dearer.price]
 
 
-def gaps(made: Plan) -> list[float]:
+def gaps(made: list[Pace]) -> list[float]:
     """List how long everybody waits, whatever was seen last, in whatever group."""
-    return [pace.interval(step, group) for pace in made.paces for step in range(0, NEVER, 3) for group in range(GROUPS)]
+    return [pace.interval(step, group) for pace in made for step in range(0, NEVER, 3) for group in range(GROUPS)]
 
 
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
 def test_no_two_polls_are_too_close(all_loads: list[Load], supply: Supply) -> None:
     """Whatever there is to poll at and to poll with, no wait is shorter than the least interval."""
-    made = plan(all_loads, supply)
-    assert len(made.paces) == len(all_loads)
-    for load, pace in zip(all_loads, made.paces, strict=True):
+    made = plan(all_loads, *supply)
+    assert len(made) == len(all_loads)
+    for load, pace in zip(all_loads, made, strict=True):
         assert pace.load == load
         for step in range(NEVER):
             assert all(load.policy.min_interval <= pace.interval(step, group) < math.inf for group in range(GROUPS))
@@ -215,7 +229,7 @@ def test_no_two_polls_are_too_close(all_loads: list[Load], supply: Supply) -> No
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
 def test_what_is_not_stretched_is_polled_as_advised(all_loads: list[Load], supply: Supply) -> None:
     """Without a shortage, and under a strict budget always, no wait is longer than the longest interval."""
-    for pace in plan(all_loads, supply).paces:
+    for pace in plan(all_loads, *supply):
         assert not (pace.load.strict and pace.stretched)
         if not pace.stretched:
             longest = max(pace.interval(step, group) for step in range(NEVER) for group in range(GROUPS))
@@ -226,9 +240,9 @@ def test_what_is_not_stretched_is_polled_as_advised(all_loads: list[Load], suppl
 @given(st.lists(loads(), min_size=1, max_size=3))
 def test_without_a_limit_nothing_is_stretched(all_loads: list[Load]) -> None:
     """Where the service sets no limit, everything is polled as advised and anything may be launched."""
-    made = plan(all_loads, Supply(math.inf))
-    assert not any(pace.stretched for pace in made.paces)
-    assert made.spare == math.inf
+    made = plan(all_loads, math.inf)
+    assert not any(pace.stretched for pace in made)
+    assert spare(all_loads, math.inf) == math.inf
 
 
 @thorough
@@ -236,7 +250,7 @@ def test_without_a_limit_nothing_is_stretched(all_loads: list[Load]) -> None:
 def test_expected_polls_fit(load: Load, free: float) -> None:
     """The dearer of two neighbouring prices fits into what is left, unless the dearest of all does not."""
     load = attrs.evolve(load, policy=attrs.evolve(load.policy, budget="fit"), queued=0)
-    (pace,) = plan([load], Supply(free)).paces
+    (pace,) = plan([load], free)
     if not pace.stretched:
         assert polls(load, pace.dearer) <= free
         return
@@ -252,8 +266,7 @@ def test_expected_polls_fit(load: Load, free: float) -> None:
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
 def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: Supply) -> None:
     """From what is left go the polls that running jobs must take, and one more job must take its least life."""
-    made = plan(all_loads, supply)
-    assert made.spare == pytest.approx(left(all_loads, supply) - sum(map(least, all_loads)))
+    assert spare(all_loads, supply.free) == pytest.approx(left(all_loads, supply) - sum(map(least, all_loads)))
     assert [load.least_life for load in all_loads] == pytest.approx([least_life(load) for load in all_loads])
 
 
@@ -263,7 +276,7 @@ def test_jobs_are_polled_as_advised_when_that_fits(shortage: tuple[list[Load], S
     """No poll is put off while all of them fit, and some are as soon as they do not."""
     all_loads, supply = shortage
     advised = fits(all_loads, supply, -1)
-    for load, pace in zip(all_loads, plan(all_loads, supply).paces, strict=True):
+    for load, pace in zip(all_loads, plan(all_loads, *supply), strict=True):
         assert pace.stretched is not (advised or load.strict)
 
 
@@ -272,16 +285,16 @@ def test_jobs_are_polled_as_advised_when_that_fits(shortage: tuple[list[Load], S
 def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) -> None:
     """Some follow the lowest price that fits, others the one below; where none fits, all follow the dearest."""
     all_loads, supply = shortage
-    made, free = plan(all_loads, supply), left(all_loads, supply)
-    scarce = [pace for pace in made.paces if pace.stretched]
+    made, free = plan(all_loads, *supply), left(all_loads, supply)
+    scarce = [pace for pace in made if pace.stretched]
     if not scarce:
         return
-    spare = free - sum(map(least, all_loads))
+    most = free - sum(map(least, all_loads))
     dearest = max(useful(load) if load.queued else 72 for load in all_loads if not load.strict)
     lowest = next((price for price in range(dearest + 1) if fits(all_loads, supply, price)), dearest)
     cheaper = max(0, lowest - 1)
-    more, fewer = (sum(needs(load, price, spare) for load in all_loads) for price in (cheaper, lowest))
-    coming = supply.returning(nearly_over(all_loads)) if supply.first_return < math.inf else 0.0
+    more, fewer = (sum(needs(load, price, most) for load in all_loads) for price in (cheaper, lowest))
+    coming = supply.returning(nearly_over(all_loads))
     share = min(1.0, max(0.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
     for pace in scarce:
         assert prices(pace) == pytest.approx([math.exp(useful_at(pace.load, at) / 6.0) for at in (cheaper, lowest)])
@@ -292,10 +305,10 @@ def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) 
 @given(st.lists(loads(), min_size=1, max_size=2), supplies(), st.sampled_from([1.0, 30.0, 500.0]))
 def test_more_requests_never_mean_more_lateness(all_loads: list[Load], supply: Supply, more: float) -> None:
     """With more requests left, polls do not get rarer on the whole, no more is stretched, and no less is spare."""
-    poor = plan(all_loads, supply)
-    rich = plan(all_loads, attrs.evolve(supply, free=supply.free + more))
-    assert rich.spare >= poor.spare
-    for before, after in zip(poor.paces, rich.paces, strict=True):
+    poor = plan(all_loads, *supply)
+    rich = plan(all_loads, *supply._replace(free=supply.free + more))
+    assert spare(all_loads, supply.free + more) >= spare(all_loads, supply.free)
+    for before, after in zip(poor, rich, strict=True):
         assert before.stretched or not after.stretched
         if before.stretched and after.stretched:
             assert prices(after)[1] <= prices(before)[1] * (1 + 1e-9)
@@ -306,19 +319,18 @@ def test_more_requests_never_mean_more_lateness(all_loads: list[Load], supply: S
 @given(st.lists(loads(), min_size=1, max_size=2), supplies())
 def test_the_same_question_has_the_same_answer(all_loads: list[Load], supply: Supply) -> None:
     """A plan depends on its arguments alone."""
-    first, second = plan(all_loads, supply), plan(all_loads, supply)
+    first, second = plan(all_loads, *supply), plan(all_loads, *supply)
     assert gaps(first) == gaps(second)
-    assert first.spare == second.spare
 
 
 @thorough
 @given(loads(), supplies())
 def test_a_life_is_a_launch_a_poll_and_a_result(load: Load, supply: Supply) -> None:
     """One more job takes no less than its launch, a poll at its end, and its result."""
-    made = plan([load], supply)
+    made = plan([load], *supply)
     assert load.least_life >= 2.0 + load.result - 1e-9
     # From a certain price on a poll or two in a hundred jobs make no difference.
-    assert made.paces[0].life >= load.least_life - 0.1 or load.strict
+    assert made[0].life >= load.least_life - 0.1 or load.strict
 
 
 @thorough
@@ -328,7 +340,7 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
     if supply.free == math.inf:
         return
     busier = attrs.evolve(load, running={**load.running, 3: load.running.get(3, 0) + more})
-    assert plan([busier], supply).spare <= plan([load], supply).spare - more * (1.0 + load.result) + 1e-6
+    assert spare([busier], supply.free) <= spare([load], supply.free) - more * (1.0 + load.result) + 1e-6
 
 
 @pytest.mark.parametrize("price", [7, 12, 20])
@@ -337,17 +349,17 @@ def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> 
     """Where polls at one price are too many and at the next too few, so many jobs follow each that all are used."""
     load = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 100})
     more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
-    (pace,) = plan([load], Supply(part * more + (1.0 - part) * fewer + CHANCE * math.sqrt(100.0))).paces
+    (pace,) = plan([load], *Supply(part * more + (1.0 - part) * fewer + CHANCE * math.sqrt(100.0)))
     assert prices(pace) == pytest.approx([math.exp((price - 1) / 6), math.exp(price / 6)])
     assert pace.share == pytest.approx(part)
 
 
-@pytest.mark.parametrize(("begin", "end", "used"), [(90.0, 120.0, True), (0.0, 90.0, False), (120.0, HOUR, False)])
-def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, end: float, used: bool) -> None:
+@pytest.mark.parametrize(("begin", "used"), [(90.0, True), (120.0, False)])
+def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, used: bool) -> None:
     """Of jobs that end at any age alike, 30 s on average, three in a hundred run for longer than 105 s."""
     load = Load(curve=Curve.of([1.0 - math.exp(-age / 30.0) for age in AGES]), policy=ADVISED, running={0: 40})
-    supply = Supply(140.0, 1.0, lambda span: 1000.0 * (begin <= span <= end))
-    assert plan([load], supply).paces[0].stretched is not used
+    supply = Supply(140.0, lambda span: 1.0 * (span >= 1.0) + 1000.0 * (span >= begin))
+    assert plan([load], *supply)[0].stretched is not used
 
 
 @pytest.mark.parametrize(("more", "stretched"), [(-1.0, True), (1.0, False)])
@@ -358,14 +370,14 @@ def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: b
     needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
     # The square root of what is left is kept back.
     free = (CHANCE / 2.0 + math.sqrt(CHANCE**2 / 4.0 + needed)) ** 2
-    assert plan([load], Supply(free)).paces[0].stretched is stretched
+    assert plan([load], free)[0].stretched is stretched
 
 
 def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> None:
     """When nothing is left, the dearest price is for jobs that run, and a sensible one where others wait."""
     running = Load(curve=believed(600.0, 30), policy=ADVISED, running={0: 300})
     waiting = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 300}, queued=5)
-    one, other = plan([running, waiting], Supply(0.0)).paces
+    one, other = plan([running, waiting], 0.0)
     assert prices(one)[1] == pytest.approx(math.exp(12.0))
     assert prices(other)[1] == pytest.approx(math.exp(useful(waiting) / 6.0))
     assert useful(waiting) < 72
@@ -374,15 +386,15 @@ def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> 
 def test_what_is_not_launched_needs_no_polls() -> None:
     """Of more jobs than all requests are enough for, as many are counted as could be launched at all."""
     load = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 20}, queued=5000, result=0.0)
-    (pace,) = plan([load], Supply(500.0)).paces
+    (pace,) = plan([load], 500.0)
     assert prices(pace)[1] == pytest.approx(math.exp(useful(load) / 6.0))
 
 
 def test_nothing_to_poll_at_is_a_plan_too() -> None:
     """No jobs take nothing, and fit into nothing."""
-    assert not plan([Load(curve=believed(60.0, 30), policy=ADVISED)], Supply(0.0)).paces[0].stretched
-    assert plan([], Supply(300.0)).spare == 300.0
-    assert plan([], Supply(300.0)).paces == []
+    assert not plan([Load(curve=believed(60.0, 30), policy=ADVISED)], 0.0)[0].stretched
+    assert spare([], 300.0) == 300.0
+    assert plan([], 300.0) == []
 
 
 @pytest.mark.parametrize(
@@ -390,7 +402,7 @@ def test_nothing_to_poll_at_is_a_plan_too() -> None:
 )
 def test_a_few_jobs_are_polled_as_advised_and_many_are_not(jobs: int, free: float, stretched: bool) -> None:
     """It is what is left for the jobs there are that decides on the pace."""
-    (pace,) = plan([Load(curve=believed(60.0, 30), policy=ADVISED, running={0: jobs})], Supply(free)).paces
+    (pace,) = plan([Load(curve=believed(60.0, 30), policy=ADVISED, running={0: jobs})], free)
     assert pace.stretched is stretched
 
 
@@ -402,8 +414,8 @@ def test_what_comes_back_soon_is_used(known: int) -> None:
     def returning(span: float) -> float:
         return min(900.0, 3.0 * max(0.0, span - 30.0))
 
-    (alone,) = plan([load], Supply(250.0)).paces
-    (helped,) = plan([load], Supply(250.0, 30.0, returning)).paces
+    (alone,) = plan([load], 250.0)
+    (helped,) = plan([load], *Supply(250.0, returning))
     assert helped.dearer.lateness < alone.dearer.lateness
 
 
@@ -412,10 +424,10 @@ def test_an_old_job_is_counted_for_as_long_as_it_will_be_polled() -> None:
     day = Curve.of([0.02 * age / AGES[-1] for age in AGES])
     old = Load(curve=day, policy=ADVISED, running={step_before(20_000.0): 10})
     # Polled every ten seconds for an hour they would take 3,600 requests.
-    assert plan([old], Supply(900.0)).paces[0].stretched
+    assert plan([old], 900.0)[0].stretched
     # 600 requests are needed before the others come back, and only 500 are left.
-    assert plan([old], Supply(500.0, 600.0, lambda span: 5000.0 * (span > 600.0))).paces[0].stretched
-    assert not plan([old], Supply(900.0, 600.0, lambda span: 5000.0 * (span > 600.0))).paces[0].stretched
+    assert plan([old], *Supply(500.0, lambda span: 5000.0 * (span > 600.0)))[0].stretched
+    assert not plan([old], *Supply(900.0, lambda span: 5000.0 * (span > 600.0)))[0].stretched
 
 
 NEVER_OVER = Curve.of([0.0] * NEVER)
@@ -477,8 +489,7 @@ def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
 def test_a_plan_keeps_chance_and_results_back() -> None:
     """Nine jobs whose end is known take a poll and a result each, and some more may be needed by chance."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
-    made = plan([Load(curve=known, policy=ADVISED, running={0: 9}, result=1.0)], Supply(100.0))
-    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 3.0)
-    assert made.paces[0].load.least_life == pytest.approx(3.0)
-    made = plan([Load(curve=known, policy=ADVISED, running={0: 9}, queued=16, result=1.0)], Supply(100.0))
-    assert made.spare == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 5.0)
+    load = Load(curve=known, policy=ADVISED, running={0: 9}, result=1.0)
+    assert spare([load], 100.0) == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 3.0)
+    assert load.least_life == pytest.approx(3.0)
+    assert spare([attrs.evolve(load, queued=16)], 100.0) == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 5.0)
