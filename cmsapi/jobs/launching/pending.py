@@ -226,6 +226,8 @@ class PendingLaunch:
                     # Attempts in doubt before it count all the same.
                     self._give_back(1)
                 raise
+            if echo:
+                self._discount()
             last = echo or self.attempts >= caller.pipeline.retry.max_attempts
             if (job := await self._settle(cause, last=last)) is not None:
                 return job
@@ -256,10 +258,18 @@ class PendingLaunch:
             LaunchUnknownError: An attempt before that one may have been charged.
         """
         self._give_back(1)
+        self._discount()
         self.permit = None
         if (earlier := self.record.entry.facts.get("doubt")) is not None:
             lost = LostAnswer(cause=refusal, wanted=self._wanted)
             await self.reconciler.give_up(self.record, self.request, str(earlier), str(refusal), lost)
+
+    def _discount(self) -> None:
+        """Count the newest attempt no more among those that may have been charged."""
+        # A permit is noted once its attempt is written down.
+        if self.permit is not None:
+            entry = self.record.entry
+            self.record.entry = attrs.evolve(entry, facts={**entry.facts, "sent": sent_times(entry) - 1})
 
     async def _settle(self, cause: Exception, *, last: bool) -> TrackedJob | None:
         """Find out whether it happened; return its job, or None to send it again.
