@@ -1,1 +1,1 @@
-"""What the service offers: operations, models, and how documents become models."""
+"""The interface of the service: operations, models, and the conversion of documents."""

@@ -1,4 +1,4 @@
-"""Find out whether everything between a program and the service is as it should be."""
+"""Diagnose the connection between a program and the service."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What clients share: connections, limits, the clock, and one registry of accounts for each event loop."""
+"""Connections, limits, the clock and the registry of accounts, which the clients of an event loop share."""

@@ -1,1 +1,1 @@
-"""What the clients of one account must agree on."""
+"""State that clients share, in memory, in a file or on a server: the journal, outcomes, limits, learned durations."""

@@ -1,1 +1,1 @@
-"""Between JSON and models: reading strictly where the specification speaks, keeping whatever else comes."""
+"""Convert between JSON and models: strictly where the specification is explicit; all else is kept as it came."""

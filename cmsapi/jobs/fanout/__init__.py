@@ -1,1 +1,1 @@
-"""Work with many jobs: fan-outs, named batches, jobs as they finish, a table of jobs."""
+"""Run many jobs: fan-outs, named batches, `as_completed`, a table of jobs."""

@@ -1,1 +1,1 @@
-"""What is written down of launches, so that none is lost and none is paid twice."""
+"""The launch journal: it keeps launches from being lost or paid twice."""

@@ -1,6 +1,6 @@
-"""What differs from one kind of job to another, one file a kind.
+"""The kinds of jobs, one file each.
 
-`kind` is their base, with the defaults and what its methods return. `evidence` holds what they judge a lost launch by,
-`review` is the result of a generation. The kinds cannot do without them, so that they stay on this lowest layer of the
-jobs.
+`kind` is their base class, with the defaults and the types that its methods return. `evidence` has the verdicts on
+lost launches, and `review` the result of a generation. The kinds depend on all three, so these are on the lowest layer
+of the jobs, too.
 """

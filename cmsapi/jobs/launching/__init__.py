@@ -1,1 +1,1 @@
-"""Launch paid work at most once, and find out what became of it."""
+"""Launch paid work at most once, and reconcile launches without an answer."""

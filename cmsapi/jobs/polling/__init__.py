@@ -1,1 +1,1 @@
-"""Read the states of jobs, and tell what was seen."""
+"""Poll jobs, and wake their waiters when they finish."""

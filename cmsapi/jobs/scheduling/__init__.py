@@ -1,1 +1,1 @@
-"""When to poll: learned durations, a plan that fits the limits, a queue."""
+"""Decide when each job is polled, and when more are launched, so that all of them fit into the limits."""
