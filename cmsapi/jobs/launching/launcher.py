@@ -20,7 +20,7 @@ from typing import Any
 
 from cmsapi.api.arguments import function
 from cmsapi.config import LaunchPolicy
-from cmsapi.errors import ClientClosedError, CMSError, DeadlineError, LaunchUnknownError
+from cmsapi.errors import ClientClosedError, CMSError, DeadlineError, JobError, LaunchUnknownError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
@@ -143,6 +143,7 @@ class Launcher:
 
         Raises:
             ClientClosedError: The client was closed before it was sent.
+            JobError: Other code has cancelled it before it was sent.
             CMSError: Why there is no job.
         """
         pending.callers += 1
@@ -155,10 +156,14 @@ class Launcher:
         finally:
             pending.callers -= 1
         if pending.task.cancelled():
-            raise ClientClosedError(
-                f"The client was closed before the {pending.request.kind} for {pending.request.target} was sent; "
-                "nothing was charged for it."
-            )
+            what = f"the {pending.request.kind} for {pending.request.target}"
+            try:
+                self.reconciler.caller.open()
+            except ClientClosedError:
+                raise ClientClosedError(
+                    f"The client was closed before {what} was sent; nothing was charged for it."
+                ) from None
+            raise JobError(f"The task of {what} was cancelled before it was sent; nothing was charged for it.")
         error = pending.task.exception()
         if not isinstance(error, CMSError):
             return pending.task.result()

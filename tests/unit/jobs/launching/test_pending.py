@@ -377,6 +377,25 @@ async def test_a_caller_who_outlives_the_launch_is_told() -> None:
         assert (await only_entry(sandbox)).status == "sending"
 
 
+async def test_a_launch_that_other_code_cancels_is_told_as_such() -> None:
+    """A program that cancels all tasks but the caller before the launch is sent has not closed the client."""
+    sandbox = box(60.0, rules=[Fault(match="POST *analyze", status=429, retry_after=50)])
+    caller = asyncio.current_task()
+
+    async def end() -> None:
+        await asyncio.sleep(7)
+        for task in asyncio.all_tasks() - {caller, asyncio.current_task()}:
+            task.cancel()
+
+    async with client_of(sandbox) as client:
+        ending = asyncio.create_task(end())
+        with pytest.raises(cmsapi.JobError, match="cancelled before it was sent; nothing was charged"):
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+        await ending
+        await (await client.keywords.analyze(sandbox.keyword_ids[0]))
+    assert len(sandbox.ledger.launches()) == 1
+
+
 async def test_the_answer_to_a_search_spares_its_first_poll() -> None:
     """Where reading ideas early is the poll, the search itself need not be read; other jobs have no ideas."""
     sandbox = Sandbox(durations=60.0, behaviour=Behaviour(ideas_before_success="conflict"))
