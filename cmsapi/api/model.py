@@ -102,7 +102,7 @@ class Pagination(Model):
 
 
 class OpenEnum(enum.StrEnum):
-    """Describe a vocabulary whose listed words are members and whose other words are values just as good.
+    """Describe an open vocabulary: its listed words are members, and any other word is a value, too.
 
     The specification lists some words of some vocabularies ("other values: not shown", section 3). A plain `Enum`
     raises on an unseen word, and one new status would make a whole page unreadable.

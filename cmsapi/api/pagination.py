@@ -161,5 +161,5 @@ class Paginator(Generic[T]):
         finally:
             if ahead is not None:
                 ahead.cancel()
-                # What it raised goes with it.
+                # An error of the page read ahead goes unseen with it.
                 await asyncio.gather(ahead, return_exceptions=True)

@@ -82,7 +82,7 @@ class Token:
 
 def _read(payload: str) -> Token:
     document: Any = None
-    # Whatever else is wrong with the text, it names no job.
+    # A text that is wrong in any other way names no job, either.
     with contextlib.suppress(ValueError, OverflowError):
         document = loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         match document:

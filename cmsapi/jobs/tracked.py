@@ -161,7 +161,7 @@ class TrackedJob:
         result: Its result, once it is finished.
         error: The error with which it finished, or None.
         waiters: One future for each waiter. It gets None when the job is finished, or the error that ends the wait.
-        listeners: Functions that hear of each event, and of the error that ends subscriptions early.
+        listeners: Functions called with each event, and with the error that ends subscriptions early.
         on_review: Decides on the review of a generation.
         context: The context variables of its polls: those of its first subscriber, as hooks have changed them.
         poll: The poll under way.

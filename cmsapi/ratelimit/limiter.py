@@ -87,7 +87,7 @@ Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
 
 @attrs.define(eq=False)
 class LoopGroup:
-    """Hold what the limiters share that take permits from the same windows, each on a loop of its own.
+    """Hold the windows that several limiters share, each on a loop of its own.
 
     Args:
         windows: The two windows.
@@ -262,7 +262,7 @@ class RateLimiter:
                 self.loop.call_soon_threadsafe(lambda: self.serve(self.time()))
 
     def pause(self, seconds: float) -> None:
-        """Pause all calls, because the service said so (429)."""
+        """Pause all calls after a 429."""
         with self._lock:
             self.windows.pause(self.time() + seconds)
 

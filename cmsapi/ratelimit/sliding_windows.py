@@ -102,7 +102,7 @@ class SlidingWindows:
         self.own_limit: float = math.inf
         self._reserve_share = 0.0
         self.tighten(per_second, per_hour, reserve)
-        #: Whether an answer has told what is left of the hour, or none has to.
+        #: Whether an answer has shown what is left of the hour, or the first one need not be waited for.
         self.known: bool = not (first_alone and self.limited)
 
     # The limits
@@ -122,7 +122,7 @@ class SlidingWindows:
         self._limit()
 
     def hear(self, limit: float) -> None:
-        """Obey what the service says of the hour, as far as it is stricter than the setting."""
+        """Obey the limit of the hour that an answer names, if it is stricter than the setting."""
         if limit != self.said:
             self.said = limit
             self._limit()
@@ -259,11 +259,11 @@ class SlidingWindows:
             )
 
     def pause(self, until: float) -> None:
-        """Pause all calls until a time, because the service said so (429)."""
+        """Pause all calls until a time, after a 429."""
         self.paused_until = max(self.paused_until, until)
 
     async def aclose(self) -> None:
-        """Report what others do not know yet: there are none."""
+        """Do nothing: no other process has to be told of these windows."""
 
     # What is known of the limits
 
@@ -332,7 +332,7 @@ class SlidingWindows:
     # Counting
 
     def advance(self, now: float) -> None:
-        """Let the time pass: what was given up settles, and what is old leaves the windows."""
+        """Move on to a time: requests given up settle, and old ones leave the windows."""
         for at in self.unanswered.settle(now):
             self.unsettled -= 1
             self.settle(at)

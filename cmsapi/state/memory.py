@@ -28,7 +28,7 @@ class _Row:
 
 @attrs.define
 class Memory:
-    """Hold what the states of one process share, each thing by its scope and its name."""
+    """Hold the data that the memory states of one process share, by scope and name."""
 
     journal: dict[tuple[str, str], _Row] = attrs.field(factory=dict)
     outcomes: dict[tuple[str, str | None, str | None], Entry] = attrs.field(factory=dict)

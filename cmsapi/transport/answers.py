@@ -86,7 +86,7 @@ def read_document(response: Response, operation: Operation, request: Request, at
     """
     if not 200 <= response.status < 300:
         raise error_from(response, operation, request, attempts=attempts)
-    # Whatever the body of a deletion is, the thing is gone (specification 4.2, 4.3).
+    # A deletion succeeds with any body (specification 4.2, 4.3).
     if not response.body or operation.method == "DELETE":
         return None
     try:

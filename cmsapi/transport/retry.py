@@ -63,7 +63,7 @@ def failure_of(error: APIError | TransportError) -> Failure:
         return Failure.NOT_EXECUTED
     if status in (500, 502, 503):
         return Failure.FAILED
-    # Gateways that have lost the service.
+    # The answers of gateways that cannot reach the service.
     if status == 408 or status >= 500:
         return Failure.UNKNOWN
     refused = status >= 400 and (error.code is not None or status in _NOT_CARRIED_OUT)

@@ -191,7 +191,7 @@ def _value_writer(field: Field, converter: Any) -> Any:
 
 
 def _without(absent: frozenset[str] | None, document: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what was absent and still has no value; of a model built by hand, all that has no value."""
+    """Leave out keys that were absent and still have no value; of a model built by hand, all keys without a value."""
     if absent is None:
         return {wire: value for wire, value in document.items() if value is not None}
     return {wire: value for wire, value in document.items() if value not in (None, []) or wire not in absent}

@@ -155,7 +155,7 @@ class CarefulReader:
         return Extra(copied(extra)) if extra else NOTHING_ELSE
 
     def _unlike(self, field: Field, value: Any, document: dict[str, Any]) -> Any:
-        """Return what becomes of a value that is not of its field's type as it is."""
+        """Return the value of a field for a document value of another type."""
         if value is None:
             return self._null(field, absent=field.wire not in document)
         if field.name in self._nested:

@@ -374,7 +374,7 @@ class LaunchJournal:
 
         async def write_if_held() -> None:
             if await self._hold(record):
-                # What was attached does not know when its launch was asked for.
+                # The entry of an attached job has no time of its launch.
                 same = asked_at in (record.entry.asked_at, _NOTHING.asked_at)
                 await (write() if same else self.release(record))
 

@@ -96,7 +96,7 @@ class ChargeReader:
         tries = 0
         while True:
             tries += 1
-            # The balance first: whatever has lowered it is in the list that is read after it.
+            # The balance first: each charge that has lowered it is in the list that is read after it.
             user = await self.caller.call(User, "get_me")
             now, found = balance.of(user), None
             if now is not None and isinstance(then, int):

@@ -139,7 +139,7 @@ class PendingLaunch:
     # Credits
 
     async def _pay(self) -> TrackedJob:
-        """Send it, and leave its credits and its entry as what became of it demands."""
+        """Send it, and settle its credits and its entry afterwards."""
         journal, record = self.reconciler.journal, self.record
         try:
             if not self._take_credit():
@@ -183,13 +183,13 @@ class PendingLaunch:
     # Sending
 
     async def _read_baseline(self) -> Mapping[str, Fact]:
-        """Read what is so before the launch, as facts for its entry, and the balances if they are evidence."""
+        """Read the state before the launch, as facts for its entry, and the balances if they are evidence."""
         if self.reconciler.policy.baseline != "read":
             return {}
         kind, caller = self.request.kind, self.reconciler.caller
         baseline = await kind.read_baseline(caller, self.request.target)
         if kind.charge_evidence is not ChargeEvidence.NONE and not self.reconciler.journal.balances.fresh:
-            # What cannot be sent is refused before anything is read for it.
+            # A launch that cannot be sent is refused before anything is read for it.
             expand(caller.operations[kind.launch_operation].path, self.request.path)
             await self.reconciler.charges.read_balances()
         return baseline
@@ -385,5 +385,5 @@ class LaunchPurpose:
         return [task.result() for task in tasks if not task.cancelled() and task.exception() is None]
 
 
-#: What the current task launches for; None outside of fan-outs.
+#: The fan-out for which the current task launches; None outside of fan-outs.
 PURPOSE: ContextVar[LaunchPurpose | None] = ContextVar("cmsapi_launch_purpose", default=None)

@@ -31,5 +31,5 @@ class LaunchRequest:
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
-    #: What launches of the same work have in common.
+    #: The key that launches of the same work share.
     key: JobKey = attrs.field(init=False, default=attrs.Factory(lambda self: (self.kind, self.target), takes_self=True))

@@ -19,7 +19,7 @@ from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
-from cmsapi.jobs.polling.list_reader import read_list
+from cmsapi.jobs.polling.list_request import read_list
 from cmsapi.jobs.polling.poll_request import send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of

@@ -185,7 +185,7 @@ class ListReads:
                 self._poll_queue.remove(other)
 
     def displace(self, job: TrackedJob) -> None:
-        """Have a job wait no more."""
+        """Take a job out of the queue and off its page."""
         self._poll_queue.remove(job)
         page = self._page_of.pop(job, None)
         if page is None:

@@ -93,7 +93,7 @@ class PollQueue:
         self._counts[counted] += 1
 
     def remove(self, job: TrackedJob) -> None:
-        """Have a job wait no more."""
+        """Take a job out of the queue."""
         job.due = None
         if (counted := self._counted.pop(job, None)) is not None:
             self._counts[counted] -= 1

@@ -344,7 +344,7 @@ class Scheduler:
                 try:
                     job.callbacks.poll(job)
                 except Exception:
-                    # What one job cannot do does not end the polls of the other jobs.
+                    # The polls of the other jobs begin all the same.
                     logger.exception("the poll of %r could not begin", job)
                     self.failed(job, refused=False)
 

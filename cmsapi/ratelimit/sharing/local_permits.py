@@ -49,7 +49,7 @@ class LocalPermits:
 
     def __init__(self) -> None:
         self.at_hand: int = 0
-        #: What is in no exchange yet, and what was sent and not confirmed.
+        #: The report that is in no exchange yet, and the one that was sent and not confirmed.
         self.report: Report = Report()
         self.sent: Report | None = None
         #: The requests that were given up and have not settled.
@@ -194,7 +194,7 @@ class LocalPermits:
         return another
 
     def recall(self, quota: Quota, at: float) -> None:
-        """Report to a new allocation what the old one knew of the hour: what an answer would have said at a time."""
+        """Report to a new allocation the quota that an answer would have shown to the old one at a time."""
         self._note_headers(HeaderReport(quota=quota, age=0.0, settled=0, left=0), at)
         self.report.urgent = True
 

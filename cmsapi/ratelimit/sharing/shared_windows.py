@@ -65,7 +65,7 @@ class SharedWindows:
         self._share = alone
         self._waiting: Callable[[], Sequence[int]] = lambda: ()
         self._serve: Callable[[float], None] = lambda now: None
-        # What gives permits while the state cannot be reached, and those of them that are out.
+        # The windows that give permits while the state cannot be reached, and the permits of theirs that are out.
         self._alone: SlidingWindows | None = None
         self._alone_from = -math.inf
         self._alone_open: set[Permit] = set()
@@ -86,7 +86,7 @@ class SharedWindows:
         self.exchanges: int = 0
 
     def connect(self, waiting: Callable[[], Sequence[int]], serve: Callable[[float], None]) -> None:
-        """Say how many calls wait in each lane, of which the last one takes sparingly, and what serves them."""
+        """Connect a limiter: the function that counts the calls waiting in each lane, and the one that serves them."""
         self._waiting, self._serve = waiting, serve
 
     # Taking
@@ -137,7 +137,7 @@ class SharedWindows:
         return self._alone
 
     def pause(self, until: float) -> None:
-        """Pause all processes until a time, because the service said so (429)."""
+        """Pause all processes until a time, after a 429."""
         self.paused_until = max(self.paused_until, until)
         self._pause_all(until)
         self._schedule(self._loop.time())
@@ -200,7 +200,7 @@ class SharedWindows:
         if now >= self._expires:
             self._permits.begin_anew()
         if self.outage is not None:
-            # What was done alone is reported when the outage is over. Until then the others pause.
+            # The requests made alone are reported when the outage is over. Until then the other processes pause.
             self._pause_after_outage(now)
             return self._permits.request(now, 0, 0)
         *lanes, last = self._waiting() or (0,)

@@ -23,7 +23,7 @@ async def read_list(lists: ListReads, listing: Listing, caller: OperationCaller)
     The response observer shows the items to the jobs.
 
     Args:
-        lists: Hears that a page was read.
+        lists: Notes that a page was read.
         listing: The page.
         caller: Calls the operation, with the settings of the client of a job that is on it.
     """
