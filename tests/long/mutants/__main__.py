@@ -22,7 +22,7 @@ HERE = Path(__file__).parents[3]
 _WINDOWS = ("ratelimit/test_sliding_windows",)
 _LIMITER = ("ratelimit/test_sliding_windows", "ratelimit/test_limiter", "ratelimit/test_lanes")
 _LAUNCHES = (
-    "jobs/launching/test_evidence",
+    "jobs/kinds/test_evidence",
     "jobs/launching/test_launcher",
     "jobs/launching/test_lost_searches",
     "jobs/launching/test_recovery",
@@ -50,7 +50,12 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "jobs/kinds/keyword_analysis": _LAUNCHES,
     "jobs/kinds/idea_search": _LAUNCHES,
     "jobs/kinds/generation": _LAUNCHES,
-    "jobs/launching/charges": (*_LAUNCHES, "jobs/launching/test_reconcile", "jobs/launching/test_proof"),
+    "jobs/launching/charges": (
+        *_LAUNCHES,
+        "jobs/launching/test_charges",
+        "jobs/launching/test_reconcile",
+        "jobs/launching/test_proof",
+    ),
     "jobs/journal/balances": (*_LAUNCHES, "jobs/journal/test_balances", "jobs/launching/test_proof"),
     "jobs/launching/reconcile": (
         *_LAUNCHES,

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 import attrs
 import pytest
 
-from cmsapi.api.models.credit_usage import CreditType, CreditUsage, UsageKeyword
+from cmsapi.api.models.credit_usage import CreditUsage, UsageKeyword
 from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
-from cmsapi.api.models.user import Credits, Organization, User, UserRef
-from cmsapi.api.models.workspace import WorkspaceRef
+from cmsapi.api.models.user import Credits, Organization, User
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict, may_be, name_of
 from cmsapi.jobs.kinds.generation import ArticleGeneration
 from cmsapi.jobs.kinds.idea_search import IdeaSearch
 from cmsapi.jobs.kinds.keyword_analysis import KeywordAnalysis
 from cmsapi.jobs.kinds.prompt_analysis import PromptAnalysis
-from cmsapi.jobs.launching.charges import CLOCKS, between, counts
 from cmsapi.state.entry import Entry
+from tests.support.usages import NOW, usage
 
 Others: TypeAlias = Mapping[str, Any]
 judge_shown = KeywordAnalysis().judge_shown
 of_generation = ArticleGeneration().judge
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ENTRY = Entry(kind="keyword_analysis", target="kw_1", asked_at=0.0, served_at=NOW.timestamp())
 PROMPT = Prompt(id="pr_1", prompt="Which tents?")
 KEYWORD = Keyword(id="kw_1", keyword="tents", country_code="US", language_code="en")
@@ -47,29 +45,6 @@ US = User(
         workspaces_count=1,
     ),
 )
-
-
-def usage(
-    left: int,
-    after: float = 1.0,
-    *,
-    keyword: str = "tents",
-    user: str = "usr_1",
-    name: str = "Grace Hopper",
-    amount: int = 1,
-) -> CreditUsage:
-    """Make a usage that leaves a balance, some seconds after the launch."""
-    first_name, last_name = name.split()
-    return CreditUsage(
-        id=f"use_{left}",
-        created_at=NOW + timedelta(seconds=after),
-        amount=amount,
-        remaining_credits=left,
-        type=CreditType.ANALYSIS,
-        keyword=UsageKeyword(keyword=keyword, country_code="US", language_code="en"),
-        user=UserRef(id=user, first_name=first_name, last_name=last_name),
-        workspace=WorkspaceRef(id="ws_1", name=""),
-    )
 
 
 def charges(*since: CreditUsage, proven: bool = True) -> Charges:
@@ -172,9 +147,6 @@ def test_a_usage_that_says_little_may_be_any() -> None:
     assert of_keyword(ENTRY, KEYWORD, charges(bare), ONE_SURE).verdict is Verdict.UNKNOWN
     search = attrs.evolve(ENTRY, kind="idea_search", target="tents", facts={"workspace": "ws_1"})
     assert of_search(search, charges(bare), NONE).verdict is Verdict.UNKNOWN
-    for name in ("id", "created_at", "amount", "remaining_credits"):
-        missing = {name: None}
-        assert not counts(attrs.evolve(usage(9), **missing))
 
 
 def test_an_unlisted_word_may_mean_that_it_runs() -> None:
@@ -202,49 +174,6 @@ def test_an_unlisted_word_may_mean_that_it_runs() -> None:
 def test_ways_to_write_a_keyword(written: str, keyword: str | None, may: bool) -> None:
     """Case, marks, spaces, composition and length tell no two keywords apart."""
     assert may_be(written, keyword) is may
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "usages", "found"),
-    [
-        (10, 10, [], []),
-        (10, 10, [usage(10, -60)], []),
-        (10, 9, [usage(9)], [9]),
-        (10, 9, [usage(9), usage(10, -60), usage(11, -70)], [9]),
-        (10, 7, [usage(9), usage(7, amount=-2), usage(10, -60)], [7, 9]),
-        # In whatever order they are listed, and whatever they are dated.
-        (10, 8, [usage(10, 3), usage(9, -4), usage(8, -2)], [8, 9]),
-        # Not everything is listed, and what costs nothing does not count.
-        (10, 9, [], None),
-        (10, 8, [usage(8)], None),
-        (10, 9, [usage(9), usage(9, 2, amount=0)], [9]),
-        # Charged after the balance was read, and before the usages were.
-        (10, 9, [usage(9), usage(8), usage(7)], [7, 8, 9]),
-        (10, 10, [usage(9), usage(10, -60)], [9]),
-        (10, 9, [usage(9), usage(7)], None),
-        # Credits came in since.
-        (10, 11, [usage(9)], None),
-        (10, 9, [usage(9, 5), usage(10, 4), usage(11, 3), usage(8, 2), attrs.evolve(usage(9), id="first")], None),
-        # Credits came in before, long ago or lately.
-        (10, 10, [usage(3, -CLOCKS - 60)], []),
-        (10, 9, [usage(9), usage(3, -CLOCKS - 60)], [9]),
-        (10, 9, [usage(9), usage(3, -60)], None),
-        # Dated before any clock of the service can explain.
-        (10, 9, [usage(9, -CLOCKS - 61), usage(10, -60)], None),
-    ],
-)
-def test_what_leads_from_one_balance_to_the_next(
-    then: int, now: int, usages: list[CreditUsage], found: list[int] | None
-) -> None:
-    """Usages are since a balance when they lead there one by one, and nothing that is listed lies beside."""
-    told = between(then, now, usages, NOW.timestamp())
-    assert (told if told is None else [usage.remaining_credits for usage in told[0]]) == found
-
-
-def test_what_may_not_be_from_before() -> None:
-    """Of the usages before, those of the last minutes are told, because clocks may differ by as much."""
-    before = [usage(10, -CLOCKS + 60), usage(11, -CLOCKS - 60)]
-    assert between(10, 9, [usage(9), *before], NOW.timestamp()) == ([usage(9)], before[:1])
 
 
 @pytest.mark.parametrize(
