@@ -12,11 +12,10 @@ import attrs
 
 from benchmarks.limiter import peers
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.ratelimit.permits import Permit
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
-# Waits for a turn. Only ours returns something that has to be ended.
-Acquire: TypeAlias = Callable[[], Awaitable[Permit | None]]
+# Ours, whose permits have to be ended; of another one, what waits for a turn.
+Acquire: TypeAlias = RateLimiter | Callable[[], Awaitable[None]]
 # Makes a limiter of so many requests a second and an hour, for the running loop.
 Opener: TypeAlias = Callable[[int, int], AbstractContextManager[Acquire]]
 
@@ -50,7 +49,7 @@ class Contestant:
 def _ours(*, first_alone: bool) -> Opener:
     @contextlib.contextmanager
     def opened(per_second: int, per_hour: int) -> Iterator[Acquire]:
-        yield RateLimiter(SlidingWindows(per_second, per_hour, first_alone=first_alone)).acquire
+        yield RateLimiter(SlidingWindows(per_second, per_hour, first_alone=first_alone))
 
     return opened
 

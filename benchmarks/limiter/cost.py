@@ -36,25 +36,33 @@ def _aged(per_second: int, per_hour: int) -> Iterator[Acquire]:
         permit, at = Permit(), then + number / per_second
         assert windows.take(permit, at)
         windows.answered(permit, at)
-    yield RateLimiter(windows).acquire
+    yield RateLimiter(windows)
 
 
 async def _turns(acquire: Acquire) -> float:
+    if isinstance(acquire, RateLimiter):
+        return await _turns_with_permits(acquire)
     begin = time.perf_counter()
     for _ in range(_TURNS):
-        permit = await acquire()
-        if permit is not None:
-            permit.answered()
+        await acquire()
     return time.perf_counter() - begin
 
 
-async def _turns_with_headers(acquire: Acquire) -> float:
+async def _turns_with_permits(limiter: RateLimiter) -> float:
+    begin = time.perf_counter()
+    for _ in range(_TURNS):
+        permit = await limiter.acquire()
+        limiter.end(permit, "answered")
+    return time.perf_counter() - begin
+
+
+async def _turns_with_headers(limiter: Acquire) -> float:
+    assert isinstance(limiter, RateLimiter)
     begin = time.perf_counter()
     for number in range(_TURNS):
-        permit = await acquire()
-        assert isinstance(permit, Permit)
-        permit.departing()
-        permit.answered(Quota(_AN_HOUR, _AN_HOUR - number - 1, 3600.0))
+        permit = await limiter.acquire()
+        permit.stage = "departed"
+        limiter.end(permit, "answered", Quota(_AN_HOUR, _AN_HOUR - number - 1, 3600.0))
     return time.perf_counter() - begin
 
 
@@ -102,8 +110,8 @@ async def _used_up() -> RateLimiter:
     limiter = RateLimiter(SlidingWindows(1000, 1000, first_alone=False))
     for _ in range(1000):
         permit = await limiter.acquire()
-        permit.departing()
-        permit.answered()
+        permit.stage = "departed"
+        limiter.end(permit, "answered")
     return limiter
 
 

@@ -17,6 +17,7 @@ import attrs
 from benchmarks.limiter import peers
 from benchmarks.limiter.contestants import Acquire, Contestant
 from benchmarks.virtual import in_virtual_time
+from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
 from cmsapi.transport.answers import read_quota
@@ -125,7 +126,8 @@ class Crowd:
         )
         self.granted = 0
         self.inversions = 0
-        self._acquire = acquire
+        self._limiter = acquire if isinstance(acquire, RateLimiter) else None
+        self._acquire = acquire.acquire if isinstance(acquire, RateLimiter) else acquire
         self._scenario = scenario
         self._rng = random.Random(scenario.seed)
         self._request = Request(
@@ -154,14 +156,14 @@ class Crowd:
     async def send(self, permit: Permit | None) -> None:
         """Make one request, and end the permit as the pipeline does."""
         if permit is not None:
-            permit.departing()
+            permit.stage = "departed"
         response = await self._exchange()
-        if permit is None:
+        if permit is None or self._limiter is None:
             return
         if response is None:
-            permit.lost()
+            self._limiter.end(permit, "lost")
         else:
-            permit.answered(read_quota(response.headers))
+            self._limiter.end(permit, "answered", read_quota(response.headers))
 
     async def _exchange(self) -> Response | None:
         scenario = self._scenario

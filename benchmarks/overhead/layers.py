@@ -38,9 +38,14 @@ def _turn(client: cmsapi.Client) -> Call:
     request = caller.builder.build("GET", f"/v1/contents/{ID}")
 
     async def call() -> object:
-        permit = await caller.open().acquire()
-        answer = await transport.send_aware(request, permit.departing)
-        permit.answered()
+        limiter = caller.open()
+        permit = await limiter.acquire()
+
+        def departing() -> None:
+            permit.stage = "departed"
+
+        answer = await transport.send_aware(request, departing)
+        limiter.end(permit, "answered")
         return answer
 
     return call

@@ -23,7 +23,7 @@ import attrs
 
 from cmsapi.display import markup
 from cmsapi.errors import RateLimitWaitError
-from cmsapi.ratelimit.permits import Permit, Quota
+from cmsapi.ratelimit.permits import OUT, End, Permit, Quota
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.timer import Timer
 
@@ -154,8 +154,6 @@ class RateLimiter:
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
         self._timer = Timer(self.loop, self.serve)
-        # Made once, because making a bound method costs as much as a small call.
-        self._on_end = self._ended
 
     async def acquire(
         self,
@@ -175,7 +173,7 @@ class RateLimiter:
             RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
                 is over, because others went first or the service asked for a pause.
         """
-        now, permit, windows = self.time(), Permit(self._on_end), self.windows
+        now, permit, windows = self.time(), Permit(), self.windows
         at_once = not self.queued and self.group.alone and now >= windows.paused_until
         if at_once and windows.take(permit, now, sparing=priority is _SPARING):
             self.open.add(permit)
@@ -207,7 +205,7 @@ class RateLimiter:
         except asyncio.CancelledError:
             self._leave(lane, waiter)
             if not waiter.cancelled():
-                permit.unsent()
+                self.end(permit, "unsent")
             raise
 
     def serve(self, now: float) -> None:
@@ -234,17 +232,31 @@ class RateLimiter:
             return min(when, now + CLOSED_AFTER)
         return when
 
-    def _ended(self, permit: Permit, quota: Quota | None, alone: bool = False) -> None:
-        """Tell the windows how a permit has ended, and serve the calls that wait."""
-        if not (alone or self.group.alone):
+    def end(self, permit: Permit, stage: End, quota: Quota | None = None) -> None:
+        """End a permit, and serve the calls that wait. Ending it again changes nothing.
+
+        Args:
+            permit: The permit.
+            stage: How it ends.
+            quota: What the answer says of the limits.
+        """
+        if permit.stage in OUT:
+            permit.stage = stage
+            if self.group.alone:
+                self._tell_windows(permit, quota)
+                return
             with self._lock:
-                self._ended(permit, quota, alone=True)
+                self._tell_windows(permit, quota)
                 others = [limiter for limiter in self._limiters if limiter is not self]
             for other in others:
                 other.wake()
+
+    def _tell_windows(self, permit: Permit, quota: Quota | None) -> None:
+        # No window counts a request without an own permit (specification 8, rule 3).
+        if permit not in self.open:
             return
+        self.open.remove(permit)
         now, windows = self.time(), self.windows
-        self.open.discard(permit)
         if permit.stage == "answered":
             windows.answered(permit, now, quota)
         elif permit.stage == "lost":

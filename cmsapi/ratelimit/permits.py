@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import attrs
 
-Stage: TypeAlias = Literal["taken", "departed", "answered", "lost", "unsent"]
+End: TypeAlias = Literal["answered", "lost", "unsent"]
+Stage: TypeAlias = Literal["taken", "departed"] | End
 # The stages of a permit that has not ended.
 OUT = ("taken", "departed")
 
@@ -27,51 +27,20 @@ class Quota:
     reset: float
 
 
+@attrs.define(eq=False, weakref_slot=False)
 class Permit:
-    """Allow one request. Its holder ends it once: `answered`, `lost` or `unsent`. Ending it again changes nothing.
+    """Allow one request, until the limiter that gave it ends it.
 
     Args:
-        ended: Called when it ends, with what the answer says of the limits. None for a request that no window counts
-            (specification 8, rule 3).
+        stage: `departed` from when the request's bytes may leave. It ends as `answered`: the service has seen the
+            request; as `lost`: there will be no answer, although the request may still arrive; or as `unsent`: nothing
+            has left this machine.
+        taken_at: When it was taken.
+        settled: How many own requests had settled then.
+        left: How many of those had left the hour.
     """
 
-    __slots__ = ("_ended", "left", "settled", "stage", "taken_at")
-
-    taken_at: float
-    #: How many own requests had settled, and how many of them had left the hour, when it was taken.
-    settled: int
-    left: int
-
-    def __init__(self, ended: Callable[[Permit, Quota | None], None] | None = None) -> None:
-        self._ended = ended
-        self.stage: Stage = "taken"
-
-    def departing(self) -> None:
-        """Note that the request's bytes may leave from now on."""
-        if self.stage == "taken":
-            self.stage = "departed"
-
-    def answered(self, quota: Quota | None = None) -> None:
-        """Settle: the service has seen the request.
-
-        Args:
-            quota: What the answer says of the limits.
-        """
-        if self.stage in OUT:
-            self.stage = "answered"
-            if self._ended is not None:
-                self._ended(self, quota)
-
-    def lost(self) -> None:
-        """Note that there will be no answer, although the request may still arrive."""
-        if self.stage in OUT:
-            self.stage = "lost"
-            if self._ended is not None:
-                self._ended(self, None)
-
-    def unsent(self) -> None:
-        """Give the permit back: nothing has left this machine."""
-        if self.stage in OUT:
-            self.stage = "unsent"
-            if self._ended is not None:
-                self._ended(self, None)
+    stage: Stage = "taken"
+    taken_at: float = 0.0
+    settled: int = 0
+    left: int = 0

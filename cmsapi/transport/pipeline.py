@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -263,10 +262,7 @@ class Pipeline:
         if self.hooks.listening:
             self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=now - asked))
         try:
-            departing = permit.departing
-            if options.before_attempt is not None:
-                departing = _each(await options.before_attempt(permit), departing)
-            response = await self._through_transport(call.request, departing)
+            response = await self._through_transport(call, permit)
         except BaseException as raised:
             error = self._unanswered(call, permit, raised)
             if self.hooks.listening:
@@ -280,19 +276,28 @@ class Pipeline:
         if response.status == 429 and call.operation.path not in UNLIMITED_PATHS:
             # Before the permit ends, because that lets the next ones go.
             limiter.pause(answers.read_retry_after(headers) or 0.0)
-        permit.answered(quota)
+        limiter.end(permit, "answered", quota)
         self.counters.answered += 1
         if self.hooks.listening:
             self._tell_end(call, asked)
         return response
 
-    async def _through_transport(self, request: Request, departing: Callable[[], None]) -> Response:
+    async def _through_transport(self, call: Call, permit: Permit) -> Response:
+        before = call.options.before_attempt
+        check = None if before is None else await before(permit)
+
+        def departing() -> None:
+            if check is not None:
+                check()
+            if permit.stage == "taken":
+                permit.stage = "departed"
+
         if self._send_aware:
-            response: object = await cast("SendAwareTransport", self.transport).send_aware(request, departing)
+            response: object = await cast("SendAwareTransport", self.transport).send_aware(call.request, departing)
         else:
             # The transport does not tell when bytes leave: from here on they may.
             departing()
-            response = await cast("Transport", self.transport).send(request)
+            response = await cast("Transport", self.transport).send(call.request)
         if not isinstance(response, Response):
             raise TypeError(f"a transport's send returns a cmsapi.Response, not {type(response).__name__}")
         return response
@@ -301,7 +306,7 @@ class Pipeline:
         """End the permit of an attempt without an answer, and return the error of the attempt."""
         # Also when cancelled: a deadline or a caller may give up on a request that takes effect all the same.
         unsent = permit.stage == "taken" or isinstance(error, NotSentError | LeaseLostError)
-        permit.unsent() if unsent else permit.lost()
+        call.limiter.end(permit, "unsent" if unsent else "lost")
         call.in_doubt = call.in_doubt or permit.stage == "lost"
         if isinstance(error, asyncio.CancelledError):
             # A timeout around the call raises it on, or from it, and its frames hold the request.
@@ -364,13 +369,3 @@ class Pipeline:
 
     def _announce(self, call: Call, expected: float) -> None:
         self.hooks(QuotaWait(operation=call.operation.name, expected=expected))
-
-
-def _each(*functions: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls several, unless one of them raises."""
-
-    def call() -> None:
-        for function in functions:
-            function()
-
-    return call

