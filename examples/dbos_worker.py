@@ -25,7 +25,7 @@ from dbos import DBOS, DBOSClient, WorkflowHandle
 
 import cmsapi
 
-VERSION = "1"  # of the workflows; workers take up only those of their own
+VERSION = "1"  # of the workflows; workers resume only those of their own
 client: cmsapi.Client
 
 
@@ -36,7 +36,7 @@ def may_pass(error: BaseException) -> bool:
 
 @DBOS.step(retries_allowed=True, max_attempts=5, interval_seconds=60, should_retry=may_pass)
 async def analyse(keyword_id: str) -> str:
-    """Launch an analysis and wait for it; run again after a crash, take up what was launched."""
+    """Launch an analysis and wait for it; run again after a crash, join the job that was launched."""
     async with client.jobs.batch(str(DBOS.workflow_id)) as batch:
         outcomes = [outcome async for outcome in batch.map(client.keywords.analyze, [keyword_id])]
     return str(outcomes[0].result().analysis_status)
@@ -66,7 +66,7 @@ async def work(name: str, **settings: Any) -> None:
         await DBOS.register_queue_async("analyses", worker_concurrency=50)
         print("ready", flush=True)
         await stop.wait()
-        # What is not over by then is taken up by the next worker of this name.
+        # The next worker of this name resumes the workflows that have not finished by then.
         await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=20)
 
 

@@ -33,7 +33,7 @@ async def analyse(context: dict[str, Any], *, keyword_ids: list[str]) -> dict[st
     async with client.jobs.batch(context["job"].key) as batch:
         async for outcome in batch.map(client.keywords.analyze, keyword_ids):
             found[outcome.item] = str(outcome.error or outcome.result().analysis_status)
-            await context["job"].update()  # a sign of life
+            await context["job"].update()  # a heartbeat
         if batch.unfinished:
             raise RuntimeError(f"to be run again: {', '.join(batch.unfinished)}")
     return found
@@ -60,7 +60,7 @@ settings: dict[str, Any] = {
 
 
 async def analyse_all(occasion: str, keyword_ids: list[str], heartbeat: int = 120) -> None:
-    """Put the keywords into the queue and wait; a job without a sign of life for so many seconds is run elsewhere."""
+    """Put the keywords into the queue and wait; a job without a heartbeat for so many seconds is run elsewhere."""
     parts = [keyword_ids[at : at + AT_ONCE] for at in range(0, len(keyword_ids), AT_ONCE)]
     jobs = [{"key": f"{occasion} {number}", "keyword_ids": part, "timeout": 0} for number, part in enumerate(parts)]
     for found in await queue.map("analyse", jobs, heartbeat=heartbeat, retries=10):

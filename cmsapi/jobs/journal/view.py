@@ -45,7 +45,7 @@ class OpenLaunch:
 
 
 async def read_journal(journal: LaunchJournal, base_url: str) -> list[OpenLaunch]:
-    """Read the open entries of a journal that was opened, the oldest first; nothing is taken up."""
+    """Read the open entries of a journal that was opened, the oldest first; none is recovered."""
     found = await journal.known_entries()
     return [_told(entry, base_url) for entry in sorted(found.values(), key=lambda entry: entry.asked_at)]
 

@@ -168,7 +168,7 @@ async def test_an_answer_in_one_loop_wakes_those_that_wait_in_another(account: s
     assert min([await once() for _ in range(3)]) < 0.9
 
 
-async def test_who_waits_outlives_the_loop_that_has_all_tokens(account: str) -> None:
+async def test_who_waits_outlives_the_loop_that_has_all_permits(account: str) -> None:
     """A loop that waits for permits gets one although the loop that has them all is closed without ending any."""
     taken, close = threading.Event(), threading.Event()
 

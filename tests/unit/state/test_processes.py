@@ -150,7 +150,7 @@ async def test_the_hour_is_spent_to_the_last_and_remembered(url: str) -> None:
 
 
 async def test_killed_in_full_swing(url: str) -> None:
-    """A worker that is killed while it sends leaves no refusal to the others, and its tokens come back."""
+    """A worker that is killed while it sends leaves no refusal to the others, and its permits come back."""
     async with Sandbox(limits=Limits(per_hour=100_000)) as sandbox:
 
         def of_last_second() -> int:

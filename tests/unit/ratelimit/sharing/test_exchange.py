@@ -59,7 +59,7 @@ async def test_the_hour_is_remembered(place: Place, state: State) -> None:
     assert (await exchange(fresh, ACCOUNT, LIMITS, request("b", 2, want=1))).granted >= 1
 
 
-async def test_the_tokens_of_the_dead_come_back(place: Place, state: State, other: State) -> None:
+async def test_the_permits_of_the_dead_come_back(place: Place, state: State, other: State) -> None:
     """What a process held that is never heard of again settles by itself."""
     await exchange(state, ACCOUNT, LIMITS, request("dead", 1, want=1))
     await exchange(state, ACCOUNT, LIMITS, request("dead", 2, settled=(0.0,), answered=True))
