@@ -74,7 +74,7 @@ class PendingLaunch:
         attempts: How often it was sent, apart from what was certainly not executed.
         record: Its entry in the journal.
         permit: The permit of its newest attempt; None before the first, and once it is known what became of it.
-        left_at: Loop time at which that attempt was written down.
+        left_at: Loop time at which that attempt was written down, and once its bytes leave, at which they do.
         task: Runs it.
     """
 
@@ -334,6 +334,7 @@ class PendingLaunch:
                     "This process stood still between writing a launch down and sending it, for so long that another "
                     "one may have sent it instead. Nothing was sent here; launch again to join it."
                 )
+            self.left_at = asyncio.get_running_loop().time()
 
         return check
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -115,6 +116,31 @@ async def test_a_short_timeout_does_not_shorten_the_doubt(
     sandbox = box(300.0, rules=[Fault(match="POST *", late=late, **told)])
     async with client_of(sandbox, timeouts=timeouts) as client:
         assert await paid_once_or_reported(sandbox, client.keywords.analyze(sandbox.keyword_ids[0])) == "job"
+
+
+async def test_the_settle_time_begins_when_the_launch_leaves() -> None:
+    """A slow connection takes nothing from the time in which a launch may take effect."""
+    sandbox, late = box(300.0), list[asyncio.Task[Response]]()
+
+    class SlowToConnect:
+        async def send(self, request: Request) -> Response:
+            return await self.send_aware(request, lambda: None)
+
+        async def send_aware(self, request: Request, departing: Callable[[], None]) -> Response:
+            if request.method == "POST" and not late:
+                await asyncio.sleep(4.5)
+                departing()
+                late.append(asyncio.create_task(self.arrive(request)))
+                raise cmsapi.OutcomeUnknownError("No whole answer came back.")
+            departing()
+            return await sandbox.transport.send(request)
+
+        async def arrive(self, request: Request) -> Response:
+            await asyncio.sleep(2.0)
+            return await sandbox.transport.send(request)
+
+    async with client_of(sandbox, transport=SlowToConnect(), launch=LaunchPolicy(settle=5.0)) as client:
+        await paid_once_or_reported(sandbox, client.content_ideas.search(sandbox.workspace_id, "tents"))
 
 
 @pytest.mark.parametrize("how", [{"drop": True}, {"status": 502}, {"status": 503}], ids=str)
