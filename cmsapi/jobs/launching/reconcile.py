@@ -153,13 +153,13 @@ class Reconciler:
         """
         unknown = self.unknown(record.entry, request, said, why)
         repeatable = request is not None and (lost is None or lost.repeat is not None)
-        wish = self.policy.on_unknown if repeatable else "raise"
-        if callable(wish):
-            wish = wish(unknown)
-            if inspect.isawaitable(wish):
-                wish = await wish
+        choice = self.policy.on_unknown if repeatable else "raise"
+        if callable(choice):
+            choice = choice(unknown)
+            if inspect.isawaitable(choice):
+                choice = await choice
         try:
-            if wish == "repeat" and (lost is None or lost.repeat is None or lost.repeat()):
+            if choice == "repeat" and (lost is None or lost.repeat is None or lost.repeat()):
                 # Whatever becomes of the repeat, this attempt stays in doubt.
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
                 await self.journal.write(record, status=SENDING, facts=facts)
