@@ -274,7 +274,7 @@ class SlidingWindows:
     @property
     def used(self) -> int:
         """Requests of this hour: those that have not settled, those that have, and those of other programs."""
-        return self.unsettled + len(self.log.times) + self.foreign_usage.count
+        return self.unsettled + len(self.log) + self.foreign_usage.count
 
     @property
     def remaining(self) -> float:
@@ -316,14 +316,14 @@ class SlidingWindows:
         short = ahead + 1 - self.left(sparing=sparing)
         if short > 0 and (ahead or self._next_try(now) == math.inf):
             wait = max(wait, min(self.hour_returns(int(short), now) - now, HOUR))
-        in_second = self.unsettled + len(self.log.times) - self.log.before_second
+        in_second = self.unsettled + len(self.log) - self.log.before_second
         burst = ahead + 1 + in_second - self.burst(sparing=sparing)
         return max(wait, math.ceil(burst / self.per_second) * SECOND) if burst > 0 else wait
 
     def idle(self, now: float) -> bool:
         """Tell whether nothing is out, so that forgetting these windows loses nothing."""
         self.advance(now)
-        return not self.unsettled and not self.log.times
+        return not self.unsettled and not self.log
 
     def hour_returns(self, count: int, now: float) -> float:
         """Return when the hour will have given `count` permits back, infinity when that takes an answer first."""
@@ -342,7 +342,7 @@ class SlidingWindows:
 
     def _full_by_lower_limit(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
-        lowered = max(self.unsettled + len(self.log.times), self.per_hour) < self.own_limit
+        lowered = max(self.unsettled + len(self.log), self.per_hour) < self.own_limit
         return lowered and self.remaining <= 0
 
     def _may_try(self, now: float) -> bool:

@@ -216,7 +216,7 @@ class Allocation:
         may_stay = windows.burst(sparing=sparing) - windows.unsettled - need
         if may_stay < 0:
             waits.append(ASK_AGAIN * second)
-        elif may_stay < len(log.times):
+        elif may_stay < len(log):
             waits.append(log.times[-1 - int(may_stay)] + second - now)
         short = need - windows.left(sparing=sparing)
         if short > 0:

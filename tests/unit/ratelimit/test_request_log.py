@@ -226,3 +226,19 @@ def test_others_leave_the_hour() -> None:
     others.age(100.0 + HOUR)
     assert others.count == 0
     assert others.leaving(math.inf) == 0
+
+
+def test_a_log_of_several_hours_counts_as_a_list_of_all_times_does() -> None:
+    """It deletes what has left the hour only now and then, which shows in nothing that it tells."""
+    log, every = RequestLog(second=1.0, hour=100.0), [at * 0.37 for at in range(3_000)]
+    for at in every:
+        log.add(at)
+        log.age(at)
+        in_hour = [each for each in every if at - 100.0 < each <= at]
+        assert list(log.times) == in_hour
+        assert len(log) == len(in_hour)
+        assert log.left == log.total - len(in_hour)
+        assert log.before_second == sum(each <= at - 1.0 for each in in_hour)
+        assert log.leaves_hour() == in_hour[0] + 100.0
+        assert log.leaves_hour(len(in_hour)) == in_hour[-1] + 100.0
+        assert log.before(at - 50.0) == sum(each <= at - 50.0 for each in every)
