@@ -1,4 +1,4 @@
-"""What is known of a job, as a snapshot, and what happens to it, as its listeners hear it."""
+"""Snapshots of a job, and the events that its listeners get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client shares with the clients that `with_options` makes from it: connections, limits, clock, counts, life.
+"""The connections, limits, clock, counts and life that a client shares with its `with_options` copies.
 
 It takes no policy: each client has its own (`cmsapi.runtime.settings`), so that the settings of one of them cannot
 reach another. The limits are the exception, because the service counts them for all of them together.

@@ -1,4 +1,4 @@
-"""What Redis does in one step: the scripts of the shared state.
+"""The scripts of the shared state, each of which Redis runs in one step.
 
 Each runs atomically on the server and by the server's clock, so that the clocks of the hosts need not agree. All keys
 of a script bear one hash tag, so that they lie together in a cluster. The first key says by which version of the SDK

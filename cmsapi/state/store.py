@@ -1,4 +1,4 @@
-"""What processes must agree on: the state, of which there is one kind in memory, one in a file and one on a server.
+"""The state that processes share: one kind in memory, one in a file and one on a server.
 
 A state is shared by the processes that are given the same URL, and holds five things:
 

@@ -1,4 +1,4 @@
-"""What an answer says: its document, its error, the limits and the service's clock; without I/O.
+"""Read answers: the document, the error, the limits and the service's clock; without I/O.
 
 Each rule names the section of the specification that it serves.
 """

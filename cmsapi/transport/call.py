@@ -1,4 +1,4 @@
-"""One call: what it asks for, what is known of its attempts, and what its caller gets."""
+"""One call: its request, its attempts, and its answer or error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CallOptions:
 
 @attrs.define(eq=False)
 class Call:
-    """Hold what is known of a call, from its first attempt to its answer.
+    """Hold a call and its state, from its first attempt to its answer.
 
     Args:
         operation: What is called.

@@ -39,7 +39,7 @@ _NOT_CARRIED_OUT = frozenset(
 
 
 class Failure(enum.Enum):
-    """Say what is known about a request that did not succeed."""
+    """Classify requests that did not succeed."""
 
     REFUSED = "the service refused it; a repeat gets the same answer"
     NOT_EXECUTED = "the service put it off (429)"

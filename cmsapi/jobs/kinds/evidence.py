@@ -1,4 +1,4 @@
-"""What tells whether a launch happened whose answer is lost: verdicts, charges, other launches, and how they compare.
+"""Evidence of launches whose answers are lost: verdicts, charges, other launches, and how they compare.
 
 Only a launch that certainly did not happen may be sent again: each charge since the balance that was known before it
 belongs to another launch that is known here, or to another user. Neither times nor spelling prove that. A charge that

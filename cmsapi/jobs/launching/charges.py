@@ -1,4 +1,4 @@
-"""Which usages were charged since a launch, as the balances prove it.
+"""Find the usages that were charged since a launch, as the balances prove them.
 
 The usages since are those that lead from the balance of now to the balance that was known before the launch, each to
 the one before it. Their times and their order in the list prove nothing. They only add doubt: a usage from that time

@@ -1,4 +1,4 @@
-"""When a job is finished, and with which result or error.
+"""Decide when a job is finished, and with which result or error.
 
 A poll that fails means nothing as a rule. A 404 about the job counts as its end only when it has lasted for a minute
 and three polls. Polls that fail for half an hour in a way that repeating does not mend, and states that decide nothing

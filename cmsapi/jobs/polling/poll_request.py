@@ -1,4 +1,4 @@
-"""One poll of a job: which request it takes, and what that shows.
+"""One poll of a job: its requests, and the observation that they give.
 
 As a rule a poll reads the document that has the job's state. A kind whose result takes further requests is finished
 only with its result; where the service has been seen to refuse results before the end, reading the result is itself the

@@ -55,7 +55,7 @@ STEP = 10.0
 
 @attrs.define
 class Holder:
-    """Hold what is known of one process.
+    """Describe a process that holds permits or is queued for some.
 
     Args:
         number: Its last exchange.
@@ -80,7 +80,7 @@ class Holder:
 
 @attrs.define
 class Allocation:
-    """Hold what the processes of an account agree on, and apply the rules to it.
+    """Hold the permits and counts of an account, and apply the rules to them.
 
     Args:
         limits: What the account admits.

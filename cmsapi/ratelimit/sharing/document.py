@@ -1,4 +1,4 @@
-"""Write down what the processes of an account agree on about its limits, and read it.
+"""Write and read the document of the limits that the processes of an account share.
 
 The document is JSON with a `format`, and is used as a whole or not at all.
 
@@ -39,7 +39,7 @@ _FAR = 2 * 86_400.0
 _LATEST = 1e11
 # An epoch is in milliseconds; no count is larger either.
 _MOST = 1e14
-# What reading raises when a value is missing, of another type, or far out of range.
+# The errors of reading, when a value is missing, of another type, or far out of range.
 _UNREADABLE = (DecodeError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 
 

@@ -1,4 +1,4 @@
-"""Hold the permits that shared limits gave to one process, and what it has yet to report.
+"""Hold the permits that shared limits gave to one process, and its next report.
 
 A report whose exchange was not confirmed is sent again, under the same number. So nothing counts twice, and nothing is
 left out.
