@@ -87,15 +87,10 @@ Lane: TypeAlias = "OrderedDict[asyncio.Future[None], Permit]"
 
 @attrs.define(eq=False)
 class LoopGroup:
-    """Hold the windows that several limiters share, each on a loop of its own.
-
-    Args:
-        windows: The two windows.
-        lock: Held while one of several limiters uses them: the loops may run in several threads.
-        limiters: One for each loop.
-    """
+    """Hold the windows that several limiters share, each on a loop of its own."""
 
     windows: SlidingWindows | SharedWindows
+    #: Held while one of several limiters uses the windows: the loops may run in several threads.
     lock: threading.RLock = attrs.field(factory=threading.RLock)
     limiters: list[RateLimiter] = attrs.field(factory=list)
     #: Whether there is one limiter only.
@@ -132,12 +127,7 @@ class LoopGroup:
 
 
 class RateLimiter:
-    """Give permits to calls, one after another.
-
-    Args:
-        windows: The two windows of the account.
-        group: The limiters of other loops that take permits from the same windows.
-    """
+    """Give permits to calls, one after another; a group is of limiters that take permits from the same windows."""
 
     def __init__(self, windows: SlidingWindows | SharedWindows, group: LoopGroup | None = None) -> None:
         self.windows: SlidingWindows | SharedWindows = windows
@@ -164,10 +154,7 @@ class RateLimiter:
     ) -> Permit:
         """Wait for a permit.
 
-        Args:
-            priority: Lane to wait in.
-            max_wait: Seconds to wait at the most.
-            announce: Called with the expected seconds, once per shortage, when they are more than `LONG_WAIT`.
+        `announce` is called with the expected seconds, once per shortage, when they are more than `LONG_WAIT`.
 
         Raises:
             RateLimitWaitError: The permit is expected later than `max_wait`, which is raised at once, or `max_wait`
@@ -235,36 +222,33 @@ class RateLimiter:
     def end(self, permit: Permit, stage: End, quota: Quota | None = None) -> None:
         """End a permit, and serve the calls that wait. Ending it again changes nothing.
 
-        Args:
-            permit: The permit.
-            stage: How it ends.
-            quota: What the answer says of the limits.
+        `quota` is what the answer says of the limits.
         """
-        if permit.stage in OUT:
-            permit.stage = stage
-            if self.group.alone:
-                self._tell_windows(permit, quota)
-                return
-            with self._lock:
-                self._tell_windows(permit, quota)
-                others = [limiter for limiter in self._limiters if limiter is not self]
-            for other in others:
-                other.wake()
-
-    def _tell_windows(self, permit: Permit, quota: Quota | None) -> None:
-        # No window counts a request without an own permit (specification 8, rule 3).
+        if permit.stage not in OUT:
+            return
+        permit.stage = stage
+        # No window counts a request whose permit came from elsewhere (specification 8, rule 3).
         if permit not in self.open:
             return
-        self.open.remove(permit)
-        now, windows = self.time(), self.windows
-        if permit.stage == "answered":
-            windows.answered(permit, now, quota)
-        elif permit.stage == "lost":
-            windows.lost(permit, now)
-        else:
-            windows.unsent(permit)
-        if self.queued:
-            self.serve(now)
+        if shared := not self.group.alone:
+            self._lock.acquire()
+        try:
+            self.open.remove(permit)
+            now, windows = self.time(), self.windows
+            if stage == "answered":
+                windows.answered(permit, now, quota)
+            elif stage == "lost":
+                windows.lost(permit, now)
+            else:
+                windows.unsent(permit)
+            if self.queued:
+                self.serve(now)
+        finally:
+            if shared:
+                self._lock.release()
+        if shared:
+            for limiter in self._limiters.copy():
+                limiter.wake()
 
     def wake(self) -> None:
         """Serve the calls that wait, if any do; called from any thread."""
