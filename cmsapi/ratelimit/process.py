@@ -46,9 +46,7 @@ _accounts: dict[int, _Accounts] = {}
 def join_process(account: str, limits: RateLimits) -> RateLimiter:
     """Make the limiter of an account on the running loop; it shares the windows of the process if the loop can.
 
-    Args:
-        account: Digest of base URL and key.
-        limits: The limits to obey; where the process obeys stricter ones already, those.
+    Where the process obeys stricter limits already, the limiter obeys those.
     """
     windows = SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve)
     now = asyncio.get_running_loop().time()

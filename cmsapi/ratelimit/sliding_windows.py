@@ -69,7 +69,6 @@ class SlidingWindows:
         first_alone: Let the first request go alone, so that its headers tell what is left of the hour. False when
             the hour is remembered, or known to be unused.
         log: The requests that have settled.
-        foreign_usage: The requests of other programs.
     """
 
     def __init__(
@@ -80,12 +79,11 @@ class SlidingWindows:
         reserve: float | None = None,
         first_alone: bool = True,
         log: RequestLog | None = None,
-        foreign_usage: ForeignUsage | None = None,
     ) -> None:
         #: Requests that took a permit and have not settled: in flight, or given up.
         self.unsettled: int = 0
         self.log: RequestLog = RequestLog() if log is None else log
-        self.foreign_usage: ForeignUsage = ForeignUsage() if foreign_usage is None else foreign_usage
+        self.foreign_usage: ForeignUsage = ForeignUsage()
         #: Requests an hour as the service says, infinity before it has.
         self.said: float = math.inf
         #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.

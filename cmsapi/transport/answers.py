@@ -235,8 +235,8 @@ class ServerClock:
         """Return the earliest time that the service may have had at a moment of the loop; None before it is known."""
         if self._low is None:
             return None
-        contradict = self._low > self._high + _CUT
-        return datetime.fromtimestamp((self._high - _CUT if contradict else self._low) + loop_time, UTC)
+        ahead = self._high - _CUT if self._low > self._high + _CUT else self._low
+        return datetime.fromtimestamp(ahead + loop_time, UTC)
 
     def latest_at(self, loop_time: float) -> datetime | None:
         """Return the latest time that the service may have had at a moment of the loop; None before it is known."""

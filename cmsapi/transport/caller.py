@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from cmsapi.api.arguments import within
-from cmsapi.api.model import Model, Pagination
+from cmsapi.api.model import Model
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.pagination import Page, Paginator
 from cmsapi.api.wire.converter import Converter
@@ -21,6 +21,7 @@ from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, expand
 
 M = TypeVar("M", bound=Model)
+R = TypeVar("R")
 
 # The size of pages by default (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
@@ -34,15 +35,10 @@ Observe: TypeAlias = Callable[[Sequence[Model], float, Mapping[str, str] | None,
 
 @attrs.define
 class OperationCaller:
-    """Call operations.
+    """Call operations of the table in force.
 
-    Args:
-        operations: The table in force.
-        builder: Builds requests of the account.
-        pipeline: Sends them.
-        converter: Reads the answers.
-        open: Returns the limiter of the account; raises when the client must not be used (any more, or from here).
-        observe: Called with every document that is read, or None.
+    `open` returns the limiter of the account, or raises when the client must not be used (any more, or from here).
+    `observe` is called with every document that is read.
     """
 
     operations: OperationTable
@@ -61,15 +57,7 @@ class OperationCaller:
         body: Mapping[str, Any] | None = None,
         options: CallOptions = _INTERACTIVE,
     ) -> Call:
-        """Call an operation and return the call with its answer as it came.
-
-        Args:
-            operation: Name in the table.
-            path: Path parameters by their names in the template.
-            query: Query parameters; None values are left out.
-            body: JSON body by wire name.
-            options: What the call asks of the pipeline; by default it is an interactive one.
-        """
+        """Call an operation of the table by its name, and return the call with its answer as it came."""
         limiter, row = self.open(), self.operations.rows[operation]
         request = self.builder.build(row.method, expand(row.path, path), query, body)
         call = await self.pipeline.send(row, request, options, limiter)
@@ -96,7 +84,7 @@ class OperationCaller:
 
     async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
         """Call an operation that answers with a list without pages."""
-        items, _ = self._read_page(await self.exchange(operation, path), model)
+        items, _ = self._read(await self.exchange(operation, path), self.converter.structure_page, model)
         return items
 
     def paginate(
@@ -137,7 +125,7 @@ class OperationCaller:
         """Read one page of a list; one request."""
         asked = {**(query or {}), "page": number, "limit": limit}
         call = await self.exchange(operation, path, query=asked, options=options)
-        items, place = self._read_page(call, model)
+        items, place = self._read(call, self.converter.structure_page, model)
         if self.observe is not None and items:
             # On pages of another size the items have other places.
             self.observe(items, call.sent_at, path, number if limit == LARGEST_PAGE else None)
@@ -151,22 +139,14 @@ class OperationCaller:
 
     def read(self, call: Call, model: type[M]) -> M:
         """Read the answer to a call into a model; an error names the operation."""
+        return self._read(call, self.converter.structure, model)
+
+    def _read(self, call: Call, structure: Callable[[Any, type[M]], R], model: type[M]) -> R:
         try:
-            return self.converter.structure(call.document, model)
+            return structure(call.document, model)
         except DecodeError as error:
-            _explain(error, call)
+            error.operation, error.attempts = call.operation.name, call.attempts
+            error.excerpt = without_key(error.excerpt.encode(errors="replace"), call.request).decode()
+            if call.operation.hint is not None:
+                error.add_note(call.operation.hint)
             raise
-
-    def _read_page(self, call: Call, model: type[M]) -> tuple[list[M], Pagination | None]:
-        try:
-            return self.converter.structure_page(call.document, model)
-        except DecodeError as error:
-            _explain(error, call)
-            raise
-
-
-def _explain(error: DecodeError, call: Call) -> None:
-    error.operation, error.attempts = call.operation.name, call.attempts
-    error.excerpt = without_key(error.excerpt.encode(errors="replace"), call.request).decode()
-    if call.operation.hint is not None:
-        error.add_note(call.operation.hint)

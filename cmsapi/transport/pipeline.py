@@ -110,19 +110,9 @@ class ActiveCalls:
 
 @attrs.define
 class Pipeline:
-    """Send requests of one account.
+    """Send requests of one account, and learn the service's time from the answers.
 
-    Args:
-        transport: Carries them.
-        clock: The service's clock, learned from its answers.
-        retry: How often and how patiently to repeat.
-        timeouts: How long to wait.
-        max_wait: Longest wait for quota in seconds.
-        hooks: Receive the events of each call and attempt.
-        rng: Source of jitter.
-        active_calls: The calls under way.
-        base_url: Address of the service, for hooks.
-        counters: Counts the attempts.
+    `rng` is the source of jitter, and `max_wait` the longest wait for quota in seconds.
     """
 
     transport: Transport | SendAwareTransport
@@ -142,12 +132,6 @@ class Pipeline:
 
     async def send(self, operation: Operation, request: Request, options: CallOptions, limiter: RateLimiter) -> Call:
         """Send a request until it succeeds, is refused, or must not be repeated; return the call with its answer.
-
-        Args:
-            operation: What it calls.
-            request: The request.
-            options: What the call asks for beyond that.
-            limiter: Admits it; the limiter belongs to the account and the running loop.
 
         Raises:
             APIError: The service answered with an error.
@@ -313,19 +297,10 @@ class Pipeline:
             without_frames(error)
             if call.scope.expired() and not self._is_over(call):
                 # The cancellation ends the scope, and the call goes on with this failure.
-                error = call.failure = self._timed_out(unsent)
+                error = call.failure = _no_answer(unsent, f"within {self.timeouts.request:g} s")
         if isinstance(error, OSError) or (isinstance(error, asyncio.CancelledError) and not being_cancelled()):
-            name = type(error).__name__
-            if unsent:
-                return NotSentError(f"No connection ({name}). Nothing was sent, changed or charged.")
-            return OutcomeUnknownError(f"The request was sent, but no whole answer came back ({name}).")
+            return _no_answer(unsent, f"({type(error).__name__})")
         return error
-
-    def _timed_out(self, unsent: bool) -> TransportError:
-        seconds = self.timeouts.request
-        if unsent:
-            return NotSentError(f"No connection within {seconds:g} s. Nothing was sent, changed or charged.")
-        return OutcomeUnknownError(f"The request was sent, but no answer came within {seconds:g} s.")
 
     def _tell_end(self, call: Call, asked: float, error: str | None = None) -> None:
         row, limiter = call.operation, call.limiter
@@ -369,3 +344,10 @@ class Pipeline:
 
     def _announce(self, call: Call, expected: float) -> None:
         self.hooks(QuotaWait(operation=call.operation.name, expected=expected))
+
+
+def _no_answer(unsent: bool, how: str) -> TransportError:
+    """Return the error of an attempt without an answer: how long it took, or what ended it."""
+    if unsent:
+        return NotSentError(f"No connection {how}. Nothing was sent, changed or charged.")
+    return OutcomeUnknownError(f"The request was sent, but no whole answer came back {how}.")

@@ -29,12 +29,7 @@ Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 
 class RequestBuilder:
-    """Build requests of one account.
-
-    Args:
-        account: Key and base URL.
-        version: Version of the SDK, for the `User-Agent`.
-    """
+    """Build requests of one account; the version of the SDK is for the `User-Agent`."""
 
     def __init__(self, account: Account, version: str) -> None:
         self._base_url = account.base_url

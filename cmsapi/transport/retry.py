@@ -98,12 +98,7 @@ def _longest(policy: RetryPolicy, attempt: int) -> float:
 
 
 def told_attempts(ends: Sequence[tuple[str, float]], last: str) -> Iterator[str]:
-    """Tell how the attempts before the last one ended; what several of them say is said once.
-
-    Args:
-        ends: What each said, and how long the call waited afterwards.
-        last: What the last one said.
-    """
+    """Tell what each attempt before the last one said, and for how long the call waited then; the same is said once."""
     if ends and all(said == last for said, _ in ends):
         yield f"tried {len(ends) + 1} times; waited {sum(wait for _, wait in ends):.2f} s in all"
         return

@@ -104,10 +104,7 @@ class Allocation:
     def exchange(self, request: PermitRequest, clock: float, *, reset: bool = False) -> PermitGrant:
         """Note what a holder did, and give it the permits that it may have.
 
-        Args:
-            request: What it did and wants.
-            clock: Seconds on a clock that all processes share.
-            reset: Whether this allocation takes the place of one that could not be read.
+        A `reset` says that this allocation takes the place of one that could not be read.
         """
         windows, before = self.windows, self.time
         now = self._advance(clock)

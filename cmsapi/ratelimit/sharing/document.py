@@ -46,16 +46,9 @@ _UNREADABLE = (DecodeError, TypeError, ValueError, KeyError, AttributeError, Ove
 def allocate(
     limits: AccountLimits, request: PermitRequest, document: str | None, clock: float
 ) -> tuple[str, PermitGrant]:
-    """Take a request for permits into account.
+    """Take a request for permits into account; return the document that takes the place of the old one, and the grant.
 
-    Args:
-        limits: What the account admits.
-        request: What one of the processes did and wants.
-        document: What the processes of the account agree on, None before the first request.
-        clock: Seconds on a clock that all of them share.
-
-    Returns:
-        The document that takes the place of the old one, and what the process gets.
+    There is no document before the first request. The clock is one that all processes share.
     """
     allocation = read(document, limits)
     reset = document is not None and not allocation.epoch
