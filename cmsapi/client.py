@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import ssl as ssl_module
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.observability.events import Hook
 from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
-from cmsapi.runtime.lazy import forget, lazy
+from cmsapi.runtime.lazy import Lazy, lazy
 from cmsapi.runtime.runtime import Runtime
 from cmsapi.runtime.settings import Settings
 from cmsapi.state.opening import check_url
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from cmsapi.api.models.user import User
     from cmsapi.doctor.diagnosis import Diagnosis
+    from cmsapi.jobs.launching.launcher import Launcher
     from cmsapi.jobs.namespace import Jobs
     from cmsapi.resources import (
         BrandVoices,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         Users,
         Workspaces,
     )
-    from cmsapi.runtime.jobs import ClientJobs
 
 _REPLAY_BY_METHOD: Mapping[str, Replay] = {
     "GET": Replay.SAFE,
@@ -94,16 +93,15 @@ class Client:
     users: Users = lazy("cmsapi.resources", "Users", "_caller")
     workspaces: Workspaces = lazy("cmsapi.resources", "Workspaces", "_caller")
     folders: Folders = lazy("cmsapi.resources", "Folders", "_caller")
-    contents: Contents = lazy("cmsapi.resources", "Contents", "_jobs.caller", "_jobs.open")
+    contents: Contents = lazy("cmsapi.resources", "Contents", "_caller", "_open_launcher")
     pages: Pages = lazy("cmsapi.resources", "Pages", "_caller")
-    keywords: Keywords = lazy("cmsapi.resources", "Keywords", "_jobs.caller", "_jobs.open")
-    prompts: Prompts = lazy("cmsapi.resources", "Prompts", "_jobs.caller", "_jobs.open")
+    keywords: Keywords = lazy("cmsapi.resources", "Keywords", "_caller", "_open_launcher")
+    prompts: Prompts = lazy("cmsapi.resources", "Prompts", "_caller", "_open_launcher")
     brand_voices: BrandVoices = lazy("cmsapi.resources", "BrandVoices", "_caller")
-    knowledge_documents: KnowledgeDocuments = lazy("cmsapi.resources", "KnowledgeDocuments", "_jobs.caller")
-    content_ideas: ContentIdeaSearches = lazy("cmsapi.resources", "ContentIdeaSearches", "_jobs.caller", "_jobs.open")
+    knowledge_documents: KnowledgeDocuments = lazy("cmsapi.resources", "KnowledgeDocuments", "_caller")
+    content_ideas: ContentIdeaSearches = lazy("cmsapi.resources", "ContentIdeaSearches", "_caller", "_open_launcher")
     credit_usages: CreditUsages = lazy("cmsapi.resources", "CreditUsages", "_caller")
-    jobs: Jobs = lazy("cmsapi.jobs.namespace", "Jobs", "_jobs.open")
-    _jobs: ClientJobs = lazy("cmsapi.runtime.jobs", "ClientJobs", "_runtime", "_settings", "_caller")
+    jobs: Jobs = lazy("cmsapi.jobs.namespace", "Jobs", "_open_launcher")
 
     def __init__(
         self,
@@ -183,7 +181,21 @@ class Client:
             counters=runtime.counters,
         )
         builder = RequestBuilder(runtime.account, __version__)
-        self._caller = OperationCaller(settings.operations, builder, pipeline, runtime.converter, runtime.open)
+        self._caller = OperationCaller(
+            settings.operations, builder, pipeline, runtime.converter, runtime.open, runtime.observe
+        )
+        self._launcher: Launcher | None = None
+
+    def _open_launcher(self) -> Launcher:
+        """Return the launcher of this client, which is made with its first use in the loop.
+
+        Raises:
+            ClientClosedError: The client is closed, belongs to another loop, or no loop is running.
+        """
+        self._runtime.open()
+        if self._launcher is None:
+            self._launcher = self._runtime.jobs.launcher(self._settings, self._caller)
+        return self._launcher
 
     def __repr__(self) -> str:
         return f"<cmsapi.Client at {self._runtime!r}>"
@@ -213,11 +225,9 @@ class Client:
         """
         from cmsapi.api.models.user import User
 
-        self._runtime.open()
-        asked_at = asyncio.get_running_loop().time()
-        user = await self._caller.call(User, "get_me")
-        if self._caller.observe is None:
-            self._runtime.first_user = (user, asked_at)
+        call = await self._caller.exchange("get_me")
+        user = self._caller.read(call, User)
+        self._runtime.note_user(user, call.sent_at)
         return user
 
     async def doctor(self) -> Diagnosis:
@@ -315,6 +325,9 @@ class Client:
             operations=operations,
         )
         made: Self = copy.copy(self)
-        forget(made)
+        for name in tuple(vars(made)):
+            if isinstance(getattr(type(made), name, None), Lazy):
+                # It belongs to this client.
+                delattr(made, name)
         made._assemble(self._runtime, settings)
         return made

@@ -10,20 +10,16 @@ the next client gets a new limiter.
 from __future__ import annotations
 
 import asyncio
-import functools
 import hashlib
 import random
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-import attrs
-
 from cmsapi.config import Account, RateLimits
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.process import join_process
-from cmsapi.state.opening import MEMORY, open_state
-from cmsapi.state.redaction import redact_url
+from cmsapi.state.opening import open_state
 
 if TYPE_CHECKING:
     from cmsapi.jobs.scheduling.scheduler import Scheduler
@@ -37,57 +33,34 @@ _BURST = 20
 _KEPT = 64
 
 
-@attrs.define(eq=False, slots=False)
-class SharedState:
-    """Hold the state that the clients of one loop share by its URL.
-
-    Args:
-        url: Names the state.
-        closed: Whether its last client has closed it.
-    """
-
-    url: str = attrs.field(repr=redact_url)
-    closed: bool = False
-
-    @functools.cached_property
-    def state(self) -> State:
-        """The state; made when it is first used, because most clients in memory never do."""
-        return open_state(self.url)
-
-    @property
-    def shared(self) -> bool:
-        """Whether other processes may use the state too."""
-        return self.url != MEMORY
-
-
 class SharedAccount:
     """Hold what the clients of one loop share that use the same key and name the same state.
 
     Args:
         account: Key and base URL.
-        shared_state: The state.
+        state: The state.
         limits: The limits of the first client.
     """
 
-    def __init__(self, account: Account, shared_state: SharedState, limits: RateLimits) -> None:
-        self._digest = account.digest
+    def __init__(self, account: Account, state: State, limits: RateLimits) -> None:
+        self.account: Account = account
         # Durations belong to the service, whatever the key.
         self._service = hashlib.sha256(account.base_url.encode()).hexdigest()[:16]
         self._scheduler: Scheduler | None = None
         #: The clients that use it. Weak, because a client may be forgotten without having been closed.
         self.clients: weakref.WeakSet[object] = weakref.WeakSet()
-        self.open(shared_state, limits)
+        self.open(state, limits)
 
-    def open(self, shared_state: SharedState, limits: RateLimits) -> None:
+    def open(self, state: State, limits: RateLimits) -> None:
         """Use a state from now on, which replaces one that was closed with its last client."""
-        self.shared_state = shared_state
+        self.state: State = state
         self.limiter: RateLimiter = (
-            self._limiter_of_processes(limits) if shared_state.shared else join_process(self._digest, limits)
+            self._limiter_of_processes(limits) if state.shared else join_process(self.account.digest, limits)
         )
         if self._scheduler is not None:
             self._scheduler.planner.limiter = self.limiter
             if self._scheduler.duration_store is not None:
-                self._scheduler.duration_store.state = shared_state.state
+                self._scheduler.duration_store.state = state
 
     def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
         from cmsapi.ratelimit.sharing.exchange import AccountLimits
@@ -95,14 +68,10 @@ class SharedAccount:
 
         alone = max(1, int((limits.per_second or _BURST) * limits.share))
         shared = AccountLimits(per_second=limits.per_second, per_hour=limits.per_hour, reserve=limits.reserve)
-        windows = SharedWindows(self.shared_state.state, self._digest, shared, alone=alone)
+        windows = SharedWindows(self.state, self.account.digest, shared, alone=alone)
         limiter = RateLimiter(windows)
         windows.connect(limiter.waiting, limiter.serve)
         return limiter
-
-    def obey(self, limits: RateLimits) -> None:
-        """Obey the limits of another client: of all limits the strictest counts."""
-        self.limiter.obey(limits)
 
     def scheduler(self, rng: random.Random) -> Scheduler:
         """Return the scheduler, made when a client first uses jobs.
@@ -115,8 +84,8 @@ class SharedAccount:
             from cmsapi.jobs.scheduling.scheduler import Scheduler
 
             self._scheduler = Scheduler(self.limiter, rng)
-            if self.shared_state.shared:
-                store = DurationStore(self.shared_state.state, self._service, self._scheduler.durations)
+            if self.state.shared:
+                store = DurationStore(self.state, self._service, self._scheduler.durations)
                 self._scheduler.duration_store = store
         if self._scheduler.duration_store is not None:
             self._scheduler.duration_store.recall()
@@ -127,28 +96,19 @@ class SharedAccount:
         if self._scheduler is not None and self._scheduler.duration_store is not None:
             await self._scheduler.duration_store.aclose()
 
-    def unused(self, now: float) -> bool:
-        """Tell whether no client uses it, so that forgetting it loses nothing but what was learned about jobs."""
-        idle = self._scheduler is None or self._scheduler.idle
-        return not self.clients and idle and (self.shared_state.closed or self.limiter.idle(now))
+    @property
+    def unused(self) -> bool:
+        """Whether no client uses it."""
+        return not self.clients and (self._scheduler is None or self._scheduler.idle)
 
 
 class Accounts:
     """Hold the states and accounts of one event loop."""
 
     def __init__(self) -> None:
-        self._states: dict[str, SharedState] = {}
+        #: The states that are open, by URL.
+        self.states: dict[str, State] = {}
         self._accounts: dict[tuple[str, str], SharedAccount] = {}
-
-    def state(self, url: str) -> SharedState:
-        """Return the state that a URL names.
-
-        Raises:
-            ConfigError: The URL names no state.
-        """
-        if url not in self._states:
-            self._states[url] = SharedState(url)
-        return self._states[url]
 
     def account(self, url: str, account: Account, limits: RateLimits) -> SharedAccount:
         """Return what clients share that name a state and an account.
@@ -158,15 +118,17 @@ class Accounts:
             account: Key and base URL.
             limits: Limits to obey from now on.
         """
-        state, key = self.state(url), (url, account.digest)
+        if url not in self.states:
+            self.states[url] = open_state(url)
+        state, key = self.states[url], (url, account.digest)
         found = self._accounts.get(key)
         if found is None:
             self._forget_unused()
             found = self._accounts[key] = SharedAccount(account, state, limits)
-        elif found.shared_state.closed:
+        elif found.state is not state:
             found.open(state, limits)
         else:
-            found.obey(limits)
+            found.limiter.obey(limits)
         return found
 
     async def leave(self, account: SharedAccount, client: object) -> None:
@@ -175,18 +137,23 @@ class Accounts:
             await account.write_durations()
         finally:
             account.clients.discard(client)
-            state = account.shared_state
-            sharing = [other for other in self._accounts.values() if other.shared_state is state]
-            if state.shared and not state.closed and not any(other.clients for other in sharing):
-                state.closed = True
-                del self._states[state.url]
+            state = account.state
+            urls = [url for url, found in self.states.items() if found is state]
+            sharing = [other for other in self._accounts.values() if other.state is state]
+            if state.shared and urls and not any(other.clients for other in sharing):
+                del self.states[urls[0]]
                 for limiter in [other.limiter for other in sharing]:
                     await limiter.windows.aclose()
-                await state.state.aclose()
+                await state.aclose()
 
     def _forget_unused(self) -> None:
         now = asyncio.get_running_loop().time()
-        unused = [key for key, account in self._accounts.items() if account.unused(now)]
+        # Forgetting one of these loses nothing but what was learned about jobs.
+        unused = [
+            (url, digest)
+            for (url, digest), account in self._accounts.items()
+            if account.unused and (self.states.get(url) is not account.state or account.limiter.idle(now))
+        ]
         for key in unused[: max(0, len(self._accounts) - _KEPT)]:
             limiter = self._accounts.pop(key).limiter
             limiter.group.leave(limiter)

@@ -1,46 +1,68 @@
-"""The jobs of one client: what launches and polls them. It is most of what the package has to load."""
+"""What launches and polls the jobs of clients that share a runtime. It is most of what the package has to load."""
 
 from __future__ import annotations
 
+import random
+import weakref
+from collections.abc import Callable
+
+from cmsapi.api.models.user import User
+from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.launching.launcher import Launcher
+from cmsapi.jobs.launching.pending import PendingLaunches
 from cmsapi.jobs.polling.observer import ResponseObserver
 from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.tracked import PollSettings
-from cmsapi.runtime.runtime import Runtime
+from cmsapi.observability.hooks import Hooks
+from cmsapi.runtime.accounts import SharedAccount
 from cmsapi.runtime.settings import Settings
-from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.caller import Observe, OperationCaller
 
 
-class ClientJobs:
-    """Make the launcher and the poller of one client, once the client is bound to its loop.
+class SharedJobs:
+    """Hold the jobs in flight, the journal to which paid work is written before it is sent, and the scheduler.
 
     Args:
-        runtime: What the client shares.
-        settings: The settings that it has of its own.
-        caller: Calls its operations; what it reads is shown to jobs.
+        shared: What the clients of the account share on the loop.
+        hooks: Functions that are called with each event.
+        rng: Source of chance.
+        wall: Tells the time on which processes agree, in seconds since the epoch.
+        first_user: The user that was read before, if any, and when: the first launch needs the balances.
     """
 
-    def __init__(self, runtime: Runtime, settings: Settings, caller: OperationCaller) -> None:
-        self.caller: OperationCaller = caller
-        self._runtime = runtime
-        self._settings = settings
-        self._launcher: Launcher
-        runtime.when_open(self._make)
+    def __init__(
+        self,
+        shared: SharedAccount,
+        hooks: Hooks,
+        rng: random.Random,
+        wall: Callable[[], float],
+        first_user: tuple[User, float] | None,
+    ) -> None:
+        account, state = shared.account, shared.state
+        self.scheduler = shared.scheduler(rng)
+        self.journal: LaunchJournal = LaunchJournal(
+            state, account.digest, account.base_url, shared=state.shared, wall=wall
+        )
+        if first_user is not None:
+            self.journal.balances.saw(*first_user)
+        self.observe: Observe = ResponseObserver(self.scheduler, self.journal.balances).observe
+        self._base_url = account.base_url
+        self._hooks = hooks
+        self._registry = JobRegistry(self.journal)
+        self._pending = PendingLaunches()
+        # Weak, because a client may be made for one call; a poller with work to do is held by its tasks.
+        self._pollers: weakref.WeakSet[Poller] = weakref.WeakSet()
 
-    def open(self) -> Launcher:
-        """Return the launcher.
+    async def aclose(self) -> None:
+        """Stop polling, and release the entries of the journal."""
+        for poller in tuple(self._pollers):
+            await poller.aclose()
+        await self.journal.aclose()
 
-        Raises:
-            ClientClosedError: The client is closed, belongs to another loop, or no loop is running.
-        """
-        self._runtime.open()
-        return self._launcher
-
-    def _make(self) -> None:
-        runtime, settings, caller = self._runtime, self._settings, self.caller
-        scheduler, journal = runtime.shared.scheduler(runtime.rng), runtime.journal
+    def launcher(self, settings: Settings, caller: OperationCaller) -> Launcher:
+        """Make the launcher and the poller of one client, with the settings that it has of its own."""
         poll_settings = PollSettings(caller, settings.polling, settings.depth)
-        poller = Poller(poll_settings, runtime.hooks, runtime.account.base_url, scheduler, runtime.registry)
-        runtime.pollers.add(poller)
-        caller.observe = ResponseObserver(scheduler, journal.balances).observe
-        self._launcher = Launcher(poller, settings.launch, runtime.pending)
+        poller = Poller(poll_settings, self._hooks, self._base_url, self.scheduler, self._registry)
+        self._pollers.add(poller)
+        return Launcher(poller, settings.launch, self._pending)

@@ -37,11 +37,3 @@ class Lazy:
 def lazy(module: str, name: str, *parts: str) -> Any:
     """Make an attribute of any type; the arguments are those of `Lazy`."""
     return Lazy(module, name, *parts)
-
-
-def forget(instance: object) -> None:
-    """Forget what was made for the instance of which this one is a copy."""
-    for owner in type(instance).__mro__:
-        for attribute, value in vars(owner).items():
-            if isinstance(value, Lazy):
-                vars(instance).pop(attribute, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -47,8 +46,7 @@ def open_state(url: str) -> State:
     if url == MEMORY:
         from cmsapi.state.memory import MemoryState
 
-        # All owners are this process, which is alive; closing gives back the leases of a client.
-        return MemoryState(lease_ttl=math.inf)
+        return MemoryState()
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -204,10 +204,7 @@ class RedisState(State):
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
-        return await self._all(_key(scope, "journal"))
-
-    async def _all(self, key: str) -> dict[str, Entry]:
-        found = await self._guarded(self._client.hgetall, key)
+        found = await self._guarded(self._client.hgetall, _key(scope, "journal"))
         return {name: read_row(Entry, text) for name, text in found.items()}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
@@ -220,18 +217,15 @@ class RedisState(State):
         keys = [_key(scope, name) for name in ("version", "owners", "alive")]
         await self._guarded(self._evict, keys, [owner.id])
 
-    async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
-        """Return how the items of a batch ended, by item."""
-        return await self._all(_key(scope, f"batch:{batch}"))
-
-    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
-        """Return how the items of all batches ended that were asked for after a time."""
+    async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
+        """Return how the items of a batch, or of all batches, ended."""
 
         async def find() -> list[str]:
             return [key async for key in self._client.scan_iter(match=_key(scope, "batch:*"), count=1000)]
 
-        batches = [await self._all(key) for key in await self._guarded(find)]
-        return [entry for batch in batches for entry in batch.values() if entry.asked_at >= since]
+        keys = [_key(scope, f"batch:{batch}")] if batch is not None else await self._guarded(find)
+        texts = [text for key in keys for text in await self._guarded(self._client.hvals, key)]
+        return [entry for text in texts if (entry := read_row(Entry, text)).asked_at >= since]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""

@@ -120,7 +120,8 @@ class SqliteState(State):
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
         found = "SELECT key, entry FROM journal WHERE scope = ?"
-        return _entries(await self._journaled(lambda db: db.execute(found, (scope,)).fetchall()))
+        rows = await self._journaled(lambda db: db.execute(found, (scope,)).fetchall())
+        return {key: read_row(Entry, text) for key, text in rows}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Send a heartbeat, and return the others that are alive."""
@@ -138,15 +139,13 @@ class SqliteState(State):
         gone = "DELETE FROM owners WHERE scope = ? AND id = ?"
         await self._journaled(lambda db: db.execute(gone, (scope, owner.id)).rowcount, flushed=False)
 
-    async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
-        """Return how the items of a batch ended, by item."""
-        found = "SELECT item, entry FROM outcomes WHERE scope = ? AND batch = ?"
-        return _entries(await self._journaled(lambda db: db.execute(found, (scope, batch)).fetchall()))
-
-    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
-        """Return how the items of all batches ended that were asked for after a time."""
-        found = "SELECT entry FROM outcomes WHERE scope = ? AND json_extract(entry, '$.asked_at') >= ?"
-        rows = await self._journaled(lambda db: db.execute(found, (scope, since)).fetchall())
+    async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
+        """Return how the items of a batch, or of all batches, ended."""
+        found, values = "SELECT entry FROM outcomes WHERE scope = ?", [scope]
+        if batch is not None:
+            found, values = f"{found} AND batch = ?", [scope, batch]
+        found = f"{found} AND json_extract(entry, '$.asked_at') >= ?"
+        rows = await self._journaled(lambda db: db.execute(found, (*values, since)).fetchall())
         return [read_row(Entry, text) for (text,) in rows]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
@@ -215,7 +214,3 @@ class SqliteState(State):
 def _document(db: sqlite3.Connection, scope: str, name: str) -> str | None:
     row = db.execute("SELECT text FROM documents WHERE scope = ? AND name = ?", (scope, name)).fetchone()
     return None if row is None else str(row[0])
-
-
-def _entries(rows: Sequence[tuple[str, str]]) -> dict[str, Entry]:
-    return {name: read_row(Entry, text) for name, text in rows}

@@ -22,7 +22,7 @@ import abc
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from cmsapi.errors import LeaseLostError
 from cmsapi.state.entry import Entry, Lease
@@ -66,6 +66,9 @@ class State(abc.ABC):
 
     Every method raises `StateError` when the state cannot be reached, read or written.
     """
+
+    #: Whether other processes may use the state too.
+    shared: ClassVar[bool] = True
 
     # The journal
 
@@ -172,12 +175,14 @@ class State(abc.ABC):
     # The outcomes of batches
 
     @abc.abstractmethod
-    async def outcomes(self, scope: str, batch: str) -> dict[str, Entry]:
-        """Return how the items of a batch ended, by item."""
+    async def outcomes(self, scope: str, *, batch: str | None = None, since: float = 0.0) -> list[Entry]:
+        """Return how the items of a batch, or of all batches, ended.
 
-    @abc.abstractmethod
-    async def recent_outcomes(self, scope: str, since: float) -> list[Entry]:
-        """Return how the items of all batches ended that were asked for after a time; it may read all outcomes."""
+        Args:
+            scope: Whose outcomes.
+            batch: Which batch; None for all of them, which may read all outcomes.
+            since: Leave out what was asked for before this time.
+        """
 
     @abc.abstractmethod
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:

@@ -148,7 +148,7 @@ class Audits:
 class AuditClient(cmsapi.Client):
     """Talk to a service that audits pages."""
 
-    audits: Audits = lazy("tests.support.audits", "Audits", "_jobs.caller", "_jobs.open")
+    audits: Audits = lazy("tests.support.audits", "Audits", "_caller", "_open_launcher")
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, operations=OPERATIONS, **options)

@@ -9,13 +9,14 @@ import cmsapi
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.entry import Entry, Lease
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.store import State
 from cmsapi.transport.message import Request, Response
 
 
 def state() -> State:
     """Return the state in memory that the clients of this loop share."""
-    return accounts_of_loop().state("memory:").state
+    return accounts_of_loop().states.setdefault("memory:", MemoryState())
 
 
 async def leave(client: cmsapi.Client, sandbox: Sandbox, key: str, entry: Entry) -> None:

@@ -11,10 +11,10 @@ import attrs
 import pytest
 import redis.asyncio as redis
 
-from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.redis import RedisState
 from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
+from tests.support.memory import ProcessState, SharedMemory
 from tests.support.servers import Server, running_server, server_binary
 
 LEASE_TTL = 0.8
@@ -73,8 +73,8 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
         loop = asyncio.get_running_loop()
         if request.param == "memory":
-            memory = Memory()
-            place = Place(lambda: kept(MemoryState(memory, lease_ttl=LEASE_TTL, clock=now)), None, 0.0)
+            memory = SharedMemory()
+            place = Place(lambda: kept(ProcessState(memory, lease_ttl=LEASE_TTL, clock=now)), None, 0.0)
         elif request.param == "sqlite":
             path = tmp_path / "state.db"
             place = Place(lambda: kept(SqliteState(path, lease_ttl=LEASE_TTL, clock=now)), f"sqlite:///{path}", 0.0)

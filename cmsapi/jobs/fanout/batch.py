@@ -70,7 +70,8 @@ class Batch:
     async def _read(self) -> None:
         await self._journal.open(self._poller.poll_settings.read_user)
         await self._journal.flush()
-        self._outcomes = await self._journal.state.outcomes(self._journal.scope, self.name)
+        found = await self._journal.state.outcomes(self._journal.scope, batch=self.name)
+        self._outcomes = {str(entry.item): entry for entry in found}
 
     # What is known
 

@@ -83,7 +83,7 @@ class ChargeReader:
         """Return the other launches that draw on the same balance, as far as they are known."""
         journal, scope = self.journal, self.journal.scope
         known = [*journal.balances.memory, *(await journal.state.entries(scope)).values()]
-        known += await journal.state.recent_outcomes(scope, entry.asked_at - CLOCKS)
+        known += await journal.state.outcomes(scope, since=entry.asked_at - CLOCKS)
         # One that has ended since is in more than one of them.
         found = {(each.kind, each.target, each.asked_at): each for each in known if _same_balance(each, entry)}
         found.pop((entry.kind, entry.target, entry.asked_at), None)

@@ -75,5 +75,5 @@ def keep_in_file(path: Path) -> str:
     """Let the clients of the running loop that name a file keep their state there, by its clock; return its URL."""
     url = f"sqlite:///{path}"
     loop = asyncio.get_running_loop()
-    accounts_of_loop().state(url).state = SqliteState(path, clock=lambda: WALL + loop.time())
+    accounts_of_loop().states[url] = SqliteState(path, clock=lambda: WALL + loop.time())
     return url

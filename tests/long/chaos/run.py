@@ -276,7 +276,7 @@ async def _held(client: cmsapi.Client, rest: float) -> list[str]:
     if limit.in_flight or limit.queued:
         found.append(f"the limiter holds {limit.in_flight} permits and {limit.queued} waiters")
     # No public name shows these two.
-    if not client._jobs.open().poller.scheduler.idle:
+    if not runtime.jobs.scheduler.idle:
         found.append("the schedule of polls holds jobs")
     if runtime.active_calls:
         found.append("the client holds calls")

@@ -71,11 +71,11 @@ async def test_a_forgotten_client_keeps_nothing_for_others(state: str) -> None:
     sandbox = box(0.1)
     forgotten = client_of(sandbox, state=state)
     await forgotten.me()
-    shared = accounts_of_loop().state(state)
+    shared = accounts_of_loop().states[state]
     del forgotten
     gc.collect()
     await analyze(sandbox, 0, state=state)
-    assert shared.closed == shared.shared
+    assert (accounts_of_loop().states.get(state) is not shared) == shared.shared
     async with client_of(sandbox, state=state) as client:
         await client.me()
         assert client.rate_limit.remaining == 1000 - len(sandbox.ledger)

@@ -169,13 +169,13 @@ async def test_an_outcome_stands_in_the_way(state: State, other: State) -> None:
     mine, outcome = lease(), attrs.evolve(OF_BATCH, status="succeeded", ended_at=1_700_000_060.0)
     assert await state.begin(mine, OF_BATCH) is None
     await state.end(mine, outcome)
-    assert await other.outcomes(SCOPE, "nightly") == {"shoes": outcome}
+    assert await other.outcomes(SCOPE, batch="nightly") == [outcome]
     assert await other.begin(lease("another key"), OF_BATCH) == outcome
     assert outcome.over
     assert not OF_BATCH.over
     assert await other.begin(lease(), attrs.evolve(OF_BATCH, item="boots")) is None
     assert await other.begin(lease("a third key"), attrs.evolve(OF_BATCH, batch="daily")) is None
-    assert await other.outcomes(SCOPE, "daily") == {}
+    assert await other.outcomes(SCOPE, batch="daily") == []
 
 
 async def test_a_repeated_end_is_the_same(state: State) -> None:
@@ -184,7 +184,7 @@ async def test_a_repeated_end_is_the_same(state: State) -> None:
     await state.begin(mine, OF_BATCH)
     await state.end(mine, outcome)
     await state.end(mine, outcome)
-    assert await state.outcomes(SCOPE, "nightly") == {"shoes": outcome}
+    assert await state.outcomes(SCOPE, batch="nightly") == [outcome]
     assert await state.entries(SCOPE) == {}
 
 
@@ -197,9 +197,9 @@ async def test_recent_outcomes_of_all_batches(state: State, other: State) -> Non
         await state.begin(mine, of_item)
         ended.append(attrs.evolve(of_item, status="succeeded", ended_at=400.0))
         await state.end(mine, ended[-1])
-    found = await other.recent_outcomes(SCOPE, 200.0)
+    found = await other.outcomes(SCOPE, since=200.0)
     assert sorted(found, key=lambda entry: entry.asked_at) == ended[1:]
-    assert await other.recent_outcomes("another scope", 0.0) == []
+    assert await other.outcomes("another scope") == []
 
 
 async def test_forgotten_outcomes(state: State) -> None:
@@ -211,5 +211,5 @@ async def test_forgotten_outcomes(state: State) -> None:
         await state.end(mine, attrs.evolve(of_item, ended_at=3.0))
     await state.forget(SCOPE, "nightly", ["a", "c", "never there"])
     await state.forget(SCOPE, "nightly", [])
-    assert list(await state.outcomes(SCOPE, "nightly")) == ["b"]
+    assert [entry.item for entry in await state.outcomes(SCOPE, batch="nightly")] == ["b"]
     assert await state.begin(lease("a"), attrs.evolve(OF_BATCH, item="a")) is None

@@ -166,7 +166,7 @@ async def test_all_keys_of_a_script_lie_together(tmp_path: Path) -> None:
         await state.keep(lease)
         await state.end(lease, of_batch)
         assert await state.claim(lease) is None
-        assert list(await state.outcomes(SCOPE, "b")) == ["i"]
+        assert [entry.item for entry in await state.outcomes(SCOPE, batch="b")] == ["i"]
         await state.forget(SCOPE, "b", ["i"])
         assert await state.compare_and_set(SCOPE, "salt", None, "x") == "x"
         assert (await exchange(state, "account", LIMITS, PermitRequest(holder="a", number=1, want=1))).granted == 1

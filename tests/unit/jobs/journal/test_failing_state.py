@@ -15,16 +15,16 @@ from cmsapi.jobs.launching.reconcile import STAYS_OPEN
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault
 from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.memory import MemoryState
 from tests.support.jobs import box, client_of
 from tests.support.launches import open_entries, posts, scope
+from tests.support.memory import ProcessState
 
 pytestmark = pytest.mark.looptime
 
 WRITES = ("update", "end", "release")
 
 
-class FailingState(MemoryState):
+class FailingState(ProcessState):
     """A state in memory of which some writes fail while they are told to, and whose documents come late."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class FailingState(MemoryState):
 
     async def replace(self, lease: Lease, entry: Entry) -> None:
         """Write another entry in the place of one, and release it, as another process may in time."""
-        other = MemoryState(self._memory)
+        other = ProcessState(self.processes)
         for owner in await other.heartbeat(lease.scope):
             await other.evict(lease.scope, owner)
         await other.claim(lease)
@@ -74,7 +74,7 @@ class FailingState(MemoryState):
 
 def failing() -> FailingState:
     """Let the clients of this loop share a state that can fail."""
-    accounts_of_loop().state("memory:").state = failing = FailingState()
+    accounts_of_loop().states["memory:"] = failing = FailingState()
     return failing
 
 
@@ -327,7 +327,7 @@ class SpoiledState(FailingState):
 async def test_a_job_is_polled_although_the_journal_fails_in_an_unknown_way(caplog: pytest.LogCaptureFixture) -> None:
     """Whatever a state raises, a job that another client has launched is waited for, and the log says what happened."""
     sandbox = box(30.0)
-    accounts_of_loop().state("memory:").state = SpoiledState()
+    accounts_of_loop().states["memory:"] = SpoiledState()
     async with client_of(sandbox) as client:
         token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
     async with client_of(sandbox) as client:

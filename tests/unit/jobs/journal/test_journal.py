@@ -16,9 +16,9 @@ from cmsapi.errors import LeaseLostError, StateError
 from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.entry import Entry, Lease, digest_of
-from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.process import Owner
 from tests.support.jobs import box, client_of
+from tests.support.memory import ProcessState, SharedMemory
 
 pytestmark = pytest.mark.looptime
 
@@ -40,10 +40,10 @@ class Gone(Owner):
         return True
 
 
-class Disk(MemoryState):
+class Disk(ProcessState):
     """A state that counts what is asked, takes its time, fails when it is told to, and knows of dead processes."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: SharedMemory) -> None:
         super().__init__(memory)
         self.asked: Counter[str] = Counter()
         self.slow: dict[str, float] = {}
@@ -135,7 +135,7 @@ class AtOnce(ThreadPoolExecutor):
 class Fleet:
     """Hold the journals of several processes that share a memory."""
 
-    memory: Memory = attrs.field(factory=Memory)
+    memory: SharedMemory = attrs.field(factory=SharedMemory)
     journals: list[LaunchJournal] = attrs.field(factory=list)
 
     def process(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:
@@ -153,11 +153,12 @@ class Fleet:
 
     async def entries(self) -> dict[str, Entry]:
         """Return what is open."""
-        return await MemoryState(self.memory).entries(SCOPE)
+        return await ProcessState(self.memory).entries(SCOPE)
 
     async def outcomes(self) -> dict[str, Entry]:
         """Return how the items of the batch ended."""
-        return await MemoryState(self.memory).outcomes(SCOPE, "nightly")
+        found = await ProcessState(self.memory).outcomes(SCOPE, batch="nightly")
+        return {str(entry.item): entry for entry in found}
 
 
 @pytest.fixture
@@ -226,7 +227,7 @@ async def test_what_the_dead_held_is_free_once_a_journal_is_open(fleet: Fleet) -
         await other.open(client.me)
         assert disk.evicted.total() == 1
         lease = Lease(other.scope, "k")
-        assert await MemoryState(fleet.memory).claim(lease) == ENTRY
+        assert await ProcessState(fleet.memory).claim(lease) == ENTRY
     assert dead.evicted.total() == 0
 
 
@@ -240,7 +241,7 @@ async def test_settings_are_compared_by_a_digest(fleet: Fleet) -> None:
     assert len({digest, one.digest({"tone": "plain"}), elsewhere.digest(settings), None}) == 4
     assert one.digest(None) is None
     # Other versions find it there too.
-    salt = await MemoryState(fleet.memory).get_document(SCOPE, "salt")
+    salt = await ProcessState(fleet.memory).get_document(SCOPE, "salt")
     assert len(salt) == 32
     assert digest == digest_of(settings, salt)
 
@@ -316,7 +317,7 @@ async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None
     """It finds out when it writes, holds the entry no longer, and may see what the other has made of it."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
-    await MemoryState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
+    await ProcessState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
     theirs = await other.claim("k")
     assert theirs is not None
     with pytest.raises(LeaseLostError, match="another process has taken over"):
@@ -362,7 +363,7 @@ async def test_a_launch_that_happened_is_not_lost_with_the_state(
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ENTRY)
     if lost:
-        await MemoryState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
+        await ProcessState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
         assert await other.claim("k") is not None
     else:
         disk.fails = ("update",)

@@ -84,7 +84,7 @@ async def test_an_outcome_of_a_strange_kind_is_told(shared: Shared) -> None:
     assert isinstance(outcomes[one].error, cmsapi.JobError)
     assert "does not know such jobs" in str(outcomes[one].error)
     assert outcomes[two].error is None
-    assert set(await shared.state.outcomes(shared.scope, "nightly")) == {one, two}
+    assert {entry.item for entry in await shared.state.outcomes(shared.scope, batch="nightly")} == {one, two}
     assert [entry.target_id for entry in shared.sandbox.ledger.launches()] == [two]
 
 

@@ -16,9 +16,9 @@ from cmsapi.config import LaunchPolicy
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Behaviour, Fault, Sandbox
 from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.memory import MemoryState
 from tests.support.jobs import box, client_of, polls
 from tests.support.launches import leave, open_entries, sent
+from tests.support.memory import ProcessState
 
 pytestmark = pytest.mark.looptime
 
@@ -361,7 +361,7 @@ async def test_a_conflict_after_a_lost_answer_is_looked_up() -> None:
     assert len(sandbox.ledger.launches()) == 1
 
 
-class FarState(MemoryState):
+class FarState(ProcessState):
     """A state whose answers take their time, so that two writes may overtake each other."""
 
     async def release(self, lease: Lease) -> None:
@@ -377,7 +377,7 @@ class FarState(MemoryState):
 
 async def test_an_end_is_written_although_nobody_waits_any_more() -> None:
     """The end of a job and the release of what nobody waits for do not overtake each other."""
-    accounts_of_loop().state("memory:").state = FarState(lease_ttl=1000.0)
+    accounts_of_loop().states["memory:"] = FarState(lease_ttl=1000.0)
     sandbox = box(5.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])

@@ -14,7 +14,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
 from cmsapi.sandbox import Fixed, Sandbox
-from cmsapi.state.memory import Memory, MemoryState
+from tests.support.memory import ProcessState, SharedMemory
 
 KIND = KINDS[JobKind.KEYWORD_ANALYSIS]
 
@@ -31,11 +31,11 @@ def learned(*ages: float) -> DurationModel:
 @pytest.mark.looptime
 async def test_another_process_believes_the_same() -> None:
     """Who reads what was written believes what the writer does."""
-    memory = Memory()
+    memory = SharedMemory()
     writer = learned(*(200.0 + number for number in range(30)))
-    await DurationStore(MemoryState(memory), "service", DurationModels({KIND: writer})).write()
+    await DurationStore(ProcessState(memory), "service", DurationModels({KIND: writer})).write()
     reader = DurationModel(60.0)
-    duration_store = DurationStore(MemoryState(memory), "service", DurationModels({KIND: reader}))
+    duration_store = DurationStore(ProcessState(memory), "service", DurationModels({KIND: reader}))
     duration_store.recall()
     await duration_store.aclose()
     assert reader.curve().ended == pytest.approx(writer.curve().ended, abs=0.02)
@@ -47,13 +47,13 @@ async def test_another_process_believes_the_same() -> None:
 @pytest.mark.looptime
 async def test_writers_add_up() -> None:
     """Of processes that write at the same time none overwrites what another has written."""
-    memory = Memory()
+    memory = SharedMemory()
     writers = [learned(*[50.0 + 10 * number] * 5) for number in range(6)]
     await asyncio.gather(
-        *(DurationStore(MemoryState(memory), "service", DurationModels({KIND: each})).write() for each in writers)
+        *(DurationStore(ProcessState(memory), "service", DurationModels({KIND: each})).write() for each in writers)
     )
     reader = DurationModel(60.0)
-    duration_store = DurationStore(MemoryState(memory), "service", DurationModels({KIND: reader}))
+    duration_store = DurationStore(ProcessState(memory), "service", DurationModels({KIND: reader}))
     duration_store.recall()
     await duration_store.aclose()
     assert reader.ends == 30
@@ -65,7 +65,7 @@ async def test_writers_add_up() -> None:
 )
 async def test_nonsense_in_the_state_is_no_knowledge(nonsense: object) -> None:
     """A document that is not one of these teaches nothing and does no harm."""
-    state = MemoryState()
+    state = ProcessState()
     await state.compare_and_set("service", "durations keyword_analysis", None, nonsense)
     reader = DurationModel(60.0)
     duration_store = DurationStore(state, "service", DurationModels({KIND: reader}))
@@ -77,7 +77,7 @@ async def test_nonsense_in_the_state_is_no_knowledge(nonsense: object) -> None:
 @pytest.mark.looptime
 async def test_old_knowledge_fades() -> None:
     """However much is written, what stands counts as four hundred ends at the most."""
-    state = MemoryState()
+    state = ProcessState()
     for age in (20.0, 200.0, 2000.0):
         durations = DurationModel(60.0)
         durations.unwritten = Counter({(step_before(age), step_after(age) + 1): 300})

@@ -21,13 +21,13 @@ from cmsapi.ratelimit.sharing.exchange import HOLDER_TTL, AccountLimits, PermitR
 from cmsapi.ratelimit.sharing.shared_windows import PATIENCE, REPORT_WITHIN, TRY_AGAIN, SharedWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 from cmsapi.sandbox import Faults, Limits, Sandbox
-from cmsapi.state.memory import Memory, MemoryState
 from cmsapi.state.store import Change
 from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Pipeline
 from tests.support.exchanges import exchange
+from tests.support.memory import ProcessState, SharedMemory
 from tests.support.script import Gateway
 
 pytestmark = pytest.mark.looptime
@@ -38,7 +38,7 @@ LIMITS = AccountLimits(per_second=20, per_hour=1000)
 T = TypeVar("T")
 
 
-class Remote(MemoryState):
+class Remote(ProcessState):
     """A state that takes time to answer, and may be out of reach.
 
     Args:
@@ -46,7 +46,7 @@ class Remote(MemoryState):
         delay: Seconds each way.
     """
 
-    def __init__(self, memory: Memory, delay: float = 0.0) -> None:
+    def __init__(self, memory: SharedMemory, delay: float = 0.0) -> None:
         super().__init__(memory)
         self.delay = delay
         self.out = False
@@ -122,7 +122,7 @@ async def closed() -> AsyncIterator[None]:
 
 
 def process(
-    memory: Memory, delay: float = 0.0, *, per_hour: int | None = 1000, reserve: int | None = None, alone: int = 1
+    memory: SharedMemory, delay: float = 0.0, *, per_hour: int | None = 1000, reserve: int | None = None, alone: int = 1
 ) -> Process:
     """Start a process."""
     state = Remote(memory, delay)
@@ -137,7 +137,7 @@ def process(
 @pytest.mark.parametrize("latency", [(0.02, 0.2), (0.0, 0.0)], ids=["jitter", "none"])
 async def test_four_saturated_processes(latency: Any) -> None:
     """Near and far from the state, all get the same; the service refuses nothing and its burst rate is used."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), Memory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), SharedMemory()
     fleet = [process(memory, delay, per_hour=100_000) for delay in (0.0005, 0.001, 0.01, 0.05)]
     await asyncio.gather(*(each.saturate(sandbox, 50, 30.0) for each in fleet))
     answered = [each.answered for each in fleet]
@@ -150,7 +150,7 @@ async def test_four_saturated_processes(latency: Any) -> None:
 
 async def test_the_hour_is_spent_to_the_last() -> None:
     """Four processes spend the thousand together, and wait for the first to come back without a refusal."""
-    sandbox, memory = Sandbox(faults=Faults(latency=(0.02, 0.2))), Memory()
+    sandbox, memory = Sandbox(faults=Faults(latency=(0.02, 0.2))), SharedMemory()
     fleet = [process(memory, 0.001) for _ in range(4)]
     await asyncio.gather(*(each.saturate(sandbox, 20, 120.0) for each in fleet))
     assert (sandbox.statistics.rate_limited, len(sandbox.ledger)) == (0, 1000)
@@ -159,7 +159,7 @@ async def test_the_hour_is_spent_to_the_last() -> None:
 
 async def test_a_killed_process_leaks_nothing() -> None:
     """What a process held that is gone comes back; the others never draw a refusal and use most of the rate again."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=(0.1, 0.1))), Memory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=(0.1, 0.1))), SharedMemory()
     killed, other = process(memory, per_hour=100_000), process(memory, per_hour=100_000)
     work = asyncio.create_task(killed.saturate(sandbox, 50, 100.0))
     await asyncio.sleep(5.03)
@@ -178,7 +178,7 @@ async def test_a_killed_process_leaks_nothing() -> None:
 
 async def test_one_call_costs_one_exchange_and_a_report() -> None:
     """Calls one after another cost an exchange each, which reports the last one; one more ends it."""
-    one = process(Memory())
+    one = process(SharedMemory())
     for _ in range(10):
         permit = await one.limiter.acquire()
         permit.stage = "departed"
@@ -191,7 +191,7 @@ async def test_one_call_costs_one_exchange_and_a_report() -> None:
 
 async def test_cancelled_waiters_cost_nothing() -> None:
     """Two hundred waiters that give up leave no permit out and nobody in line."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory), process(memory)
     permits = [await one.limiter.acquire() for _ in range(1)]
     one.limiter.end(permits.pop(), "answered")
@@ -209,7 +209,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
 
 async def test_tokens_at_hand_are_given_back() -> None:
     """A permit that was fetched for somebody who gave up is soon at another process."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     permits = [await one.limiter.acquire() for _ in range(20 - 1)]
@@ -222,7 +222,7 @@ async def test_tokens_at_hand_are_given_back() -> None:
 
 async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
     """Its permit comes back for all one window after the cap, once the network has shown life."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
@@ -238,7 +238,7 @@ async def test_a_request_that_was_given_up_settles_by_the_cap() -> None:
 
 async def test_requests_given_up_before_their_holder_expired_count_once() -> None:
     """A process that was away for longer than its permits live does not report what settled by itself meanwhile."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory, alone=5), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
@@ -257,7 +257,7 @@ async def test_requests_given_up_before_their_holder_expired_count_once() -> Non
 
 async def test_requests_made_alone_count_when_the_state_is_back() -> None:
     """Answered, given up or still out: each request that a process made alone is counted once by all."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory, alone=5), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
@@ -278,7 +278,7 @@ async def test_requests_made_alone_count_when_the_state_is_back() -> None:
 
 async def test_what_nobody_vouches_for_stays_out() -> None:
     """Without an answer since, what was given up stays out; its process says so until it is lost for good."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
@@ -294,7 +294,7 @@ async def test_what_nobody_vouches_for_stays_out() -> None:
 
 async def test_in_silence_one_probe_goes_out() -> None:
     """When all permits were given up and nothing is answered, a process sends one request at a time, until one is."""
-    one = process(Memory())
+    one = process(SharedMemory())
     one.limiter.end(await one.limiter.acquire(), "answered")
     await asyncio.sleep(1.5)
     for permit in [await one.limiter.acquire() for _ in range(20)]:
@@ -312,7 +312,7 @@ async def test_in_silence_one_probe_goes_out() -> None:
 
 async def test_a_lost_reply_leaks_nothing() -> None:
     """An exchange whose reply got lost is repeated; what it gave is not lost, what it reported counts once."""
-    memory = Memory()
+    memory = SharedMemory()
     one = process(memory, alone=5)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.reply_lost = True
@@ -324,7 +324,7 @@ async def test_a_lost_reply_leaks_nothing() -> None:
 
 async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> None:
     """Without the state a process keeps to its share and the headers, and tells afterwards what it did."""
-    sandbox, memory = Sandbox(faults=Faults(latency=(0.05, 0.05))), Memory()
+    sandbox, memory = Sandbox(faults=Faults(latency=(0.05, 0.05))), SharedMemory()
     fleet = [process(memory, alone=5) for _ in range(4)]
     for each in fleet:
         await each.saturate(sandbox, 10, 5.0)
@@ -349,7 +349,7 @@ async def test_an_outage_leaves_a_share(caplog: pytest.LogCaptureFixture) -> Non
 @pytest.mark.parametrize("quota", [(1, 0, 1), (1000, 0, 1), (5, 0, 1)])
 async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, float], after: int) -> None:
     """One that says that the hour is spent holds all up until its `Reset`; then one request finds the truth."""
-    sandbox, memory = Sandbox(), Memory()
+    sandbox, memory = Sandbox(), SharedMemory()
     fleet = [process(memory, 0.001) for _ in range(2)]
     gateway = Gateway(sandbox.transport, quota, after)
     # The answer of the gateway is an error to the process that gets it.
@@ -363,7 +363,7 @@ async def test_an_answer_that_lies_about_the_hour(quota: tuple[int, int, float],
 
 async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
     """A true lower limit is spent to the last and tried again only when the service has room: no 429 in two hours."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2))), Memory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100), faults=Faults(latency=(0.02, 0.2))), SharedMemory()
     fleet = [process(memory, 0.001) for _ in range(2)]
     await asyncio.gather(*(each.saturate(sandbox, 10, 7250.0) for each in fleet))
     assert sandbox.statistics.rate_limited == 0
@@ -374,7 +374,7 @@ async def test_a_service_that_allows_less_is_never_asked_too_early() -> None:
 @pytest.mark.parametrize("latency", [(0.0, 0.0), (0.02, 0.2)], ids=["none", "jitter"])
 async def test_nothing_is_refused_when_the_state_comes_back(away: float, latency: Any) -> None:
     """Four processes that never stop asking draw no refusal when the state goes, nor when it comes back."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), Memory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000), faults=Faults(latency=latency)), SharedMemory()
     fleet = [process(memory, delay, per_hour=100_000, alone=5) for delay in (0.0005, 0.001, 0.01, 0.05)]
     work = [asyncio.create_task(each.saturate(sandbox, 10, away + 20.0)) for each in fleet]
     await asyncio.sleep(5.0)
@@ -393,7 +393,7 @@ async def test_nothing_is_refused_when_the_state_comes_back(away: float, latency
 @pytest.mark.parametrize("away", [3.0, 4.0, 6.0])
 async def test_one_that_did_not_notice_the_outage(away: float) -> None:
     """A process that has asked for nothing meanwhile, and comes first afterwards, waits until the others have told."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000)), Memory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=100_000)), SharedMemory()
     fleet = [process(memory, 0.001, per_hour=100_000, alone=5) for _ in range(3)]
     work = [asyncio.create_task(each.saturate(sandbox, 10, 30.0)) for each in fleet[:2]]
     await fleet[2].saturate(sandbox, 1, 0.5)
@@ -413,7 +413,7 @@ async def test_one_that_did_not_notice_the_outage(away: float) -> None:
 )
 async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever a state raises, calls go on with a share of the limits, and a line of the log says why."""
-    sandbox, one = Sandbox(), process(Memory(), alone=5)
+    sandbox, one = Sandbox(), process(SharedMemory(), alone=5)
     one.state.fails = error
     await one.saturate(sandbox, 3, 3.0)
     assert one.answered >= 5
@@ -430,7 +430,7 @@ async def test_any_error_of_the_state_is_an_outage(error: Exception, caplog: pyt
 
 async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
     """An exchange that takes too long holds no call up: its process goes on alone, and shares again when it is done."""
-    sandbox, one = Sandbox(), process(Memory(), alone=5)
+    sandbox, one = Sandbox(), process(SharedMemory(), alone=5)
     await one.saturate(sandbox, 5, 3.0)
     one.state.gone = True
     before = one.answered
@@ -447,7 +447,7 @@ async def test_a_state_that_does_not_answer_is_not_waited_for() -> None:
 async def test_a_state_out_of_reach_from_the_start() -> None:
     """A process that never reached the state begins with one request alone."""
     sandbox = Sandbox(faults=Faults(latency=(0.2, 0.2)))
-    one = process(Memory(), alone=5)
+    one = process(SharedMemory(), alone=5)
     one.state.out = True
     await one.saturate(sandbox, 10, 3.0)
     arrivals = [entry.at for entry in sandbox.ledger]
@@ -458,7 +458,7 @@ async def test_a_state_out_of_reach_from_the_start() -> None:
 
 async def test_others_with_the_same_key_are_followed() -> None:
     """Requests of a client that does not share are seen in the headers, and the hour is not overdrawn."""
-    sandbox, memory = Sandbox(), Memory()
+    sandbox, memory = Sandbox(), SharedMemory()
     async with cmsapi.Client(
         sandbox.api_key,
         base_url=sandbox.base_url,
@@ -476,7 +476,7 @@ async def test_others_with_the_same_key_are_followed() -> None:
 
 async def test_a_pause_is_for_all() -> None:
     """When one process is told to rest, the others rest too."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.limiter.pause(10.0)
@@ -488,7 +488,7 @@ async def test_a_pause_is_for_all() -> None:
 
 async def test_the_last_lane_leaves_some_to_others() -> None:
     """Polls take eighteen of the twenty, and not the reserve of the hour."""
-    sandbox, memory = Sandbox(limits=Limits(per_hour=200)), Memory()
+    sandbox, memory = Sandbox(limits=Limits(per_hour=200)), SharedMemory()
     polls = process(memory, per_hour=200, reserve=20)
     await polls.saturate(sandbox, 50, 60.0, Priority.POLL)
     assert len(sandbox.ledger) == 180
@@ -501,7 +501,7 @@ async def test_the_last_lane_leaves_some_to_others() -> None:
 
 async def test_what_is_known_of_the_limits() -> None:
     """The figures for pacing and people are those of all processes together."""
-    memory = Memory()
+    memory = SharedMemory()
     one, other = process(memory), process(memory)
     loop = asyncio.get_running_loop()
     limiter, lane = one.limiter, Priority.INTERACTIVE
@@ -528,7 +528,7 @@ async def test_what_is_known_of_the_limits() -> None:
 
 async def test_no_limits_no_waiting() -> None:
     """Without limits all permits are given at once."""
-    windows = SharedWindows(MemoryState(), ACCOUNT, AccountLimits(per_second=None, per_hour=None))
+    windows = SharedWindows(ProcessState(), ACCOUNT, AccountLimits(per_second=None, per_hour=None))
     limiter = RateLimiter(windows)
     windows.connect(limiter.waiting, limiter.serve)
     async with asyncio.timeout(0.1):
@@ -539,7 +539,7 @@ async def test_no_limits_no_waiting() -> None:
 
 async def test_resting_keeps_the_place_in_line() -> None:
     """While four processes wait for a spent hour, what is given back is taken within seconds."""
-    memory = Memory()
+    memory = SharedMemory()
     fleet = [process(memory, 0.001, per_hour=10) for _ in range(4)]
     fleet[0].limiter.end(await fleet[0].limiter.acquire(), "answered")
     permits = [await fleet[0].limiter.acquire() for _ in range(9)]
@@ -556,7 +556,7 @@ async def test_resting_keeps_the_place_in_line() -> None:
 
 async def test_closing_tells_the_rest() -> None:
     """What was not told yet is told when the process ends in order."""
-    memory = Memory()
+    memory = SharedMemory()
     one = process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered", Quota(1000, 399, 3600.0))
     await one.windows.aclose()
@@ -566,10 +566,10 @@ async def test_closing_tells_the_rest() -> None:
 
 async def test_closing_without_a_state(caplog: pytest.LogCaptureFixture) -> None:
     """A process ends in order although the state is gone, and says so."""
-    one = process(Memory())
+    one = process(SharedMemory())
     one.limiter.end(await one.limiter.acquire(), "answered")
     one.state.out = True
     await one.windows.aclose()
     assert "were not reported to the shared limits" in caplog.text
     one.state.out = False
-    await process(Memory()).windows.aclose()
+    await process(SharedMemory()).windows.aclose()
