@@ -65,4 +65,6 @@ class SharedJobs:
         poll_settings = PollSettings(caller, settings.polling, settings.depth)
         poller = Poller(poll_settings, self._hooks, self._base_url, self.scheduler, self._registry)
         self._pollers.add(poller)
+        # What this client reads is observed from now on without a detour.
+        caller.observe = self.observe
         return Launcher(poller, settings.launch, self._pending)
