@@ -19,7 +19,7 @@ from cmsapi.ratelimit.limiter import RateLimit
 from cmsapi.runtime.lazy import Lazy, lazy
 from cmsapi.runtime.runtime import Runtime
 from cmsapi.runtime.settings import Settings
-from cmsapi.state.opening import check_url
+from cmsapi.state.opening import MEMORY, open_state
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, Transport
@@ -127,7 +127,9 @@ class Client:
         settings = Settings.of(
             limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
         )
-        check_url(state)
+        if state != MEMORY:
+            # Refuses what names no state, or one that needs what is not installed.
+            open_state(state)
         for name, flag in (("trust_env", trust_env), ("allow_http", allow_http)):
             if not isinstance(flag, bool):
                 # A text such as "no" would count as True.

@@ -81,9 +81,9 @@ def _share(instance: RateLimits, attribute: attrs.Attribute[Any], value: object)
         raise ConfigError(f"RateLimits.share must be more than 0 and at most 1, got {value!r}.")
 
 
-def _word(*allowed: str) -> Any:
+def _word(*allowed: str, function: bool = False) -> Any:
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if value not in allowed:
+        if value not in allowed and not (function and callable(value)):
             words = ", ".join(repr(word) for word in allowed)
             raise ConfigError(f"{type(instance).__name__}.{attribute.name} must be one of {words}, got {value!r}.")
 
@@ -159,16 +159,6 @@ class PollPolicy:
             )
 
 
-def _word_or_function(*allowed: str) -> Any:
-    check_word = _word(*allowed)
-
-    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if not callable(value):
-            check_word(instance, attribute, value)
-
-    return check
-
-
 @attrs.frozen(kw_only=True)
 class LaunchPolicy:
     """Set what a launch does when the same work is under way, and when its outcome stays unknown.
@@ -195,7 +185,7 @@ class LaunchPolicy:
     dedupe: Literal["join", "error", "allow"] = attrs.field(default="join", validator=_word("join", "error", "allow"))
     settle: float | None = attrs.field(default=None, validator=_seconds(zero=True))
     on_unknown: Literal["raise", "repeat"] | Callable[[Any], Any] = attrs.field(
-        default="raise", validator=_word_or_function("raise", "repeat")
+        default="raise", validator=_word("raise", "repeat", function=True)
     )
     baseline: Literal["read", "none"] = attrs.field(default="read", validator=_word("read", "none"))
     max_credits: int | None = attrs.field(default=None, validator=_count)

@@ -34,13 +34,7 @@ _KEPT = 64
 
 
 class SharedAccount:
-    """Hold what the clients of one loop share that use the same key and name the same state.
-
-    Args:
-        account: Key and base URL.
-        state: The state.
-        limits: The limits of the first client.
-    """
+    """Hold what the clients of one loop share that use the same key and name the same state."""
 
     def __init__(self, account: Account, state: State, limits: RateLimits) -> None:
         self.account: Account = account
@@ -74,11 +68,7 @@ class SharedAccount:
         return limiter
 
     def scheduler(self, rng: random.Random) -> Scheduler:
-        """Return the scheduler, made when a client first uses jobs.
-
-        Args:
-            rng: Source of chance when it is new.
-        """
+        """Return the scheduler, made when a client first uses jobs."""
         if self._scheduler is None:
             from cmsapi.jobs.scheduling.duration_store import DurationStore
             from cmsapi.jobs.scheduling.scheduler import Scheduler
@@ -111,13 +101,7 @@ class Accounts:
         self._accounts: dict[tuple[str, str], SharedAccount] = {}
 
     def account(self, url: str, account: Account, limits: RateLimits) -> SharedAccount:
-        """Return what clients share that name a state and an account.
-
-        Args:
-            url: Names the state.
-            account: Key and base URL.
-            limits: Limits to obey from now on.
-        """
+        """Return what clients share that name a state and an account, and obey one more client's limits."""
         if url not in self.states:
             self.states[url] = open_state(url)
         state, key = self.states[url], (url, account.digest)

@@ -34,6 +34,5 @@ class Lazy:
         return made
 
 
-def lazy(module: str, name: str, *parts: str) -> Any:
-    """Make an attribute of any type; the arguments are those of `Lazy`."""
-    return Lazy(module, name, *parts)
+#: Makes an attribute of any type.
+lazy: Any = Lazy

@@ -35,14 +35,7 @@ if TYPE_CHECKING:
 
 
 class Runtime:
-    """Hold what a client shares with the clients that are made from it, from the first use on one event loop.
-
-    Args:
-        account: Key and base URL.
-        transport: Carries the requests.
-        hooks: Functions that are called with each event.
-        state: Names the state that the clients of an account share.
-    """
+    """Hold what a client shares with the clients that are made from it, from the first use on one event loop."""
 
     jobs: SharedJobs = lazy("cmsapi.runtime.jobs", "SharedJobs", "shared", "hooks", "rng", "wall", "first_user")
 

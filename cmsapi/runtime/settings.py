@@ -13,17 +13,7 @@ from cmsapi.errors import ConfigError
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """Hold the policies of one client.
-
-    Args:
-        limits: Requests that the key may make.
-        retry: How often to repeat a request, and how long to wait in between.
-        polling: How often to poll jobs.
-        timeouts: How long to wait for connections, answers and whole calls.
-        launch: What a launch does when the same work is running, and when its answer is lost.
-        operations: The table of operations.
-        depth: How many times `with_options` was called to make the client.
-    """
+    """Hold the policies of one client, and how many times `with_options` was called to make it (`depth`)."""
 
     limits: RateLimits = attrs.field(factory=RateLimits)
     retry: RetryPolicy = attrs.field(factory=RetryPolicy)

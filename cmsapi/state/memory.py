@@ -21,37 +21,28 @@ class Row:
     lease: str | None
 
 
-@attrs.define
-class Memory:
-    """Hold what a state in memory keeps, each thing by its scope and its name."""
-
-    journal: dict[tuple[str, str], Row] = attrs.field(factory=dict)
-    outcomes: dict[tuple[str, str | None, str | None], Entry] = attrs.field(factory=dict)
-    documents: dict[tuple[str, str], str] = attrs.field(factory=dict)
-    limits: dict[str, str] = attrs.field(factory=dict)
-
-
 class MemoryState(State):
     """Share a state within one event loop; it is gone with the process.
 
     All leases are those of this process, which is alive: an entry stays held until it is released.
-
-    Args:
-        memory: What to keep; None for nothing yet.
     """
 
     shared: ClassVar[bool] = False
 
-    def __init__(self, memory: Memory | None = None) -> None:
-        self.memory: Memory = memory if memory is not None else Memory()
+    def __init__(self) -> None:
+        # Each thing by its scope and its name.
+        self.rows: dict[tuple[str, str], Row] = {}
+        self.ended: dict[tuple[str, str | None, str | None], Entry] = {}
+        self.documents: dict[tuple[str, str], str] = {}
+        self.limits: dict[str, str] = {}
 
     async def _step(
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
-        memory, scope, key = self.memory, lease.scope, (lease.scope, lease.key)
-        row = memory.journal.get(key)
+        scope, key = lease.scope, (lease.scope, lease.key)
+        row = self.rows.get(key)
         if row is None:
-            found = None if entry is None else memory.outcomes.get((scope, entry.batch, entry.item))
+            found = None if entry is None else self.ended.get((scope, entry.batch, entry.item))
             stood = Standing.ABSENT if found is None else Standing.ENDED
         elif row.lease is None:
             found, stood = row.entry, Standing.FREE
@@ -60,16 +51,16 @@ class MemoryState(State):
         if stood is when:
             written = entry if entry is not None else found
             if step is Step.END:
-                del memory.journal[key]
+                del self.rows[key]
                 if entry is not None and entry.batch is not None:
-                    memory.outcomes[scope, entry.batch, entry.item] = entry
+                    self.ended[scope, entry.batch, entry.item] = entry
             elif written is not None:
-                memory.journal[key] = Row(written, lease.id if step is Step.HOLD else None)
+                self.rows[key] = Row(written, lease.id if step is Step.HOLD else None)
         return stood, found
 
     async def entries(self, scope: str) -> dict[str, Entry]:
         """Return all open entries by key."""
-        return {key: row.entry for (of, key), row in self.memory.journal.items() if of == scope}
+        return {key: row.entry for (of, key), row in self.rows.items() if of == scope}
 
     async def heartbeat(self, scope: str) -> Sequence[Owner]:
         """Return nothing: there are no other owners."""
@@ -82,30 +73,28 @@ class MemoryState(State):
         """Return how the items of a batch, or of all batches, ended."""
         return [
             entry
-            for (of, name, _), entry in self.memory.outcomes.items()
+            for (of, name, _), entry in self.ended.items()
             if of == scope and batch in (None, name) and entry.asked_at >= since
         ]
 
     async def forget(self, scope: str, batch: str, items: Collection[str]) -> None:
         """Forget how some items ended."""
         for item in items:
-            self.memory.outcomes.pop((scope, batch, item), None)
+            self.ended.pop((scope, batch, item), None)
 
     async def _get_text(self, scope: str, name: str) -> str | None:
-        return self.memory.documents.get((scope, name))
+        return self.documents.get((scope, name))
 
     async def _swap_text(self, scope: str, name: str, old: str | None, new: str | None) -> str | None:
-        documents = self.memory.documents
-        if documents.get((scope, name)) == old:
-            documents.pop((scope, name), None)
+        if self.documents.get((scope, name)) == old:
+            self.documents.pop((scope, name), None)
             if new is not None:
-                documents[scope, name] = new
-        return documents.get((scope, name))
+                self.documents[scope, name] = new
+        return self.documents.get((scope, name))
 
     async def update_limits(self, account: str, change: Change[T]) -> T:
         """Put a new document in the place of an account's old one."""
-        limits = self.memory.limits
-        limits[account], result = change(limits.get(account), asyncio.get_running_loop().time())
+        self.limits[account], result = change(self.limits.get(account), asyncio.get_running_loop().time())
         return result
 
     async def aclose(self) -> None:

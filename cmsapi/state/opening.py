@@ -21,16 +21,6 @@ _FORMS = (
 )
 
 
-def check_url(url: str) -> None:
-    """Refuse what names no state, or one that needs what is not installed.
-
-    Raises:
-        ConfigError: That is so.
-    """
-    if url != MEMORY:
-        open_state(url)
-
-
 def open_state(url: str) -> State:
     """Make the state that a URL names; nothing is opened or connected before it is used.
 

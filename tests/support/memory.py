@@ -8,22 +8,21 @@ import math
 import os
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from cmsapi.state.entry import Entry, Lease
-from cmsapi.state.memory import Memory, MemoryState
+from cmsapi.state.memory import MemoryState
 from cmsapi.state.process import Owner
 from cmsapi.state.store import LEASE_TTL, Change, Standing, Step, T
 
 _numbers = itertools.count(1)
 
 
-@attrs.define
-class SharedMemory(Memory):
+class SharedMemory(MemoryState):
     """Hold what processes share, and know until when each of them is alive, and which leases are whose."""
 
-    owners: dict[tuple[str, str], tuple[Owner, float]] = attrs.field(factory=dict)
-    holders: dict[str, str] = attrs.field(factory=dict)
+    def __init__(self) -> None:
+        super().__init__()
+        self.owners: dict[tuple[str, str], tuple[Owner, float]] = {}
+        self.holders: dict[str, str] = {}
 
 
 class ProcessState(MemoryState):
@@ -43,7 +42,9 @@ class ProcessState(MemoryState):
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.processes = memory if memory is not None else SharedMemory()
-        super().__init__(self.processes)
+        super().__init__()
+        shared = self.processes
+        self.rows, self.ended, self.documents, self.limits = shared.rows, shared.ended, shared.documents, shared.limits
         self._lease_ttl = lease_ttl
         self._clock = clock
         # Without a host, no process takes the owner for dead: it is this process.
@@ -63,7 +64,7 @@ class ProcessState(MemoryState):
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None
     ) -> tuple[Standing, Entry | None]:
         self._beat(lease.scope)
-        row, holders = self.memory.journal.get((lease.scope, lease.key)), self.processes.holders
+        row, holders = self.rows.get((lease.scope, lease.key)), self.processes.holders
         if row is not None and row.lease not in (None, lease.id):
             row.lease = row.lease if self._alive(lease.scope, holders.get(row.lease or "", "")) else None
         stood, found = await super()._step(lease, when, step, entry)
