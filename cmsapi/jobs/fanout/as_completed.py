@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cmsapi.errors import ArgumentError, ClientClosedError
 from cmsapi.jobs.fanout.fan_out import Outcome, OutcomeStream
@@ -24,7 +23,7 @@ class AsCompleted(OutcomeStream[str, R]):
     def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
         super().__init__()
         self._start = start
-        self._waiting: set[asyncio.Task[Outcome[str, R]]] = set()
+        self._waiting: dict[asyncio.Task[R], Job[R]] = {}
         self._ended = True
         self.add(*jobs)
 
@@ -36,35 +35,32 @@ class AsCompleted(OutcomeStream[str, R]):
         """
         _check_jobs(jobs)
         for job in jobs:
-            task = self._start(_outcome_of(job))
+            task = self._start(job.wait())
             self._ended = False
-            self._waiting.add(task)
-            task.add_done_callback(functools.partial(self._on_finished, job))
+            self._waiting[task] = job
+            task.add_done_callback(self._on_finished)
 
     async def aclose(self) -> None:
         """Stop waiting; the jobs continue."""
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         self._end()
         for task in waiting:
             task.cancel()
         if waiting:
             await asyncio.wait(waiting)
 
-    def _on_finished(self, job: Job[R], task: asyncio.Task[Outcome[str, R]]) -> None:
-        if task not in self._waiting:
+    def _on_finished(self, task: asyncio.Task[R]) -> None:
+        job = self._waiting.pop(task, None)
+        if job is None:
             return
-        self._waiting.remove(task)
-        closed = ClientClosedError(f"The client was closed before {job!r} was finished. It continues.")
-        self._put(Outcome(job.target, job, None, closed) if task.cancelled() else task.result())
+        error: BaseException | None = ClientClosedError(
+            f"The client was closed before {job!r} was finished. It continues."
+        )
+        if not task.cancelled():
+            error = task.exception()
+        self._put(Outcome(job.target, job, None if error is not None else task.result(), cast("Exception", error)))
         if not self._waiting:
             self._end()
-
-
-async def _outcome_of(job: Job[R]) -> Outcome[str, R]:
-    try:
-        return Outcome(job.target, job, await job, None)
-    except Exception as error:
-        return Outcome(job.target, job, None, error)
 
 
 def _check_jobs(jobs: Iterable[object]) -> None:
