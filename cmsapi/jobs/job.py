@@ -119,13 +119,17 @@ class Job(Generic[R]):
         job = self.tracked
         if not job.closed:
             self._ensure_open()
-            waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            waiter: asyncio.Future[Exception | None] = loop.create_future()
+            # Most waiters have no timeout, and a timer that never fires is a tenth of the memory of a waiter.
+            timer = None if timeout is None else loop.call_later(timeout, self._too_late, waiter, timeout)
             job.waiters.append(waiter)
             self._poller.subscribe(job)
             try:
-                # Most waiters have no timeout, and a timer that never fires is a tenth of the memory of a waiter.
-                interruption = await (waiter if timeout is None else self._within(waiter, timeout))
+                interruption = await waiter
             finally:
+                if timer is not None:
+                    timer.cancel()
                 if waiter in job.waiters:
                     job.waiters.remove(waiter)
                 self._poller.unsubscribe(job)
@@ -135,19 +139,14 @@ class Job(Generic[R]):
             raise _own(job.error)
         return cast("R", job.result)
 
-    async def _within(self, waiter: asyncio.Future[Exception | None], timeout: float) -> Exception | None:  # noqa: ASYNC109  as above
-        try:
-            async with asyncio.timeout(timeout):
-                return await waiter
-        except TimeoutError as error:
-            if waiter.cancelled():
-                raise JobWaitTimeoutError(
-                    f"{self!r} did not finish within {timeout:g} s. It continues and may be paid for: "
-                    "wait again, or keep job.token and attach it later.",
-                    job=self,
-                ) from error
-            # The job ended at the same moment, which counts.
-            return waiter.result()
+    def _too_late(self, waiter: asyncio.Future[Exception | None], timeout: float) -> None:
+        if not waiter.done():
+            late = JobWaitTimeoutError(
+                f"{self!r} did not finish within {timeout:g} s. It continues and may be paid for: "
+                "wait again, or keep job.token and attach it later.",
+                job=self,
+            )
+            waiter.set_result(late)
 
     async def review(self) -> GenerationReview:
         """Wait for the review of a generation; with `on_review=` it has been decided on by then.
