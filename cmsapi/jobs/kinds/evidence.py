@@ -152,26 +152,14 @@ def _bare(text: str) -> str:
     return "".join(character for character in decomposed if character.isalnum())
 
 
-# The order of launches and readings of the balances
+def is_after(entry: Entry, mark: Fact) -> bool | None:
+    """Tell whether a launch certainly left after the reading of the balances that a mark names, or before it.
 
-
-def is_after(entry: Entry, mark: Fact) -> bool:
-    """Tell whether a launch certainly left after the reading of the balances that a mark names."""
-    order = _readings(entry, mark)
-    return order is not None and order[0] >= order[1]
-
-
-def is_before(entry: Entry, mark: Fact) -> bool:
-    """Tell whether a launch certainly left before the reading of the balances that a mark names."""
-    order = _readings(entry, mark)
-    return order is not None and order[0] < order[1]
-
-
-def _readings(entry: Entry, mark: Fact) -> tuple[int, int] | None:
-    """Return the numbers of the reading before a launch and of that of a mark, None where they cannot be compared."""
+    It is None where the two cannot be compared.
+    """
     own = entry.facts.get("mark")
     if not isinstance(own, str) or not isinstance(mark, str):
         return None
     (process, _, number), (of_mark, _, since) = own.partition(":"), mark.partition(":")
     comparable = process == of_mark and number.isdecimal() and since.isdecimal()
-    return (int(number), int(since)) if comparable else None
+    return int(number) >= int(since) if comparable else None

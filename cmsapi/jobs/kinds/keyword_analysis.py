@@ -62,7 +62,7 @@ def _judge_alike(alike: Sequence[CreditUsage], entry: Entry, keyword: Keyword, c
         why = f"such an analysis was charged (usage {alike[0].id}), but the keyword shows only an earlier one"
         return Finding.unknown(why)
     again = [other for other in (*charges.sure, *charges.perhaps) if other.target == entry.target]
-    if not all(evidence.is_before(other, entry.facts.get("mark")) for other in again):
+    if any(evidence.is_after(other, entry.facts.get("mark")) is not False for other in again):
         return Finding.unknown(
             f"such an analysis was charged (usage {alike[0].id}), but the keyword was launched before, too"
         )

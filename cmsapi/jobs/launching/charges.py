@@ -139,7 +139,7 @@ def _same_balance(other: Entry, entry: Entry) -> bool:
 def _is_sure(other: Entry, entry: Entry) -> bool:
     """Tell whether a launch was certainly taken, after the balance before this one was read."""
     taken = other.job_id is not None and other.status not in (INTENT, SENDING, UNKNOWN)
-    return taken and is_after(other, entry.facts.get("mark"))
+    return taken and is_after(other, entry.facts.get("mark")) is True
 
 
 def _balance_of(word: str) -> Balance | None:

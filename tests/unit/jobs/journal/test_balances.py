@@ -76,11 +76,11 @@ async def test_marks_of_one_process_have_an_order() -> None:
     balances.saw(user(8), 1.0)
     later = launch(balances)
     mark = first.facts["mark"]
-    assert [is_after(each, mark) for each in (same, later, launch(stranger))] == [True, True, False]
-    assert not is_after(first, later.facts["mark"])
-    assert not is_after(launch(BalanceReadings()), mark)
-    assert not is_after(first, None)
-    assert not is_after(first, "nonsense")
+    assert [is_after(each, mark) for each in (same, later, launch(stranger))] == [True, True, None]
+    assert is_after(first, later.facts["mark"]) is False
+    assert is_after(launch(BalanceReadings()), mark) is None
+    assert is_after(first, None) is None
+    assert is_after(first, "nonsense") is None
 
 
 async def test_a_slow_answer_is_no_news() -> None:
