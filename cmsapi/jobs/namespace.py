@@ -26,6 +26,7 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.token import Token
+from cmsapi.jobs.tracked import TrackedJob
 
 # The most jobs of one plan: times overflow above it.
 _MOST = 1_000_000_000
@@ -166,7 +167,7 @@ class Jobs:
         poller = self._poller
         found = Token.read(token, poller.base_url)
         history = JobHistory(launched_at=found.launched_at, watched=found.watched, job_id=found.job_id)
-        job = poller.track(KINDS[found.kind], found.target, history)
+        job = TrackedJob(KINDS[found.kind], found.target, history, poller.poll_settings)
         if not found.watched:
             job = poller.registry.attach(job)
             poller.join(job)
@@ -195,7 +196,7 @@ class Jobs:
         """
         poller, known = self._poller, _kind(kind)
         known.check(id)
-        return job_of(poller.track(known, id, JobHistory(watched=True)), poller)
+        return job_of(TrackedJob(known, id, JobHistory(watched=True), poller.poll_settings), poller)
 
     async def plan(self, kind: str, count: int) -> Forecast:
         """Estimate the credits, requests and time of a fan-out. It launches nothing and takes one request.

@@ -7,7 +7,7 @@ searches for one keyword are separate requests and are never merged.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, overload
 
 import attrs
@@ -19,7 +19,7 @@ from cmsapi.display import markup
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Words
-from cmsapi.state.entry import Entry, Fact
+from cmsapi.state.entry import Entry
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
@@ -79,14 +79,6 @@ class IdeaSearch(Kind):
         path = {"contentIdeaSearchId": target}
         ideas = caller.paginate(ContentIdea, "list_content_ideas", path, limit=LARGEST_PAGE, options=options)
         return ContentIdeas(document, tuple([idea async for idea in ideas]))
-
-    def entry_target(self, target: str) -> str:
-        """Return the keyword, or a digest of one that is a whole text."""
-        return evidence.name_of(target)
-
-    def launch_facts(self, path: Mapping[str, str]) -> Mapping[str, Fact]:
-        """Keep the workspace."""
-        return {"workspace": path["workspaceId"]}
 
     def judge(self, entry: Entry, document: None, charges: Charges | None) -> Finding:
         """Say what the usages tell of a search.

@@ -241,21 +241,11 @@ class Kind:
         """Read whether the result of a job still waits for its decision, and return it if so."""
         return None
 
-    # Its names
-
     def job_target(self, target: str, job_id: str | None) -> str:
         """Return the target of the job that a launch for a target has started."""
         return job_id if self.polled_by_id and job_id is not None else target
 
-    def entry_target(self, target: str) -> str:
-        """Return how the journal calls the target of a launch."""
-        return target
-
     # Evidence of its launch
-
-    def launch_facts(self, path: Mapping[str, str]) -> Mapping[str, Fact]:
-        """Return what the journal keeps of a launch besides its target, from its path parameters."""
-        return {}
 
     async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
         """Read what is so before a launch, as facts for its entry."""

@@ -13,6 +13,7 @@ import attrs
 
 from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.heartbeat import FOLLOW
+from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -47,12 +48,12 @@ class Intent:
         self._key = f"{kind.name.value} {work}"
         self._entry = Entry(
             kind=kind.name.value,
-            target=kind.entry_target(request.target),
+            target=name_of(request.target),
             asked_at=journal.wall(),
             batch=batch,
             item=item,
             settings=settings,
-            facts=kind.launch_facts(request.path),
+            facts={"workspace": request.path["workspaceId"]} if "workspaceId" in request.path else {},
         )
 
     async def begin(self) -> Record | TrackedJob:

@@ -246,7 +246,7 @@ class PendingLaunch:
             fresh=True,
             document=answered if kind.result_requests else None,
         )
-        job = poller.track(kind, kind.job_target(self.request.target, job_id), history)
+        job = TrackedJob(kind, kind.job_target(self.request.target, job_id), history, poller.poll_settings)
         record.bind(job)
         poller.registry.add(job)
         return job

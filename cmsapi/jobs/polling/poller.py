@@ -16,7 +16,7 @@ from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
+from cmsapi.jobs.kinds.kind import Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_request import read_list
@@ -87,10 +87,6 @@ class Poller:
         await self.tasks.aclose()
 
     # Jobs
-
-    def track(self, kind: Kind, target: str, history: JobHistory) -> TrackedJob:
-        """Make a job that is polled with the settings of this client."""
-        return TrackedJob(kind, target, history, self.poll_settings)
 
     def take_over(self, record: Record) -> TrackedJob:
         """Return the job that an entry of the journal stands for."""
