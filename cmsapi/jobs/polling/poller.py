@@ -297,9 +297,10 @@ class Poller:
                 self.tasks.start(self._decide(job, result, job.on_review))
             elif (end := end_of(job, observation, result, now)) is not None:
                 self._finish(job, end)
-        parent = job.kind.list_of(result) if isinstance(result, job.kind.model) else None
-        if parent is not None and self.scheduler.list_reads.wants(job, parent):
-            self._read_list(Listing(job.kind, parent, 1), job.settings.caller)
+        if self.scheduler.planner.stretched and isinstance(result, job.kind.model):
+            parent = job.kind.list_of(result)
+            if parent is not None and self.scheduler.list_reads.wants(job, parent):
+                self._read_list(Listing(job.kind, parent, 1), job.settings.caller)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
         """Count a failed poll, and tell of it."""

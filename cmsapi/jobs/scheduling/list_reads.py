@@ -57,7 +57,7 @@ class ListPage:
         listing: The request.
         jobs: The jobs.
         asked_at: When it was last asked for.
-        due: When to ask next.
+        due: When to ask next; infinity while it is being read, and for a single job, which is polled alone.
         reading: Whether it is being read.
         failures: How often in a row it could not be read.
     """
@@ -69,13 +69,13 @@ class ListPage:
     reading: bool = False
     failures: int = 0
 
-    def time(self, now: float, curve: Curve, stretches: Callable[[LoadKey], bool]) -> None:
+    def time(self, now: float, curve: Curve, stretched: Collection[LoadKey]) -> None:
         """Set when to read it next, unless it is being read.
 
         Args:
             now: Time of the loop.
             curve: How long such jobs take.
-            stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
+            stretched: The loads whose jobs are polled more rarely than the service advises.
         """
         if self.reading:
             return
@@ -83,7 +83,7 @@ class ListPage:
         policies = {job.settings.policy for job in self.jobs}
         shortest = min(policy.min_interval for policy in policies)
         longest = min(
-            _LONGEST_UNREAD if stretches((self.listing.kind, policy)) else policy.max_interval for policy in policies
+            _LONGEST_UNREAD if (self.listing.kind, policy) in stretched else policy.max_interval for policy in policies
         )
         # Jobs of nearly the same age count as one of several times the weight.
         alike = Counter((job.seen_running, round(job.started_at)) for job in self.jobs)
@@ -95,44 +95,6 @@ class ListPage:
         worth_it = now + bisect.bisect_left(range(math.ceil(4.0 * longest)), WORTH, key=lateness) / 4.0
         polled = [job.polled_at for job in self.jobs]
         self.due = max(now, self.asked_at + shortest, max(polled) + shortest, min(worth_it, min(polled) + longest))
-
-
-class Listings:
-    """Remember which page of a list shows which job."""
-
-    def __init__(self) -> None:
-        #: Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
-        self.show_states: dict[Kind, bool] = {}
-        #: The page that shows a job, as far as it is known.
-        self.of: OrderedDict[JobKey, Listing] = OrderedDict()
-        #: Jobs that lists have shown for the first time, counted from what is expected of the first list.
-        self.found = _EXPECTED
-        self._met: set[JobKey] = set()
-
-    def add(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> bool:
-        """Learn from a list that was read, and tell whether that was news."""
-        kind, known = listing.kind, self.of
-        keys = [(kind, target) for target in targets]
-        news = show_states and (not self.show_states.get(kind) or any(known.get(key) != listing for key in keys))
-        for key in keys:
-            known[key] = listing
-            known.move_to_end(key)
-        while len(known) > _LARGEST_MEMORY:
-            known.popitem(last=False)
-        self.show_states[kind] = show_states
-        return news
-
-    @property
-    def worth_finding(self) -> bool:
-        """Whether lists show the states, and enough jobs each to be worth finding."""
-        return any(self.show_states.values()) and self.found / (1.0 + len(self._met)) >= _WORTHWHILE
-
-    def meet(self, kind: Kind, parent: str) -> bool:
-        """Tell whether a list is new, so that it may be worth reading, and remember it."""
-        if self.show_states.get(kind) is False or (kind, parent) in self._met:
-            return False
-        self._met.add((kind, parent))
-        return True
 
 
 class ListReads:
@@ -156,24 +118,32 @@ class ListReads:
         rng: random.Random,
         hurry: Callable[[], None],
     ) -> None:
-        self.listings: Listings = Listings()
+        #: What one request shows.
+        self.pages: dict[Listing, ListPage] = {}
+        self._page_of: dict[TrackedJob, ListPage] = {}
+        # Whether the items of lists show the states of jobs of a kind; no entry until one was seen.
+        self._show_states: dict[Kind, bool] = {}
+        # The page that shows a job, as far as it is known.
+        self._listing_of: OrderedDict[JobKey, Listing] = OrderedDict()
+        # The lists that were read because of a job, and how many jobs they have shown for the first time, counted from
+        # what is expected of the first list.
+        self._met: set[JobKey] = set()
+        self._found = _EXPECTED
         self._jobs = jobs
         self._polling = polling
         self._poll_queue = poll_queue
-        # Tells whether the jobs of a load are polled more rarely than the service advises.
-        self._stretches: Callable[[LoadKey], bool] = lambda key: False
+        # The loads whose jobs are polled more rarely than the service advises.
+        self._stretched: Collection[LoadKey] = ()
         self._durations = durations
         self._rng = rng
         self._hurry = hurry
-        self._pages: dict[Listing, ListPage] = {}
-        self._page_of: dict[TrackedJob, ListPage] = {}
 
     # Where jobs wait
 
     def place(self, job: TrackedJob) -> None:
         """Have a job wait for its next poll, with its page or alone."""
-        listing = self.listings.of.get(job.key) if self.listings.show_states.get(job.kind) else None
-        page = self._pages.setdefault(listing, ListPage(listing)) if listing is not None else None
+        listing = self._listing_of.get(job.key) if self._show_states.get(job.kind) else None
+        page = self.pages.setdefault(listing, ListPage(listing)) if listing is not None else None
         # A read may be that of a copy of the client, which may wait for the answer for hours.
         if page is not None and not page.reading:
             page.jobs[job], self._page_of[job] = None, page
@@ -192,9 +162,9 @@ class ListReads:
             return
         del page.jobs[job]
         if not page.jobs:
-            del self._pages[page.listing]
+            del self.pages[page.listing]
         elif len(page.jobs) == 1:
-            (other,) = page.jobs
+            (other,), page.due = page.jobs, math.inf
             if other not in self._polling and other.cohort is None:
                 self._poll_queue.enter_cohort(other)
 
@@ -203,50 +173,51 @@ class ListReads:
         page = self._page_of.get(job)
         return page if page is not None and len(page.jobs) >= _FEWEST else None
 
-    def pages(self) -> Iterator[ListPage]:
+    def shared(self) -> Iterator[ListPage]:
         """Give the pages with more than one job."""
-        return (page for page in self._pages.values() if len(page.jobs) >= _FEWEST)
-
-    def due(self, now: float) -> list[ListPage]:
-        """Return the pages that are to be read."""
-        return [page for page in self.pages() if page.due <= now]
-
-    def earliest(self) -> float:
-        """Return when a page is to be read next, infinity when none is."""
-        return min((page.due for page in self.pages()), default=math.inf)
+        return (page for page in self.pages.values() if len(page.jobs) >= _FEWEST)
 
     def expected(self) -> float:
         """Estimate how many requests the jobs on pages still take."""
         reads = 0.0
-        for page in self.pages():
+        for page in self.shared():
             curve = self._durations[page.listing.kind].curve()
             span = max(curve.quantile(0.95, job.seen_running) for job in page.jobs)
             # Ends that come evenly over the span, seen at the intervals that are best for that.
             reads += math.sqrt(len(page.jobs) * span / (2.0 * WORTH)) + 1.0
         return reads
 
-    def replan(self, now: float, stretches: Callable[[LoadKey], bool]) -> None:
+    def replan(self, now: float, stretched: Collection[LoadKey]) -> None:
         """Set anew when to read each page, and poll a few jobs to find more pages where that pays.
 
         Args:
             now: Time of the loop.
-            stretches: Tells whether the jobs of a load are polled more rarely than the service advises.
+            stretched: The loads whose jobs are polled more rarely than the service advises.
         """
-        self._stretches = stretches
+        self._stretched = stretched
         self._explore(now)
-        for page in self.pages():
-            page.time(now, self._durations[page.listing.kind].curve(), stretches)
+        for page in self.shared():
+            page.time(now, self._durations[page.listing.kind].curve(), stretched)
 
     # What lists show
 
     def listed(self, listing: Listing, targets: Sequence[str], *, show_states: bool) -> None:
         """Learn from a page of a list that was read for any reason: the jobs that it shows are polled together."""
-        if (page := self._pages.get(listing)) is not None:
+        if (page := self.pages.get(listing)) is not None:
             page.reading = False
-        if not self.listings.add(listing, targets, show_states=show_states):
+        kind, known = listing.kind, self._listing_of
+        keys = [(kind, target) for target in targets]
+        news = show_states and (not self._show_states.get(kind) or any(known.get(key) != listing for key in keys))
+        for key in keys:
+            known[key] = listing
+            known.move_to_end(key)
+        while len(known) > _LARGEST_MEMORY:
+            known.popitem(last=False)
+        self._show_states[kind] = show_states
+        if not news:
             return
-        shown = [job for target in targets for job in self._jobs.get((listing.kind, target), ())]
-        self.listings.found += sum(self.page_of(job) is None for job in shown)
+        shown = [job for key in keys for job in self._jobs.get(key, ())]
+        self._found += sum(self.page_of(job) is None for job in shown)
         for job in shown:
             if job not in self._polling and job.due is None:
                 self.displace(job)
@@ -255,12 +226,12 @@ class ListReads:
 
     def read(self, listing: Listing, *, failed: bool = False) -> None:
         """Note that a page was read: jobs that it did not show are polled alone, and all when it fails again."""
-        page = self._pages.get(listing)
+        page = self.pages.get(listing)
         if page is not None:
             page.reading, page.failures = False, page.failures + 1 if failed else 0
             missing = [job for job in page.jobs if failed or job.polled_at < page.asked_at]
             for job in missing if page.failures != 1 else ():
-                self.listings.of.pop(job.key, None)
+                self._listing_of.pop(job.key, None)
                 self.displace(job)
                 self.place(job)
         self._hurry()
@@ -272,23 +243,27 @@ class ListReads:
 
     def wants(self, job: TrackedJob, parent: str) -> bool:
         """Tell whether the list that shows a job is worth reading, to learn which jobs can be polled together."""
-        if self.listings.show_states.get(job.kind) is False or not self._stretches(job.load_key):
+        key = (job.kind, parent)
+        if self._show_states.get(job.kind) is False or job.load_key not in self._stretched or key in self._met:
             return False
-        return self.has_unlisted_jobs and self.listings.meet(job.kind, parent)
+        if not self.has_unlisted_jobs:
+            return False
+        self._met.add(key)
+        return True
 
     # How
 
     def _unlisted(self) -> Iterator[TrackedJob]:
-        known = self.listings.of
+        known = self._listing_of
         lost = (jobs for key, jobs in self._jobs.items() if key not in known and key[0].list_operation)
         return itertools.chain.from_iterable(lost)
 
     def _explore(self, now: float) -> None:
         """Poll a few jobs to learn which lists show them, when lists are worth finding."""
-        if not self.listings.worth_finding:
+        states = self._show_states
+        if not any(states.values()) or self._found / (1.0 + len(self._met)) < _WORTHWHILE:
             return
-        states = self.listings.show_states
-        lost = [job for job in self._unlisted() if states.get(job.kind) and self._stretches(job.load_key)]
+        lost = [job for job in self._unlisted() if states.get(job.kind) and job.load_key in self._stretched]
         # One poll shows the list of a job, if any does.
         new = [job for job in lost if not job.explored and job.failures is None and job not in self._polling]
         for job in self._rng.sample(new, min(len(new) // 2, _EXPLORED_AT_ONCE)):

@@ -64,7 +64,7 @@ class Planner:
         self._paces = dict(zip(loads, paces, strict=True))
         before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
         self.poll_queue.replan(self.interval)
-        self.list_reads.replan(now, self.stretched.__contains__)
+        self.list_reads.replan(now, self.stretched)
         if self.admission.launch_queues:
             lives = {key: load.least_life for key, load in loads.items()}
             self.admission.serve(spare(loads.values(), free), lives)
@@ -104,7 +104,7 @@ class Planner:
         for job in self.polling:
             running[job.load_key][step_before(now - job.started_at)] += 1
         paged: defaultdict[LoadKey, Counter[int]] = defaultdict(Counter)
-        for page in self.list_reads.pages():
+        for page in self.list_reads.shared():
             for job in page.jobs:
                 if job not in self.polling:
                     paged[job.load_key][job.seen_running] += 1

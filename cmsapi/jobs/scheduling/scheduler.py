@@ -280,7 +280,8 @@ class Scheduler:
     def _next_moment(self) -> float:
         if self.idle:
             return math.inf
-        moments = [max(min(self._poll_queue.earliest(), self.list_reads.earliest()), self._crowded_until)]
+        due = min([self._poll_queue.earliest(), *(page.due for page in self.list_reads.pages.values())])
+        moments = [max(due, self._crowded_until)]
         if self._changed:
             moments.append(self.planner.planned_at + _FRESH)
         elif self.admission.waiting or self.planner.stretched:
@@ -322,7 +323,7 @@ class Scheduler:
         """
         limiter = self.planner.limiter
         room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
-        for page in self.list_reads.due(now):
+        for page in [page for page in self.list_reads.pages.values() if page.due <= now]:
             if room:
                 room -= 1
                 page.due, page.asked_at, page.reading = math.inf, now, True
