@@ -1,6 +1,6 @@
 """Reconcile a launch whose answer is lost: find out whether it happened, then adopt its job, give it up, or repeat it.
 
-It runs only under the lease of the launch, in the process that lost the answer or in the one that recovers an orphan.
+This runs only under the lease of the launch, in the process that lost the answer or in the one that recovers an orphan.
 It waits until the launch can no longer arrive, reads what is there, and lets the kind judge that. It takes some
 requests, mostly one to three, and no credit.
 """
