@@ -85,7 +85,7 @@ class SlidingWindows:
         self.log: RequestLog = RequestLog() if log is None else log
         self.foreign_usage: ForeignUsage = ForeignUsage()
         #: Requests an hour as the service says, infinity before it has.
-        self.said: float = math.inf
+        self.service_limit: float = math.inf
         #: When one request may try an hour that is full by a limit that an answer named, and seconds between two such.
         self.tries_at: float = math.inf
         self.tries_every: float = 0.0
@@ -119,14 +119,14 @@ class SlidingWindows:
             self._reserve_share = max(self._reserve_share, RESERVE if reserve is None else reserve / per_hour)
         self._limit()
 
-    def hear(self, limit: float) -> None:
+    def obey_service(self, limit: float) -> None:
         """Obey the limit of the hour that an answer names, if it is stricter than the setting."""
-        if limit != self.said:
-            self.said = limit
+        if limit != self.service_limit:
+            self.service_limit = limit
             self._limit()
 
     def _limit(self) -> None:
-        per_second, per_hour = self.per_second, min(self.own_limit, self.said)
+        per_second, per_hour = self.per_second, min(self.own_limit, self.service_limit)
         limited = per_second != math.inf
         self._spare, self._kept = (int(per_second * SPARE), int(per_second * _PROBES)) if limited else (0, 0)
         #: Requests in any hour in force, infinity for no limit.
@@ -245,7 +245,7 @@ class SlidingWindows:
         log, foreign = self.log, self.foreign_usage
         self.tries_every = quota.reset + log.second
         self.tries_at = came_at + self.tries_every
-        self.hear(quota.limit)
+        self.obey_service(quota.limit)
         counted = quota.limit - quota.remaining
         at_least = counted - self.unsettled - (log.total - left)
         if at_least > 0 or foreign.count:

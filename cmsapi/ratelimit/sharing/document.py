@@ -68,7 +68,7 @@ def write(allocation: Allocation) -> str:
         "left": windows.log.left,
         "log": flat(windows.log),
         "known": windows.known,
-        "limit": _written(windows.said),
+        "limit": _written(windows.service_limit),
         "foreign": [_written(value) for value in attrs.astuple(windows.foreign_usage)],
         "tries_at": _written(windows.tries_at),
         "tries_every": _written(windows.tries_every),
@@ -134,7 +134,7 @@ def _of(said: Any, limits: AccountLimits) -> Allocation:
     windows.tries_at = _number(said["tries_at"], math.inf)
     windows.tries_every = _number(said["tries_every"])
     windows.paused_until = _number(said["rests_until"], -math.inf)
-    windows.hear(_number(said["limit"], math.inf))
+    windows.obey_service(_number(said["limit"], math.inf))
     return allocation
 
 
@@ -150,7 +150,7 @@ def _consistent(allocation: Allocation) -> bool:
         and max(allocation.time, allocation.ahead, windows.tries_every) <= _LATEST
         and windows.paused_until <= until
         # An answer that tells of foreign requests counts no more of them than its limit.
-        and (not foreign.count or (foreign.count <= windows.said < math.inf and foreign.last_leaves <= until))
+        and (not foreign.count or (foreign.count <= windows.service_limit < math.inf and foreign.last_leaves <= until))
         and all(
             min(each.out, each.want) >= 0 and max(each.expires, each.place_until, each.since) <= until
             for each in allocation.holders.values()

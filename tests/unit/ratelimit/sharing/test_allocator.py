@@ -105,7 +105,7 @@ def test_no_limits() -> None:
     """Without limits everything is given at once."""
     account = Account(AccountLimits(per_second=None, per_hour=None), known=False)
     grant = account.exchange("a", want=5000)
-    assert (grant.granted, grant.windows.unsettled, grant.windows.said) == (5000, 5000, math.inf)
+    assert (grant.granted, grant.windows.unsettled, grant.windows.service_limit) == (5000, 5000, math.inf)
 
 
 def test_the_dead_leak_nothing() -> None:
