@@ -1,7 +1,7 @@
 """The connections, limits, clock, counts and life that a client shares with its `with_options` copies.
 
-The runtime takes no policy: each client has its own (`cmsapi.runtime.settings`), so that the settings of one of them cannot
-reach another. The limits are the exception, because the service counts them for all of them together.
+The runtime takes no policy: each client has its own (`cmsapi.runtime.settings`), so that the settings of one of them
+cannot reach another. The limits are the exception, because the service counts them for all of them together.
 """
 
 from __future__ import annotations
