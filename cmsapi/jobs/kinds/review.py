@@ -136,23 +136,23 @@ class GenerationReview:
                 await self._carry_out(action)
 
     async def _carry_out(self, action: _Action) -> None:
-        in_doubt: OutcomeUnknownError | DeadlineError | None = None
+        lost: OutcomeUnknownError | DeadlineError | None = None
         attempts = 0
-        while not await self._is_carried_out(action, in_doubt, in_doubt):
+        while not await self._is_carried_out(action, lost):
             # An unlisted word may be the effect of this request or of another client: it must not be repeated.
             status = self.generation.status
-            if in_doubt is not None and (attempts == MAX_ATTEMPTS or status != GenerationStatus.REVIEW):
-                in_doubt.add_note(f"The generation was read again afterwards, and showed {str(status)!r}.")
-                raise in_doubt
+            if lost is not None and (attempts == MAX_ATTEMPTS or status != GenerationStatus.REVIEW):
+                lost.add_note(f"The generation was read again afterwards, and showed {str(status)!r}.")
+                raise lost
             attempts += 1
             try:
                 await self._caller.exchange(_OPERATIONS[action], {"contentId": self.content_id})
             except (OutcomeUnknownError, DeadlineError) as error:
                 if isinstance(error, DeadlineError) and not error.sent:
                     raise
-                in_doubt = error
+                lost = error
             except (ConflictError, ValidationError) as refusal:
-                if await self._is_carried_out(action, in_doubt, refusal):
+                if await self._is_carried_out(action, lost, refusal):
                     return
                 raise
             else:
@@ -160,12 +160,12 @@ class GenerationReview:
                 self._note(action)
                 return
 
-    async def _is_carried_out(self, action: _Action, in_doubt: Exception | None, reason: CMSError | None) -> bool:
+    async def _is_carried_out(self, action: _Action, lost: CMSError | None, refusal: CMSError | None = None) -> bool:
         """Read whether the generation has the status that an action leads to, and note whose decision that was."""
-        await self._read_again(reason)
+        await self._read_again(refusal or lost)
         status = self.generation.status
         if status in DECIDED and self.decision in (None, "leave"):
-            self._note(action if status == _GOALS[action] and in_doubt is not None else "elsewhere")
+            self._note(action if status == _GOALS[action] and lost is not None else "elsewhere")
         return status == _GOALS[action]
 
     def _note(self, decision: Decision) -> None:
