@@ -49,7 +49,11 @@ class JobTable:
         return "\n".join(map(repr, self.jobs)) or "no jobs"
 
     def _repr_html_(self) -> str:
-        rows = [_row(job) for job in self.jobs]
+        rows: list[list[object]] = []
+        for job in self.jobs:
+            now = job.status
+            seconds = round(now.elapsed)
+            rows.append([job.kind, job.id, now.phase, now.state, now.polls, seconds, now.next_poll_at, now.eta])
         running = sum(not job.done for job in self._seen)
         return markup.table(f"{len(rows)} jobs, {running} not finished", _COLUMNS, rows)
 
@@ -75,17 +79,3 @@ class JobTable:
                 handle.update(html(now))
             before = now
             await asyncio.sleep(_REFRESH)
-
-
-def _row(job: Job[Any]) -> list[object]:
-    status = job.status
-    return [
-        job.kind,
-        job.id,
-        status.phase,
-        status.state,
-        status.polls,
-        round(status.elapsed),
-        status.next_poll_at,
-        status.eta,
-    ]

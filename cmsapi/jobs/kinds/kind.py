@@ -227,14 +227,7 @@ class Kind:
     # Its result
 
     async def read_result(self, caller: OperationCaller, target: str, document: Any, options: CallOptions) -> Any:
-        """Return what the waiters of a job get.
-
-        Args:
-            caller: Calls the operations.
-            target: The job's target.
-            document: The newest document of the job.
-            options: What further requests ask of the pipeline.
-        """
+        """Return what the waiters of a job get, from its newest document and further requests with these options."""
         return document
 
     async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
@@ -256,22 +249,13 @@ class Kind:
         return None
 
     def judge_shown(self, entry: Entry, document: Any, now: datetime | None) -> Finding | None:
-        """Say what that document tells by itself, or None when that is nothing.
-
-        Args:
-            entry: The launch.
-            document: The document.
-            now: The service's time, or None when it is not known.
-        """
+        """Say what that document tells by itself at the service's time, if that is known; None when that is nothing."""
         return None
 
     def judge(self, entry: Entry, document: Any, charges: Charges | None) -> Finding:
         """Say what the document and the charges tell; the first rule that applies decides, and nothing is sent.
 
-        Args:
-            entry: The launch.
-            document: The document.
-            charges: What was charged since, None when that is no evidence or cannot be read.
+        The charges are None when they are no evidence or cannot be read.
         """
         return Finding.unknown(f"no evidence tells of the launch of a {self.name}")
 

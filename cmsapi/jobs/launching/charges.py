@@ -40,12 +40,7 @@ _MOST_PAGES = 10
 
 @attrs.frozen
 class ChargeReader:
-    """Read the balances before launches, and what was charged since.
-
-    Args:
-        caller: Calls the operations.
-        journal: Where launches are written down.
-    """
+    """Read the balances before launches, and what was charged since."""
 
     caller: OperationCaller
     journal: LaunchJournal
@@ -150,17 +145,10 @@ def _balance_of(word: str) -> Balance | None:
 def between(
     then: int, now: int, usages: Iterable[CreditUsage], launched_at: float
 ) -> tuple[list[CreditUsage], list[CreditUsage]] | None:
-    """Find the usages that lead from one balance to a later one.
+    """Find the usages that lead from one balance to a later one, newest first, and those from just before it.
 
-    Args:
-        then: The balance before.
-        now: The balance after.
-        usages: What the service lists, in any order.
-        launched_at: The earliest time that a usage of a launch since then may carry, apart from clocks that differ.
-
-    Returns:
-        The usages, newest first, and those before them that carry about the same times; or None when the usages do
-        not lead from one balance to the other, or when some are missing.
+    The usages come in any order. Those of launches since carry `launched_at` or later, apart from clocks that differ.
+    The result is None when they do not lead from one balance to the other, or when some are missing.
     """
     costly = sorted({usage.id: usage for usage in usages if usage.amount}.values(), key=age)
     # The list also has what was charged between the reading of the balance and that of the list.

@@ -25,13 +25,7 @@ STALE_AFTER = 12 * 3600.0
 
 
 class Intent:
-    """Write one launch down; the journal is open.
-
-    Args:
-        reconciler: Settles orphans.
-        request: The launch.
-        for_item: The batch and the key of the item that it is for; None outside of a batch.
-    """
+    """Write one launch down, with the batch and the key of the item that it is for; the journal is open."""
 
     def __init__(self, reconciler: Reconciler, request: LaunchRequest, for_item: tuple[str, str] | None) -> None:
         self._reconciler = reconciler

@@ -33,13 +33,7 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 
 class Launcher:
-    """Launch jobs of one client.
-
-    Args:
-        poller: Polls what was launched.
-        policy: What to do when the same work is under way.
-        launches: The launches that are being sent; shared by clients that must not pay twice for the same work.
-    """
+    """Launch jobs of one client; clients that must not pay twice for the same work share their pending launches."""
 
     def __init__(self, poller: Poller, policy: LaunchPolicy, launches: PendingLaunches) -> None:
         self.poller: Poller = poller

@@ -71,12 +71,7 @@ class LostAnswer:
 
 
 class Reconciler:
-    """Settle launches without an answer; it also holds what the launches of one client have in common.
-
-    Args:
-        poller: Polls what was launched, and has the settings and the journal of the client.
-        policy: What follows when it stays unknown whether a launch happened.
-    """
+    """Settle launches without an answer; it also holds what the launches of one client have in common."""
 
     def __init__(self, poller: Poller, policy: LaunchPolicy) -> None:
         self.poller: Poller = poller
