@@ -25,11 +25,7 @@ _INFO_EVENTS = (QuotaWait, RateLimitPaused, RetryScheduled, Throttled)
 
 
 class Hooks:
-    """Call the hooks of a client in order. An error of a hook is logged, and does not reach the client's work.
-
-    Args:
-        hooks: The hooks that a user gave to the client.
-    """
+    """Call the hooks of a client in order. An error of a hook is logged, and does not reach the client's work."""
 
     __slots__ = ("_hooks", "listening")
 

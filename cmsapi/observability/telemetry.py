@@ -42,22 +42,15 @@ _Attributes = dict[str, str | int | float | bool]
 
 @attrs.define
 class _OpenSpan:
-    """Hold an open span and its start.
-
-    Args:
-        span: The span.
-        labels: Attributes of its metrics.
-        at: Start in nanoseconds since the epoch.
-        loop_time: Start in seconds of the event loop.
-        token: Restores the previous current span.
-        waiting: Whether the call waits for the request limit or for its next attempt.
-    """
+    """Hold an open span with the attributes of its metrics, and its start in nanoseconds and on the event loop."""
 
     span: trace.Span
     labels: _Attributes
     at: int
     loop_time: float
+    #: Restores the previous current span.
     token: Any = None
+    #: Whether the call waits for the request limit or for its next attempt.
     waiting: bool = True
 
     def after(self, seconds: float) -> int:

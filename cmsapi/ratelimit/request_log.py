@@ -15,14 +15,7 @@ _PART_GONE = 8
 
 
 class RequestLog:
-    """Keep the times at which requests settled, in order, until they leave the hour.
-
-    Args:
-        times: The times of those that have settled.
-        left: How many have left the hour, all told.
-        second: Length of the shorter window in seconds.
-        hour: Length of the longer window in seconds.
-    """
+    """Keep the times at which requests settled, in order, until they leave the hour; `left` counts those that have."""
 
     def __init__(
         self, times: Iterable[float] = (), left: int = 0, *, second: float = SECOND, hour: float = HOUR

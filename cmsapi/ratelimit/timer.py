@@ -8,12 +8,7 @@ from collections.abc import Callable
 
 
 class Timer:
-    """Call a function at one time of a loop; setting another time replaces it.
-
-    Args:
-        loop: The loop.
-        call: Called with the time.
-    """
+    """Call a function with the time at one time of a loop; setting another time replaces it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[float], None]) -> None:
         self._loop = loop

@@ -47,38 +47,27 @@ class CallOptions:
 
 @attrs.define(eq=False)
 class Call:
-    """Hold a call and its state, from its first attempt to its answer.
-
-    Args:
-        operation: What is called.
-        request: The request, the same for each attempt.
-        options: What it asks of the pipeline.
-        limiter: Admits its attempts.
-        ends_at: Loop time of its deadline, infinity without one.
-        scope: Ends its attempt, or the call.
-        attempts: Requests that were made.
-        in_doubt: Whether one of them may have taken effect, although no clear answer says so.
-        permit: Permit of the newest attempt, None before it has one.
-        sent_at: Loop time at which the newest attempt was sent.
-        failure: How the attempt before ended, or None.
-        status: Status of the answer to the newest attempt, or None.
-        document: The JSON document of the answer, None for an empty body.
-        ends: What each attempt before the newest said, and how long the call waited then.
-    """
+    """Hold a call and its state, from its first attempt to its answer."""
 
     operation: Operation
     request: Request
     options: CallOptions
     limiter: RateLimiter
+    #: Loop time of its deadline, infinity without one.
     ends_at: float = math.inf
+    #: Ends its attempt, or the call.
     scope: asyncio.Timeout = attrs.field(init=False)
     attempts: int = 0
+    #: Whether an attempt may have taken effect, although no clear answer says so.
     in_doubt: bool = False
+    # Of the newest attempt; `failure` is how the one before ended.
     permit: Permit | None = None
     sent_at: float = 0.0
     failure: APIError | TransportError | None = None
     status: int | None = None
+    #: The JSON document of the answer, None for an empty body.
     document: Any = None
+    #: What each attempt before the newest said, and how long the call waited then.
     ends: list[tuple[str, float]] = attrs.field(factory=list)
 
     @property

@@ -20,23 +20,22 @@ from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, QUIET, UnansweredRequests
 
 @attrs.define
 class Report:
-    """Hold what is to be reported.
+    """Hold what is to be reported."""
 
-    Args:
-        settled: When requests settled.
-        answered: Whether one of them was answered.
-        headers: What the newest answer said of the limits, as if reported at once, or None.
-        headers_at: When it came.
-        pause_until: Until when all processes pause.
-        urgent: Whether the headers stand for what an allocation knew that was lost.
-    """
-
+    #: When requests settled, and whether one of them was answered.
     settled: list[float] = attrs.field(factory=list)
     answered: bool = False
+    #: What the newest answer said of the limits, as if reported at once, and when it came.
     headers: HeaderReport | None = None
     headers_at: float = 0.0
+    #: Until when all processes pause.
     pause_until: float = -math.inf
+    #: Whether the headers stand for what an allocation knew that was lost.
     urgent: bool = False
+
+    def pause(self, until: float) -> None:
+        """Ask all processes to pause until a time."""
+        self.pause_until = max(self.pause_until, until)
 
     @property
     def since(self) -> float:

@@ -139,12 +139,8 @@ class SharedWindows:
     def pause(self, until: float) -> None:
         """Pause all processes until a time, after a 429."""
         self.paused_until = max(self.paused_until, until)
-        self._pause_all(until)
+        self._permits.report.pause(until)
         self._schedule(self._loop.time())
-
-    def _pause_all(self, until: float) -> None:
-        report = self._permits.report
-        report.pause_until = max(report.pause_until, until)
 
     # Exchanges
 
@@ -211,7 +207,7 @@ class SharedWindows:
 
     def _pause_after_outage(self, now: float) -> None:
         if self._known.limited:
-            self._pause_all(now + OUTAGE_PAUSE)
+            self._permits.report.pause(now + OUTAGE_PAUSE)
 
     def _apply(self, request: PermitRequest, grant: PermitGrant, sent: float) -> None:
         now = self._loop.time()
