@@ -222,6 +222,16 @@ class LaunchJournal:
                 await self._tell_unknown(record.lease.key, entry.asked_at)
         await self.delete(record, UNKNOWN, facts=entry.facts)
 
+    def restore_later(self, record: Record) -> None:
+        """Write the entry of a launch in doubt once more, because no caller has heard of the doubt, and release it."""
+
+        async def restore() -> None:
+            lease = record.lease
+            if lease is not None and await self.state.begin(lease, record.entry) is None:
+                await self.release(record)
+
+        self._later(record, restore)
+
     async def _tell_unknown(self, key: str, asked_at: float) -> None:
         oldest, state = self.wall() - _TOLD_FOR, self.state
         while True:

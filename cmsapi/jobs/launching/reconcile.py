@@ -159,9 +159,14 @@ class Reconciler:
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
                 await self.journal.write(record, status=SENDING, facts=facts)
                 return
-            stays = lost is not None and not lost.wanted()
-            if not stays:
+            if lost is None or lost.wanted():
                 await self.journal.record_unknown(record, why)
+            stays = lost is not None and not lost.wanted()
+            if stays:
+                self.journal.restore_later(record)
+        except asyncio.CancelledError:
+            self.journal.restore_later(record)
+            raise
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
             stays = True

@@ -16,7 +16,7 @@ from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Fault
 from cmsapi.state.entry import Entry, Lease
 from tests.support.jobs import box, client_of
-from tests.support.launches import open_entries, posts, scope
+from tests.support.launches import leave, open_entries, posts, scope, sent
 from tests.support.memory import ProcessState
 
 pytestmark = pytest.mark.looptime
@@ -51,6 +51,7 @@ class FailingState(ProcessState):
         """Delete the entry, if that works."""
         self._check("end")
         await super().end(lease, outcome)
+        await asyncio.sleep(self.slow)
 
     async def release(self, lease: Lease) -> None:
         """Let others claim the entry, if that works."""
@@ -162,6 +163,35 @@ async def test_doubt_that_cannot_be_written_down_is_told() -> None:
         (unknown,) = (await client.jobs.resume()).unknown
         assert unknown.target == sandbox.prompt_ids[0]
     assert await open_entries(sandbox) == {}
+
+
+@pytest.mark.parametrize("sent_by", ["this client", "a dead process"])
+@pytest.mark.parametrize("deadline", [None, 8.0])
+async def test_a_doubt_of_which_no_caller_hears_stays_in_the_journal(sent_by: str, deadline: float | None) -> None:
+    """A caller may leave, or its deadline be over, while the doubt is written down; the next one is told."""
+    sandbox = box(30.0, rules=[Fault(match="POST */analyze", drop=True)])
+    prompt_id, failing_state = sandbox.prompt_ids[0], failing()
+    options: dict[str, Any] = {"launch": LaunchPolicy(settle=5.0), "timeouts": cmsapi.Timeouts(deadline=deadline)}
+    async with client_of(sandbox, **options) as client:
+        await client.me()
+        if sent_by == "a dead process":
+            entry = sent("prompt_analysis", prompt_id, sandbox)
+            await leave(client, sandbox, f"prompt_analysis {prompt_id}", entry)
+        launching = asyncio.create_task(client.prompts.analyze(prompt_id))
+        await asyncio.sleep(3.0)
+        failing_state.slow = 5.0
+        while await open_entries(sandbox):  # noqa: ASYNC110  the client deletes it
+            await asyncio.sleep(0.1)
+        if deadline is None:
+            launching.cancel()
+        await asyncio.wait([launching])
+        failing_state.slow = 0.0
+        assert deadline is None or isinstance(launching.exception(), cmsapi.LaunchUnknownError | cmsapi.DeadlineError)
+        await asyncio.sleep(10.0)
+        with pytest.raises(cmsapi.LaunchUnknownError):
+            await client.with_options(timeouts=cmsapi.Timeouts()).prompts.analyze(prompt_id)
+        assert await open_entries(sandbox) == {}
+    assert posts(sandbox) == (sent_by == "this client")
 
 
 async def test_a_repeat_that_cannot_be_written_down_is_a_doubt() -> None:
