@@ -128,7 +128,7 @@ class Client:
             limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
         )
         if state != MEMORY:
-            # Refuses what names no state, or one that needs what is not installed.
+            # Refuses a URL that names no state, and a state whose extra is not installed.
             open_state(state)
         for name, flag in (("trust_env", trust_env), ("allow_http", allow_http)):
             if not isinstance(flag, bool):

@@ -227,7 +227,7 @@ class RateLimiter:
         if permit.stage not in OUT:
             return
         permit.stage = stage
-        # No window counts a request whose permit came from elsewhere (specification 8, rule 3).
+        # No window counts a request whose permit is of no limiter (specification 8, rule 3).
         if permit not in self.open:
             return
         if shared := not self.group.alone:

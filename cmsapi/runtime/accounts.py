@@ -34,7 +34,7 @@ _KEPT = 64
 
 
 class SharedAccount:
-    """Hold what the clients of one loop share that use the same key and name the same state."""
+    """Hold the limiter and the scheduler that clients with the same key and state share on a loop."""
 
     def __init__(self, account: Account, state: State, limits: RateLimits) -> None:
         self.account: Account = account
@@ -101,7 +101,7 @@ class Accounts:
         self._accounts: dict[tuple[str, str], SharedAccount] = {}
 
     def account(self, url: str, account: Account, limits: RateLimits) -> SharedAccount:
-        """Return what clients share that name a state and an account, and obey one more client's limits."""
+        """Return the shared account of a state and a key, and obey one more client's limits."""
         if url not in self.states:
             self.states[url] = open_state(url)
         state, key = self.states[url], (url, account.digest)

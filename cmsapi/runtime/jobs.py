@@ -1,4 +1,4 @@
-"""What launches and polls the jobs of clients that share a runtime. It is most of what the package has to load."""
+"""The launchers and pollers of clients that share a runtime; they import most of the package."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ class SharedJobs:
         poll_settings = PollSettings(caller, settings.polling, settings.depth)
         poller = Poller(poll_settings, self._hooks, self._base_url, self.scheduler, self._registry)
         self._pollers.add(poller)
-        # What this client reads is observed from now on without a detour.
+        # From now on the documents that this client reads are shown to jobs directly.
         caller.observe = self.observe
         return Launcher(poller, settings.launch, self._pending)

@@ -106,7 +106,7 @@ class Runtime:
         self.jobs.observe(documents, sent_at, path, page)
 
     def note_user(self, user: User, sent_at: float) -> None:
-        """Keep the balances of a user for the first launch; this does not load what works on jobs."""
+        """Keep the balances of a user for the first launch; this does not load the modules of jobs."""
         if "jobs" in vars(self):
             self.jobs.journal.balances.saw(user, sent_at)
         else:

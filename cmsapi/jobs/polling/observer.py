@@ -1,4 +1,4 @@
-"""Observe responses: a document that is read for any reason tells something about the jobs that it concerns."""
+"""Observe responses: a document that is read for any reason may show the state of jobs."""
 
 from __future__ import annotations
 
