@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sized
 
 import attrs
@@ -69,23 +69,6 @@ class Admission:
         if launch_queue in self.launch_queues:
             self.launch_queues.remove(launch_queue)
             self._wake()
-
-    def queued(self) -> dict[LoadKey, tuple[int, float]]:
-        """Count the jobs that are yet to be launched and the slots for them, by load."""
-        counts: dict[LoadKey, tuple[int, float]] = {}
-        for launch_queue in self.launch_queues:
-            if launch_queue.key is not None and launch_queue.waiting > 0:
-                count, slots = counts.get(launch_queue.key, (0, 0.0))
-                counts[launch_queue.key] = (count + launch_queue.waiting, slots + launch_queue.slots)
-        return counts
-
-    def launching(self) -> Counter[LoadKey]:
-        """Count the jobs that are being launched, by load."""
-        counts: Counter[LoadKey] = Counter()
-        for launch_queue in self.launch_queues:
-            if launch_queue.key is not None and launch_queue.launching > 0:
-                counts[launch_queue.key] += launch_queue.launching
-        return counts
 
     async def admit(self, launch_queue: LaunchQueue) -> None:
         """Wait until one more job fits; `launched` is to be called when its launch has ended."""

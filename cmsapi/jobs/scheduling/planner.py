@@ -80,7 +80,7 @@ class Planner:
         pace, policy = self._paces.get(key), key[1]
         # A load that the last plan did not know is new; the next plan comes within a second.
         interval = pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
-        return min(interval, max(scouting_interval(group), policy.min_interval))
+        return min(interval, max(scouting_interval(group), policy.min_interval)) if group >= GROUPS else interval
 
     def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
         """Say what more jobs of a kind would take."""
@@ -108,9 +108,13 @@ class Planner:
             for job in page.jobs:
                 if job not in self.polling:
                     paged[job.load_key][job.seen_running] += 1
-        queued = self.admission.queued()
-        for key, count in self.admission.launching().items():
-            running[key][0] += count
+        queued: dict[LoadKey, tuple[int, float]] = {}
+        for launches in self.admission.launch_queues:
+            if launches.key is not None and launches.launching:
+                running[launches.key][0] += launches.launching
+            if launches.key is not None and launches.waiting > 0:
+                count, slots = queued.get(launches.key, (0, 0.0))
+                queued[launches.key] = (count + launches.waiting, slots + launches.slots)
         loads = {}
         for key in {**running, **paged, **queued}:
             count, slots = queued.get(key, (0, math.inf))

@@ -73,8 +73,8 @@ class Groups:
 
 
 def scouting_interval(group: int) -> float:
-    """Return how many seconds after its launch a scout is polled at the latest, infinity for any other job."""
-    return _FIRST_AGE * _GROWTH ** (group - GROUPS) if group >= GROUPS else math.inf
+    """Return how many seconds after its launch a scout of a group is polled at the latest."""
+    return _FIRST_AGE * _GROWTH ** (group - GROUPS)
 
 
 @attrs.frozen(eq=False)
