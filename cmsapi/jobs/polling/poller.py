@@ -248,7 +248,7 @@ class Poller:
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
-        if job.closed or job.poll is not None or job.deciding or sent_at < job.history.began:
+        if job.closed or job.deciding or sent_at < job.history.began:
             return
         shown = job.kind.shown(document)
         if shown is Shown.HINT:

@@ -95,8 +95,8 @@ class AdvisedSchedule:
 
     def interval(self, step: int, group: int) -> float:
         """Return how many seconds after a poll at a step the next one comes."""
-        curve, after = self.curve, min(step + 1, NEVER - 1)
-        running, ending = curve.running(step), curve.ended[after] - curve.ended[step]
+        ended, after = self.curve.ended, min(step + 1, NEVER - 1)
+        running, ending = 1.0 - ended[step], ended[after] - ended[step]
         best = math.inf
         if running > 1e-6 and ending > 1e-9:
             # The best interval where the hazard is constant.

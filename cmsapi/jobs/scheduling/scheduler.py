@@ -206,8 +206,8 @@ class Scheduler:
     def show(self, kind: Kind, target: str, document: Model, sent_at: float) -> None:
         """Show the jobs of a target a document that was read for another reason, and asked for at a loop time."""
         for job in tuple(self._jobs.get((kind, target), ())):
-            # A callback may end other jobs of the target.
-            if job.callbacks is not None:
+            # A callback may end other jobs of the target. A poll takes in what it reads itself.
+            if job.callbacks is not None and job not in self._polling:
                 job.callbacks.show(job, document, sent_at)
 
     # What is known
@@ -280,7 +280,7 @@ class Scheduler:
     def _next_moment(self) -> float:
         if self.idle:
             return math.inf
-        due = min([self._poll_queue.earliest(), *(page.due for page in self.list_reads.pages.values())])
+        due = min([*(page.due for page in self.list_reads.pages.values()), self._poll_queue.earliest()])
         moments = [max(due, self._crowded_until)]
         if self._changed:
             moments.append(self.planner.planned_at + _FRESH)
@@ -321,9 +321,9 @@ class Scheduler:
 
         A new plan cannot put off a poll that waits for its permit.
         """
-        limiter = self.planner.limiter
+        limiter, pages = self.planner.limiter, [page for page in self.list_reads.pages.values() if page.due <= now]
         room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
-        for page in [page for page in self.list_reads.pages.values() if page.due <= now]:
+        for page in pages:
             if room:
                 room -= 1
                 page.due, page.asked_at, page.reading = math.inf, now, True
