@@ -90,17 +90,19 @@ class Client:
         ConfigError: A key, URL or option is missing or wrong; nothing was sent.
     """
 
-    users: Users = lazy("cmsapi.resources", "Users", "_caller")
-    workspaces: Workspaces = lazy("cmsapi.resources", "Workspaces", "_caller")
-    folders: Folders = lazy("cmsapi.resources", "Folders", "_caller")
+    users: Users = lazy("cmsapi.resources", "Users", "_caller", "_open_launcher")
+    workspaces: Workspaces = lazy("cmsapi.resources", "Workspaces", "_caller", "_open_launcher")
+    folders: Folders = lazy("cmsapi.resources", "Folders", "_caller", "_open_launcher")
     contents: Contents = lazy("cmsapi.resources", "Contents", "_caller", "_open_launcher")
-    pages: Pages = lazy("cmsapi.resources", "Pages", "_caller")
+    pages: Pages = lazy("cmsapi.resources", "Pages", "_caller", "_open_launcher")
     keywords: Keywords = lazy("cmsapi.resources", "Keywords", "_caller", "_open_launcher")
     prompts: Prompts = lazy("cmsapi.resources", "Prompts", "_caller", "_open_launcher")
-    brand_voices: BrandVoices = lazy("cmsapi.resources", "BrandVoices", "_caller")
-    knowledge_documents: KnowledgeDocuments = lazy("cmsapi.resources", "KnowledgeDocuments", "_caller")
+    brand_voices: BrandVoices = lazy("cmsapi.resources", "BrandVoices", "_caller", "_open_launcher")
+    knowledge_documents: KnowledgeDocuments = lazy(
+        "cmsapi.resources", "KnowledgeDocuments", "_caller", "_open_launcher"
+    )
     content_ideas: ContentIdeaSearches = lazy("cmsapi.resources", "ContentIdeaSearches", "_caller", "_open_launcher")
-    credit_usages: CreditUsages = lazy("cmsapi.resources", "CreditUsages", "_caller")
+    credit_usages: CreditUsages = lazy("cmsapi.resources", "CreditUsages", "_caller", "_open_launcher")
     jobs: Jobs = lazy("cmsapi.jobs.namespace", "Jobs", "_open_launcher")
 
     def __init__(

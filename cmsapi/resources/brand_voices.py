@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from cmsapi.api.models.brand_voice import BrandVoice
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class BrandVoices:
+class BrandVoices(Resource):
     """Read brand voices."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[BrandVoice]:
         """List the brand voices of a workspace; one request a page."""

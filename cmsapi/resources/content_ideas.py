@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cmsapi.api.arguments import text
 from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
-from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class ContentIdeaSearches:
+class ContentIdeaSearches(Resource):
     """Search for content ideas, and read searches again."""
-
-    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
-        self._caller = caller
-        self._open_launcher = open_launcher
 
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search; one request and **one content-ideas-searches credit**.

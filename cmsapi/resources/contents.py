@@ -16,20 +16,16 @@ from cmsapi.api.wire.converter import to_dict
 from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
-from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 
 
-class Contents:
+class Contents(Resource):
     """Read, create, change, publish, delete and generate contents."""
-
-    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
-        self._caller = caller
-        self._open_launcher = open_launcher
 
     def list(
         self,

@@ -11,14 +11,12 @@ from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
 from cmsapi.resources.credit_report import CreditReport
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class CreditUsages:
+class CreditUsages(Resource):
     """Read credit usage entries of the organisation."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     def list(
         self,

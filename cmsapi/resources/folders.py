@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from cmsapi.api.arguments import optional_text, text
 from cmsapi.api.models.folder import Folder, FolderTree
-from cmsapi.transport.caller import OperationCaller
+from cmsapi.resources.resource import Resource
 
 
-class Folders:
+class Folders(Resource):
     """Read, create and delete folders."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     async def list(self, workspace_id: str) -> FolderTree:
         """Read all folders of a workspace as a tree; one request.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from cmsapi.api.arguments import text, texts
@@ -11,17 +10,13 @@ from cmsapi.api.models.report import Report
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs import Job, JobKind
-from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class Keywords:
+class Keywords(Resource):
     """Read, add, analyse and score keywords."""
-
-    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
-        self._caller = caller
-        self._open_launcher = open_launcher
 
     def list(self, page_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Keyword]:
         """List the keywords of a page; one request a page of the list."""

@@ -6,14 +6,12 @@ from cmsapi.api.arguments import text as check_text, texts
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class KnowledgeDocuments:
+class KnowledgeDocuments(Resource):
     """Read and create knowledge documents; `client.jobs.watch("knowledge_document", id)` waits for processing."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[KnowledgeDocument]:
         """List the knowledge documents of a workspace; one request a page."""

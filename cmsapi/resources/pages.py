@@ -6,14 +6,12 @@ from cmsapi.api.arguments import text
 from cmsapi.api.models.keyword import Acknowledgement
 from cmsapi.api.models.web_page import WebPage
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class Pages:
+class Pages(Resource):
     """Read, import, crawl and delete pages."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[WebPage]:
         """List the pages of a workspace; one request a page of the list."""

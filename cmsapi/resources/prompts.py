@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cmsapi.api.arguments import text
 from cmsapi.api.models.keyword import Prompt
 from cmsapi.api.models.report import ScoreReport
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
-from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.keywords import scored
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class Prompts:
+class Prompts(Resource):
     """Read, add, analyse and score prompts."""
-
-    def __init__(self, caller: OperationCaller, open_launcher: Callable[[], Launcher]) -> None:
-        self._caller = caller
-        self._open_launcher = open_launcher
 
     def list(self, keyword_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Prompt]:
         """List the prompts of a keyword; one request a page."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from cmsapi.api.models.user import Member
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class Users:
+class Users(Resource):
     """Read the members of the organisation."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     def list(self, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Member]:
         """List the members of the organisation; one request a page. Needs the role Admin.

@@ -8,14 +8,12 @@ from cmsapi.api.models.content import ContentStatus
 from cmsapi.api.models.user import Member
 from cmsapi.api.models.workspace import Workspace
 from cmsapi.api.pagination import Paginator
-from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
+from cmsapi.resources.resource import Resource
+from cmsapi.transport.caller import LARGEST_PAGE
 
 
-class Workspaces:
+class Workspaces(Resource):
     """Read workspaces, their members and their workflow statuses."""
-
-    def __init__(self, caller: OperationCaller) -> None:
-        self._caller = caller
 
     def list(self, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Workspace]:
         """List the workspaces that the key's user belongs to; one request a page.

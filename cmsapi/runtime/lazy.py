@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import operator
 from typing import Any
 
 
@@ -13,13 +12,13 @@ class Lazy:
     Args:
         module: Has the class.
         name: Name of the class.
-        parts: Names of the attributes that it is made of; a dot leads to an attribute of an attribute.
+        parts: Names of the attributes that it is made of.
     """
 
     def __init__(self, module: str, name: str, *parts: str) -> None:
         self._module = module
         self._name = name
-        self._parts = [operator.attrgetter(part) for part in parts]
+        self._parts = parts
 
     def __set_name__(self, owner: type[object], attribute: str) -> None:
         self._attribute = attribute
@@ -28,7 +27,7 @@ class Lazy:
         if instance is None:
             return self
         of_class = getattr(importlib.import_module(self._module), self._name)
-        made = of_class(*(part(instance) for part in self._parts))
+        made = of_class(*(getattr(instance, part) for part in self._parts))
         # It is found there first from now on.
         vars(instance)[self._attribute] = made
         return made
