@@ -143,7 +143,7 @@ class RateLimiter:
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
-        self._timer = Timer(self.loop, self.serve)
+        self._timer = Timer(self.serve)
 
     async def acquire(
         self,

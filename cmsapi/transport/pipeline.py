@@ -38,6 +38,7 @@ from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
+from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport import answers
 from cmsapi.transport.call import Call, CallOptions, being_cancelled
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
@@ -59,8 +60,7 @@ class ActiveCalls:
         self.closing: bool = False
         # When each scope ends.
         self._ends: dict[asyncio.Timeout, float] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = math.inf
+        self._timer = Timer(self._ring)
         self._ended: asyncio.Event | None = None
 
     def __len__(self) -> int:
@@ -69,8 +69,8 @@ class ActiveCalls:
     def set_end(self, scope: asyncio.Timeout, ends_at: float) -> None:
         """End a scope at a loop time, infinity for never."""
         self._ends[scope] = ends_at
-        if ends_at < self._rings_at:
-            self._ring_at(ends_at)
+        if ends_at < self._timer.when:
+            self._timer.set(ends_at)
 
     def leave(self, scope: asyncio.Timeout) -> None:
         """Note that a scope is being left."""
@@ -92,20 +92,10 @@ class ActiveCalls:
             if ends_at <= until and not scope.expired():
                 scope.reschedule(now)
 
-    def _ring_at(self, when: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._rings_at = when
-        self._timer = asyncio.get_running_loop().call_at(when, self._ring)
-
-    def _ring(self) -> None:
-        now = asyncio.get_running_loop().time()
+    def _ring(self, now: float) -> None:
         until = now + _TICK
-        self._timer, self._rings_at = None, math.inf
         self._end(now, until)
-        following = min((ends_at for ends_at in self._ends.values() if ends_at > until), default=math.inf)
-        if following < math.inf:
-            self._ring_at(following)
+        self._timer.set(min((ends_at for ends_at in self._ends.values() if ends_at > until), default=math.inf))
 
 
 @attrs.define

@@ -96,7 +96,7 @@ class Scheduler:
         self._groups = Groups(rng)
         self._crowded_until = -math.inf
         self._changed = True
-        self._timer = Timer(asyncio.get_running_loop(), self._on_time)
+        self._timer = Timer(self._on_time)
         self._due_at = math.inf
         self._timer_outdated = False
 

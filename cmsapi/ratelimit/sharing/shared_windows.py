@@ -77,7 +77,7 @@ class SharedWindows:
         # Times of the loop: of the last exchange; when our permits expire; before which an exchange gives nothing.
         self._exchanged_at = self._expires = self._not_before = -math.inf
         self._loop = asyncio.get_running_loop()
-        self._timer = Timer(self._loop, self._schedule)
+        self._timer = Timer(self._schedule)
         self._exchanging: asyncio.Task[None] | None = None
         self._closed = False
         #: Until when the calls of this process pause because of a 429; the limiter sees to it.
