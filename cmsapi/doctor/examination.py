@@ -36,11 +36,7 @@ _CONNECTION = "connection"
 
 @attrs.define
 class Examination:
-    """Examine a client with at most four requests.
-
-    Args:
-        caller: Calls the operations.
-    """
+    """Examine a client with at most four requests."""
 
     caller: OperationCaller
     _checks: list[Check] = attrs.field(factory=list, init=False)

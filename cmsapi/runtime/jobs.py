@@ -13,6 +13,7 @@ from cmsapi.jobs.launching.pending import PendingLaunches
 from cmsapi.jobs.polling.observer import ResponseObserver
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import JobRegistry
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import PollSettings
 from cmsapi.observability.hooks import Hooks
 from cmsapi.runtime.accounts import SharedAccount
@@ -40,7 +41,7 @@ class SharedJobs:
         first_user: tuple[User, float] | None,
     ) -> None:
         account, state = shared.account, shared.state
-        self.scheduler = shared.scheduler(rng)
+        self.scheduler: Scheduler = shared.scheduler(rng)
         self.journal: LaunchJournal = LaunchJournal(
             state, account.digest, account.base_url, shared=state.shared, wall=wall
         )

@@ -93,10 +93,5 @@ class Entry:
 
 
 def digest_of(settings: Mapping[str, Any], salt: str) -> str:
-    """Return a keyed digest of settings: equal for equal settings, telling nothing about them.
-
-    Args:
-        settings: What is sent with the launch.
-        salt: The key, from the shared state.
-    """
+    """Return a digest of a launch's settings, keyed by a salt: equal for equal settings, telling nothing about them."""
     return hashlib.blake2b(write_text(settings).encode(), digest_size=16, key=salt.encode()[:64]).hexdigest()

@@ -102,13 +102,7 @@ def copied(value: Any) -> Any:
 
 
 class CarefulReader:
-    """Read any document of a class, field by field.
-
-    Args:
-        model: The class.
-        nested: Hooks of the fields that hold other documents, by name.
-        drift: Counts what differs from the specification.
-    """
+    """Read any document of a class, field by field, with the hooks of the fields that hold other documents."""
 
     def __init__(self, model: Any, nested: Mapping[str, Hook], drift: Drift) -> None:
         self._model = model
