@@ -33,6 +33,8 @@ from cmsapi.transport.call import being_cancelled
 _ROOM = 1000
 _LAUNCHES_AT_ONCE = 40
 
+_CLOSED = "The client was closed before the fan-out was finished; `launched` lists the jobs that continue."
+
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
@@ -204,9 +206,7 @@ class Fanout(OutcomeStream[I, R]):
                 await self._launch_all(tasks)
         except asyncio.CancelledError:
             if not self._left:
-                self._failure = ClientClosedError(
-                    "The client was closed before the fan-out was finished; `launched` lists the jobs that continue."
-                )
+                self._failure = ClientClosedError(_CLOSED)
             raise
         finally:
             self._admission.close(self._launch_queue)
@@ -220,6 +220,7 @@ class Fanout(OutcomeStream[I, R]):
                     await self._slots.acquire()
                     await self._launching.acquire()
                     await self._admission.admit(self._launch_queue)
+                    self._check_open()
                     if not await self._reserve_credit():
                         self._admission.launched(self._launch_queue, None)
                         self._put(Outcome(item, None, None, self._stopped))
@@ -232,6 +233,13 @@ class Fanout(OutcomeStream[I, R]):
             if being_cancelled():
                 raise
             self._failure = JobError("`items` waited for something that was cancelled; no more jobs are launched.")
+
+    def _check_open(self) -> None:
+        """Launch no item of a closed client: its outcome would say no more than the end of the fan-out."""
+        try:
+            self._poller.poll_settings.caller.open()
+        except ClientClosedError as error:
+            raise ClientClosedError(_CLOSED) from error
 
     async def _run_one(self, item: I) -> None:
         """Launch the job of an item, wait for it, and give its outcome."""
