@@ -22,6 +22,7 @@ from cmsapi.transport.requests import RequestBuilder, expand
 
 M = TypeVar("M", bound=Model)
 R = TypeVar("R")
+T = TypeVar("T")
 
 # The size of pages by default (specification 8; the service's own default is 25).
 LARGEST_PAGE = 100
@@ -141,7 +142,7 @@ class OperationCaller:
         """Read the answer to a call into a model; an error names the operation."""
         return self._read(call, self.converter.structure, model)
 
-    def _read(self, call: Call, structure: Callable[[Any, type[M]], R], model: type[M]) -> R:
+    def _read(self, call: Call, structure: Callable[[Any, type[T]], R], model: type[T]) -> R:
         try:
             return structure(call.document, model)
         except DecodeError as error:
