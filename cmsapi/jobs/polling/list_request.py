@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 
 import attrs
 
-from cmsapi.errors import CMSError
+from cmsapi.errors import ClientClosedError, CMSError
+from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.transport.call import CallOptions
@@ -17,15 +19,20 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
 
 
-async def read_list(lists: ListReads, listing: Listing, caller: OperationCaller) -> None:
+def start_read(lists: ListReads, tasks: BackgroundTasks, listing: Listing, caller: OperationCaller) -> None:
+    """Begin to read a page of a list, with the settings of the client of a job that is on it."""
+    try:
+        # In an empty context, because it is for many jobs.
+        tasks.start(_read(lists, listing, caller), contextvars.Context())
+    except ClientClosedError:
+        # Another client may wait for jobs on it.
+        lists.read(listing, failed=True)
+
+
+async def _read(lists: ListReads, listing: Listing, caller: OperationCaller) -> None:
     """Read a page of a list, and the pages after it while they may show jobs whose pages are not known.
 
     The response observer shows the items to the jobs.
-
-    Args:
-        lists: Notes that a page was read.
-        listing: The page.
-        caller: Calls the operation, with the settings of the client of a job that is on it.
     """
     kind, path = listing.kind, {listing.kind.list_parameter: listing.parent}
     while True:

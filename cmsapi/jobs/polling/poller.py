@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import logging
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from cmsapi.api.model import Model
@@ -19,7 +20,7 @@ from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
-from cmsapi.jobs.polling.list_request import read_list
+from cmsapi.jobs.polling.list_request import start_read
 from cmsapi.jobs.polling.poll_request import send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
@@ -30,7 +31,6 @@ from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.events import JobObserved, JobReleased, JobWatched
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -62,6 +62,7 @@ class Poller:
         self.journal: LaunchJournal = registry.journal
         #: The tasks that belong to the client and not to their callers.
         self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
+        self._read_list = partial(start_read, scheduler.list_reads, self.tasks)
         self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._read_list)
         self._closed = False
 
@@ -260,16 +261,6 @@ class Poller:
             self.scheduler.hasten(job, "another request shows that it is finished")
         elif observation.decided:
             self._on_response(job, observation, document)
-
-    def _read_list(self, listing: Listing, caller: OperationCaller) -> None:
-        """Begin to read a page of a list on which jobs are."""
-        lists = self.scheduler.list_reads
-        try:
-            # In an empty context, because it is for many jobs.
-            self.tasks.start(read_list(lists, listing, caller), contextvars.Context())
-        except ClientClosedError:
-            # Another client may wait for jobs on it.
-            lists.read(listing, failed=True)
 
     # What a poll means
 
