@@ -42,7 +42,8 @@ class Intent:
         self._key = f"{kind.name.value} {work}"
         self._entry = Entry(
             kind=kind.name.value,
-            target=name_of(request.target),
+            # An identifier is what a later process polls by; a keyword is only compared, and may be a whole text.
+            target=name_of(request.target) if kind.polled_by_id else request.target,
             asked_at=journal.wall(),
             batch=batch,
             item=item,

@@ -15,6 +15,7 @@ import cmsapi
 from cmsapi.config import LaunchPolicy
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.state.entry import Entry, Lease
+from cmsapi.testing import HandlerTransport, json_response
 from tests.support.jobs import box, client_of
 from tests.support.launches import leave, open_entries, scope, sent, state
 
@@ -46,6 +47,16 @@ async def analysed(client: cmsapi.Client, sandbox: Sandbox) -> int:
 
 
 # What is written
+
+
+async def test_a_long_identifier_is_written_in_full() -> None:
+    """A later process polls the job by it, so that a digest, which is enough of a long keyword, would lose the job."""
+    keyword_id = "kw_" + "x" * 600
+    transport = HandlerTransport(lambda request: json_response({}, 202))
+    launch = LaunchPolicy(baseline="none")
+    async with cmsapi.Client("sk_test", base_url="https://long.invalid", transport=transport, launch=launch) as client:
+        await client.keywords.analyze(keyword_id)
+        assert [each.target for each in await client.jobs.journal()] == [keyword_id]
 
 
 async def test_an_entry_says_what_is_launched() -> None:
