@@ -54,12 +54,12 @@ async def lines_of(kind: str, jobs: int) -> int:
 
 @pytest.mark.parametrize("kind", ["analysis", "article"])
 async def test_what_one_more_job_costs_does_not_grow(kind: str) -> None:
-    """One more job takes as many steps among a thousand as among six hundred, in the SDK and in the sandbox."""
+    """One more job takes as many steps among 1,500 as among 600, in the SDK and in the sandbox."""
     # What is loaded and solved once for all jobs.
     await lines_of(kind, 20)
-    # Among fewer jobs the number of solved plans depends on chance.
-    few, some, many = [await lines_of(kind, jobs) for jobs in (400, 600, 1000)]
-    early, late = (some - few) / 200, (many - some) / 400
-    assert late < 1.05 * early
+    few, some, many = [await lines_of(kind, jobs) for jobs in (300, 600, 1500)]
+    early, late = (some - few) / 300, (many - some) / 900
+    # How many plans are solved depends on chance. A cost that grew with the number of jobs would show as 2.3.
+    assert late < 1.4 * early
     # With a new forecast for each poll it was three times as much.
     assert late < 6000
