@@ -28,6 +28,7 @@ from cmsapi.api.models.user import User
 from cmsapi.errors import CMSError, LeaseLostError, StateError
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.journal.heartbeat import FOLLOW, Leases
+from cmsapi.jobs.journal.unknown_launches import UnknownLaunches
 from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, UNKNOWN, Record
@@ -40,9 +41,6 @@ ReadUser: TypeAlias = Callable[[], Awaitable[User]]
 
 # An entry of the journal is small.
 LONGEST_REASON = 500
-# One document has the launches that became unknown: when they were asked for, by key, and for how long it has them.
-_UNKNOWN = "unknown"
-_TOLD_FOR = 86_400.0
 
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
@@ -79,10 +77,10 @@ class LaunchJournal:
         self._salt = ""
         self._leases = Leases(state, self._release_idle, shared=shared)
         self._writes = WriteQueue()
-        self._telling = asyncio.Lock()
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
+        self._unknown = UnknownLaunches(state, wall)
 
     async def open(self, read_user: ReadUser | None = None) -> str:
         """Find out whose journal it is, and that it can be written; one request the first time, none in memory.
@@ -218,8 +216,7 @@ class LaunchJournal:
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         self.balances.memory.append(attrs.evolve(entry, status=UNKNOWN))
         if record.lease is not None:
-            async with self._telling:
-                await self._tell_unknown(record.lease.key, entry.asked_at)
+            await self._unknown.add(record.lease, entry.asked_at)
         await self.delete(record, UNKNOWN, facts=entry.facts)
 
     def restore_later(self, record: Record) -> None:
@@ -232,18 +229,9 @@ class LaunchJournal:
 
         self._later(record, restore)
 
-    async def _tell_unknown(self, key: str, asked_at: float) -> None:
-        oldest, state = self.wall() - _TOLD_FOR, self.state
-        while True:
-            found = await state.get_document(self.scope, _UNKNOWN)
-            told = {known: at for known, at in (found or {}).items() if at >= oldest} | {key: asked_at}
-            if await state.compare_and_set(self.scope, _UNKNOWN, found, told) == told:
-                return
-
     async def was_unknown(self, record: Record, followed: Entry) -> bool:
         """Tell whether an earlier entry of the same key was deleted because its launch may have happened."""
-        told = await self.state.get_document(self.scope, _UNKNOWN) or {}
-        return record.lease is not None and told.get(record.lease.key) == followed.asked_at
+        return record.lease is not None and await self._unknown.has(record.lease, followed.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job has the entry of another item."""
