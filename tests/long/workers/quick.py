@@ -43,6 +43,6 @@ if __name__ == "__main__":
         case ["saq", occasion, *keyword_ids]:
             import saq_worker
 
-            asyncio.run(saq_worker.analyse_all(occasion, keyword_ids, heartbeat=5))
+            asyncio.run(saq_worker.analyse_all(occasion, keyword_ids, heartbeat=15))
         case _:
             sys.exit("what?")
