@@ -114,7 +114,8 @@ class LoopGroup:
         """Give up the requests that closed loops have left without an answer; called under the lock."""
         for limiter in [limiter for limiter in self.limiters if limiter.loop.is_closed()]:
             self.limiters.remove(limiter)
-            for permit in limiter.open:
+            while limiter.open:
+                permit = limiter.open.pop()
                 permit.stage = "lost"
                 self.windows.lost(permit, now)
         self.alone = len(self.limiters) == 1
@@ -224,16 +225,16 @@ class RateLimiter:
 
         `quota` is what the answer says of the limits.
         """
-        if permit.stage not in OUT:
+        try:
+            self.open.remove(permit)
+        except KeyError:
+            # No window counts a request whose permit is of no limiter (specification 8, rule 3).
+            permit.stage = stage if permit.stage in OUT else permit.stage
             return
         permit.stage = stage
-        # No window counts a request whose permit is of no limiter (specification 8, rule 3).
-        if permit not in self.open:
-            return
         if shared := not self.group.alone:
             self._lock.acquire()
         try:
-            self.open.remove(permit)
             now, windows = self.time(), self.windows
             if stage == "answered":
                 windows.answered(permit, now, quota)

@@ -41,6 +41,6 @@ class Permit:
     """
 
     stage: Stage = "taken"
-    taken_at: float = 0.0
-    settled: int = 0
-    left: int = 0
+    taken_at: float = attrs.field(init=False, repr=False)
+    settled: int = attrs.field(init=False, repr=False)
+    left: int = attrs.field(init=False, repr=False)

@@ -178,7 +178,10 @@ class SlidingWindows:
         if now >= lost.silent_from or not self.known:
             room = self._room_of_probes(now, room)
         room -= spare
-        return min(of_hour, room)
+        # A call of `min` would cost a thirtieth of an acquire.
+        if room < of_hour:
+            return room
+        return of_hour
 
     def _room_of_probes(self, now: float, room: float) -> float:
         """Return the room that the second has in a silence, or before the first answer."""

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.ratelimit.limiter import Priority
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
+from cmsapi.ratelimit.permits import Permit
 from cmsapi.runtime.accounts import of_loop
 from cmsapi.sandbox import Fault, Limits, Sandbox
 from tests.support.accounts import limiter_of
@@ -117,6 +118,23 @@ async def test_what_a_closed_loop_left_without_an_answer_counts() -> None:
         assert await asyncio.wait_for(process.wait(), 40) == 0
         assert sandbox.statistics.rate_limited == 0
         assert len(sandbox.ledger) >= 50
+
+
+async def test_a_request_of_a_closed_loop_ends_once(account: str) -> None:
+    """What a closed loop left is given up; its coroutine, which is thrown away later, changes nothing more."""
+    left: list[tuple[RateLimiter, Permit]] = []
+
+    async def leave() -> None:
+        limiter = limiter_of(account)
+        left.append((limiter, await limiter.acquire()))
+
+    await asyncio.to_thread(lambda: asyncio.run(leave()))
+    limiter, ((closed, permit),) = limiter_of(account), left
+    assert permit.stage == "lost"
+    used = limiter.remaining
+    closed.end(permit, "unsent")
+    assert permit.stage == "lost"
+    assert limiter.remaining == used
 
 
 async def test_a_rest_is_for_all_loops(account: str) -> None:
