@@ -229,7 +229,8 @@ class RateLimiter:
             self.open.remove(permit)
         except KeyError:
             # No window counts a request whose permit is of no limiter (specification 8, rule 3).
-            permit.stage = stage if permit.stage in OUT else permit.stage
+            if permit.stage in OUT:
+                permit.stage = stage
             return
         permit.stage = stage
         if shared := not self.group.alone:

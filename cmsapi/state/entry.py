@@ -71,6 +71,7 @@ class Entry:
     item: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     settings: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     decision: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
+    # mypy takes no abstract class there.
     facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=instance_of(Mapping))  # type: ignore[type-abstract]
     ended_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
 
