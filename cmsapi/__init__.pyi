@@ -173,6 +173,11 @@ from cmsapi.jobs import (
     ReviewChoice as ReviewChoice,
     ReviewHook as ReviewHook,
 )
+from cmsapi.message import (
+    Headers as Headers,
+    Request as Request,
+    Response as Response,
+)
 from cmsapi.observability.events import (
     CallFinished as CallFinished,
     CallStarted as CallStarted,
@@ -203,11 +208,6 @@ from cmsapi.resources.credit_report import (
 from cmsapi.transport.http import (
     SendAwareTransport as SendAwareTransport,
     Transport as Transport,
-)
-from cmsapi.transport.message import (
-    Headers as Headers,
-    Request as Request,
-    Response as Response,
 )
 
 __all__: list[str]

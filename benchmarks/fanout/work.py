@@ -9,8 +9,8 @@ from typing import Self
 import attrs
 
 from benchmarks.fanout.durations import Distribution, Script, draw
+from cmsapi.message import Request
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
-from cmsapi.transport.message import Request
 
 # One way, in seconds; always the same, so that requests arrive in the order in which they left.
 ONE_WAY = 0.05

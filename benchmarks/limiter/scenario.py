@@ -17,11 +17,11 @@ import attrs
 from benchmarks.limiter import peers
 from benchmarks.limiter.contestants import Acquire, Contestant
 from benchmarks.virtual import in_virtual_time
+from cmsapi.message import Request, Response
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
 from cmsapi.transport.answers import read_quota
-from cmsapi.transport.message import Request, Response
 
 HOUR = 3600.0
 NEAR = (0.02, 0.2)

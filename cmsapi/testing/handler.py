@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from cmsapi.transport.message import Request, Response
+from cmsapi.message import Request, Response
 
 
 @attrs.frozen

@@ -19,8 +19,8 @@ from cmsapi.api.operations import Operation
 from cmsapi.api.wire.jsontext import loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import APIError, DecodeError, ServerError, ValidationError
+from cmsapi.message import Request, Response
 from cmsapi.ratelimit.permits import Quota
-from cmsapi.transport.message import Request, Response
 
 # So much of a key tells which one it is.
 _TRACE = 10

@@ -18,9 +18,9 @@ from cmsapi.errors import (
     OutcomeUnknownError,
     TransportError,
 )
+from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
-from cmsapi.transport.message import Request
 from cmsapi.transport.retry import Failure, describe, failure_of, told_attempts
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from cmsapi.config import Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError, DecodeError, NotSentError, OutcomeUnknownError, TransportError
-from cmsapi.transport.message import Headers, Request, Response
+from cmsapi.message import Headers, Request, Response
 
 if TYPE_CHECKING:
     import aiohttp

@@ -25,6 +25,7 @@ from cmsapi.errors import (
     RateLimitWaitError,
     TransportError,
 )
+from cmsapi.message import Request, Response
 from cmsapi.observability.events import (
     CallFinished,
     CallStarted,
@@ -42,7 +43,6 @@ from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport import answers
 from cmsapi.transport.call import Call, CallOptions, being_cancelled
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
-from cmsapi.transport.message import Request, Response
 from cmsapi.transport.retry import Failure, backoff, describe, failure_of, may_repeat, pause_after
 
 # Seconds by which a timer may ring early: those of uvloop count whole milliseconds.

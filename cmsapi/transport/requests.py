@@ -14,7 +14,7 @@ from cmsapi.api.wire.jsontext import dumps
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account
 from cmsapi.errors import ArgumentError
-from cmsapi.transport.message import Headers, Request
+from cmsapi.message import Headers, Request
 
 # No service reads a longer line of a request.
 LONGEST_ID = 8192

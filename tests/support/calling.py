@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Sandbox
-from cmsapi.transport.message import Request, Response
 
 NOTHING = object()
 JSON = "application/json"

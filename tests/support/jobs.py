@@ -13,8 +13,8 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Behaviour, Credits, Entry, Fault, Faults, Fixed, Limits, Sandbox
-from cmsapi.transport.message import Request, Response
 
 POLL_OPERATIONS = {
     "keyword_analysis": "get_keyword",

@@ -6,12 +6,12 @@ import time
 from typing import Any
 
 import cmsapi
+from cmsapi.message import Request, Response
 from cmsapi.runtime.accounts import accounts_of_loop
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.state.memory import MemoryState
 from cmsapi.state.store import State
-from cmsapi.transport.message import Request, Response
 
 
 def state() -> State:

@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 import cmsapi
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Sandbox
-from cmsapi.transport.message import Request, Response
 
 
 def client_of(sandbox: Sandbox, **options: Any) -> cmsapi.Client:

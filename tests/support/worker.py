@@ -9,6 +9,7 @@ from typing import Any
 
 import cmsapi
 from cmsapi.config import Account
+from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sharing.exchange import AccountLimits
 from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
@@ -20,7 +21,6 @@ from cmsapi.state.store import LEASE_TTL, State
 from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.http import AiohttpTransport
-from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Pipeline
 
 SCOPE = "https://api.example.com org_1"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cmsapi.transport.message import Response
+from cmsapi.message import Response
 
 if TYPE_CHECKING:
+    from cmsapi.message import Request
     from cmsapi.sandbox.serving.exchange import Exchange
-    from cmsapi.transport.message import Request
 
 
 class SandboxTransport:

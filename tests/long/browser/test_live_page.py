@@ -6,8 +6,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 import cmsapi
+from cmsapi.message import Request
 from cmsapi.sandbox import Sandbox
-from cmsapi.transport.message import Request
 from tests.long.browser.looking import CONTRAST, MISNAMED, NAMELESS
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]

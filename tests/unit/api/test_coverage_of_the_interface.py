@@ -8,8 +8,8 @@ import pytest
 
 import cmsapi
 from cmsapi.api.operations import OPERATIONS
+from cmsapi.message import Request
 from cmsapi.sandbox import Sandbox
-from cmsapi.transport.message import Request
 
 UNLISTED = {"GET /health", "GET /openapi.json", "GET /docs"}
 

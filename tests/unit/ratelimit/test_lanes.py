@@ -9,13 +9,13 @@ import random
 import pytest
 
 from cmsapi.config import RateLimits
+from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimit, RateLimiter
 from cmsapi.ratelimit.permits import Permit, Quota
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.sandbox import Faults, Sandbox
 from cmsapi.transport.answers import read_quota
-from cmsapi.transport.message import Request
 from tests.support.accounts import limiter_of
 
 pytestmark = pytest.mark.looptime

@@ -9,8 +9,8 @@ import pytest
 
 import cmsapi
 from cmsapi.api.operations import OPERATIONS
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Behaviour, Fault, Faults, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.resources import client_of, operations
 
 pytestmark = pytest.mark.looptime

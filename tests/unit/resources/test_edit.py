@@ -10,9 +10,9 @@ import pytest
 
 import cmsapi
 from cmsapi.api.models.content import Content
+from cmsapi.message import Request, Response
 from cmsapi.resources.drafts import holds
 from cmsapi.sandbox import Fault, Faults, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.resources import Changing, Spoiling, client_of, operations
 
 pytestmark = pytest.mark.looptime

@@ -15,6 +15,7 @@ import pytest
 from blockbuster import BlockBuster
 
 import cmsapi
+from cmsapi.message import Request, Response
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
 from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
@@ -24,7 +25,6 @@ from cmsapi.state.sqlite import SqliteState
 from cmsapi.state.store import State
 from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
-from cmsapi.transport.message import Request, Response
 from cmsapi.transport.pipeline import Pipeline
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads
 from tests.support.exchanges import exchange

@@ -8,6 +8,7 @@ from cmsapi import errors
 from cmsapi.api.operations import OPERATIONS
 from cmsapi.config import Account
 from cmsapi.errors import DecodeError
+from cmsapi.message import Headers, Request, Response
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.transport.answers import (
     error_from,
@@ -18,7 +19,6 @@ from cmsapi.transport.answers import (
     read_retry_after,
     without_key,
 )
-from cmsapi.transport.message import Headers, Request, Response
 from cmsapi.transport.requests import RequestBuilder
 from tests.support.script import KEY
 

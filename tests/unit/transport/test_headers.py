@@ -13,9 +13,9 @@ from hypothesis import example, given, strategies as st
 
 import cmsapi
 from benchmarks.virtual import in_virtual_time
+from cmsapi.message import Headers, Request, Response
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.transport.answers import ServerClock, read_retry_after
-from cmsapi.transport.message import Headers, Request, Response
 
 READ = ("date", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "content-type")
 NUMBERS = st.one_of(st.integers(), st.floats()).map(str)

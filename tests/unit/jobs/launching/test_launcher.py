@@ -13,8 +13,8 @@ import cmsapi
 from cmsapi.api.models.generation import GenerationSettings
 from cmsapi.config import LaunchPolicy
 from cmsapi.jobs import GenerationReview, Job
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Behaviour, Credits, Fault, Limits, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.jobs import Spoiling, box, client_of, unreadable
 from tests.support.launches import NeverConnected, posts, spent
 

@@ -13,8 +13,8 @@ import pytest
 
 import cmsapi
 from cmsapi.config import LaunchPolicy
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Behaviour, Fault, Limits, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.jobs import Spoiling, box, client_of
 
 pytestmark = pytest.mark.looptime

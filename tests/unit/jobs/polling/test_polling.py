@@ -15,9 +15,9 @@ import pytest
 import cmsapi
 from cmsapi.config import PollPolicy, RateLimits
 from cmsapi.jobs import Job
+from cmsapi.message import Request, Response
 from cmsapi.observability.events import JobObserved, Throttled
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Lognormal, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.jobs import Spoiling, box, client_of, polls
 
 pytestmark = pytest.mark.looptime

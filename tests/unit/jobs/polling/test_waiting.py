@@ -13,8 +13,8 @@ import pytest
 import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs import Finished, JobEvent, Observed, PollFailed
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Fault, Fixed, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.jobs import Spoiling, box, changed, client_of, polls, unreadable
 
 pytestmark = pytest.mark.looptime

@@ -13,6 +13,7 @@ import pytest
 
 import cmsapi
 from cmsapi.errors import StateError
+from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.ratelimit.request_log import HOUR, SECOND
@@ -24,7 +25,6 @@ from cmsapi.sandbox import Faults, Limits, Sandbox
 from cmsapi.state.store import Change
 from cmsapi.transport.answers import ServerClock
 from cmsapi.transport.call import CallOptions
-from cmsapi.transport.message import Request
 from cmsapi.transport.pipeline import Pipeline
 from tests.support.exchanges import exchange
 from tests.support.memory import ProcessState, SharedMemory

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from cmsapi.message import Request, Response
 from cmsapi.sandbox import Behaviour, Sandbox
-from cmsapi.transport.message import Request, Response
 from tests.support.calling import Caller
 
 

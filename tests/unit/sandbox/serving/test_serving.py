@@ -11,8 +11,8 @@ import time
 import aiohttp
 import pytest
 
+from cmsapi.message import Request
 from cmsapi.sandbox import Behaviour, Fault, Faults, Fixed, Sandbox, serve_forever
-from cmsapi.transport.message import Request
 from tests.support.calling import Caller
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cmsapi.message import Request
 from cmsapi.sandbox import Sandbox
-from cmsapi.transport.message import Request
 
 
 async def test_the_transport_answers_any_host(box: Sandbox) -> None:
