@@ -20,7 +20,7 @@ def every_class() -> list[type[errors.CMSError]]:
     """Return all classes of the tree."""
     found: list[type[errors.CMSError]] = [errors.CMSError]
     for cls in found:
-        found.extend(each for each in cls.__subclasses__() if each.__module__ == errors.__name__)
+        found.extend(each for each in cls.__subclasses__() if each.__module__.startswith(errors.__name__))
     return found
 
 
