@@ -80,10 +80,8 @@ from cmsapi.api.operations import (
     Provenance as Provenance,
     Replay as Replay,
 )
-from cmsapi.api.page import (
-    Page as Page,
-)
 from cmsapi.api.pagination import (
+    Page as Page,
     Paginator as Paginator,
 )
 from cmsapi.api.wire.converter import (

@@ -15,8 +15,8 @@ from cmsapi.jobs.errors import sent_times, without_result
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.kinds.evidence import name_of
 from cmsapi.jobs.kinds.registry import KINDS
+from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler
-from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.tracked import REVIEW, SENDING, Record, TrackedJob
 from cmsapi.state.entry import Entry
 
@@ -25,37 +25,18 @@ STALE_AFTER = 12 * 3600.0
 
 
 class Intent:
-    """Write one launch down, with the batch and the key of the item that it is for; the journal is open."""
+    """Write one launch down; the journal is open."""
 
-    def __init__(self, reconciler: Reconciler, request: LaunchRequest, for_item: tuple[str, str] | None) -> None:
+    def __init__(self, reconciler: Reconciler, launch: PendingLaunch) -> None:
         self._reconciler = reconciler
-        self._request = request
-        kind, journal = request.kind, reconciler.journal
-        batch, item = for_item or (None, None)
-        work = secrets.token_hex(8)
-        if kind.joins and reconciler.policy.dedupe != "allow":
-            work = request.target
-        elif item is not None:
-            work = f"for {item!r} in {batch!r}"
-        settings = journal.digest(request.body)
-        # Launches with the same key join.
-        self._key = f"{kind.name.value} {work}"
-        self._entry = Entry(
-            kind=kind.name.value,
-            # An identifier is what a later process polls by; a keyword is only compared, and may be a whole text.
-            target=name_of(request.target) if kind.polled_by_id else request.target,
-            asked_at=journal.wall(),
-            batch=batch,
-            item=item,
-            settings=settings,
-            facts={"workspace": request.path["workspaceId"]} if "workspaceId" in request.path else {},
-        )
+        self._launch = launch
 
     async def begin(self) -> Record | TrackedJob:
         """Write the launch down and return its record, or return the job that runs in its place."""
+        key, self._entry = self._describe()
         followed: Entry | None = None
         while True:
-            record = await self._reconciler.journal.begin(self._key, self._entry)
+            record = await self._reconciler.journal.begin(key, self._entry)
             if record.entry is self._entry:
                 if followed is not None:
                     with record.in_work():
@@ -70,13 +51,35 @@ class Intent:
             if found is not None:
                 return found
 
+    def _describe(self) -> tuple[str, Entry]:
+        """Return the key that launches of the same work share, and its entry."""
+        request, journal, purpose = self._launch.request, self._reconciler.journal, self._launch.purpose
+        kind = request.kind
+        batch, item = (purpose and purpose.item) or (None, None)
+        work = secrets.token_hex(8)
+        if kind.joins and self._launch.policy.dedupe != "allow":
+            work = request.target
+        elif item is not None:
+            work = f"for {item!r} in {batch!r}"
+        return f"{kind.name.value} {work}", Entry(
+            kind=kind.name.value,
+            # An identifier is what a later process polls by; a keyword is only compared, and may be a whole text.
+            target=name_of(request.target) if kind.polled_by_id else request.target,
+            asked_at=journal.wall(),
+            batch=batch,
+            item=item,
+            settings=journal.digest(request.body),
+            facts={"workspace": request.path["workspaceId"]} if "workspaceId" in request.path else {},
+        )
+
     async def _check_followed(self, record: Record, followed: Entry) -> None:
         """Raise when it is unknown whether the launch happened for which this one has waited."""
         if await self._reconciler.journal.was_unknown(record, followed):
             # That launch is the one in doubt, also for others that have waited for it.
             record.entry = attrs.evolve(record.entry, asked_at=followed.asked_at)
+            self._launch.record = record
             why = "another client sent it, and it could not find out whether it happened"
-            await self._reconciler.give_up(record, self._request, why, "no answer")
+            await self._reconciler.give_up(self._launch, why, "no answer")
 
     async def _resolve(self, record: Record) -> Record | TrackedJob | None:
         """Deal with an entry of the same key: return a job to wait for, a record to launch with, or None to try again.
@@ -105,7 +108,8 @@ class Intent:
             await asyncio.sleep(FOLLOW)
             return None
         if entry.status == SENDING:
-            settled = await self._reconciler.settle(record, self._request)
+            self._launch.record = record
+            settled = await self._reconciler.settle(self._launch)
             if isinstance(settled, TrackedJob):
                 self._check_join(entry)
                 return settled
@@ -120,7 +124,7 @@ class Intent:
 
     def _check_join(self, entry: Entry) -> None:
         same_item = entry.item is not None and (entry.batch, entry.item) == (self._entry.batch, self._entry.item)
-        self._reconciler.check_join(self._request, entry.settings, elsewhere=True, same_item=same_item)
+        self._reconciler.check_join(self._launch.request, entry.settings, elsewhere=True, same_item=same_item)
 
     async def _is_stale(self, record: Record) -> bool:
         """Delete the entry of a job that ended long ago, so that its old result answers no new launch."""

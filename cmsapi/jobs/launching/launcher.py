@@ -1,7 +1,7 @@
 """Launch paid work, at most once.
 
 A launch costs a credit and there is no idempotency key, so it is written down before it is sent (`intent`), and never
-repeated while it may have happened (`pending`, `reconcile`).
+repeated while it may have happened (`sending`, `reconcile`).
 
 Launches for the same target join: while one is being sent, a second one waits for its answer; while the job runs, or
 its article waits for a decision, it is returned instead of being paid again. The running launches of other processes
@@ -26,6 +26,7 @@ from cmsapi.jobs.kinds.review import ReviewHook
 from cmsapi.jobs.launching.pending import PURPOSE, PendingLaunch, PendingLaunches
 from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
+from cmsapi.jobs.launching.sending import Sender
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import TrackedJob
 
@@ -38,6 +39,7 @@ class Launcher:
     def __init__(self, poller: Poller, policy: LaunchPolicy, launches: PendingLaunches) -> None:
         self.poller: Poller = poller
         self.reconciler: Reconciler = Reconciler(poller, policy)
+        self._sender = Sender(self.reconciler)
         self._policy = policy
         self._launches = launches
 
@@ -123,13 +125,12 @@ class Launcher:
 
     def _send(self, request: LaunchRequest) -> PendingLaunch:
         """Begin to send a launch. No other task may run between the search for one to join and this."""
-        pending = PendingLaunch(request, self.reconciler, self._launches, PURPOSE.get())
-        pending.task = self.poller.tasks.start(pending.run())
+        pending = PendingLaunch(request, self.poller, self._policy, self._launches, PURPOSE.get())
+        pending.task = self.poller.tasks.start(self._sender.run(pending))
         if pending.purpose is not None:
             pending.purpose.launches.append(pending)
         if request.kind.joins:
             self._launches.joinable[request.key] = pending
-            pending.task.add_done_callback(pending.remove)
         return pending
 
     async def _answer(self, pending: PendingLaunch) -> TrackedJob | None:
@@ -162,7 +163,7 @@ class Launcher:
         if not isinstance(error, CMSError):
             return pending.task.result()
         given_up = isinstance(error, LaunchUnknownError) and "open" not in error.evidence
-        if pending.reconciler is self.reconciler or given_up:
+        if pending.poller is self.poller or given_up:
             raise error.fresh()
         return None
 
@@ -170,7 +171,7 @@ class Launcher:
         """Make the error of a launch whose deadline is over; what is in flight goes on without this caller."""
         said = f"not done within its deadline of {self.reconciler.caller.pipeline.timeouts.deadline:g} s"
         if pending is not None and pending.in_flight:
-            return pending.unknown(said)
+            return self.reconciler.unknown(pending, said, stays=True)
         return DeadlineError(
             f"The {request.kind} for {request.target} was {said}. Nothing was sent or charged for it by this call.",
             operation=request.kind.launch_operation,

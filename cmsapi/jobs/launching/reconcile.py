@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
 
 import attrs
 
@@ -32,6 +31,7 @@ from cmsapi.jobs.kinds.evidence import Finding, Verdict
 from cmsapi.jobs.kinds.kind import ChargeEvidence
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.charges import ChargeReader
+from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
@@ -43,31 +43,8 @@ STAYS_OPEN = "it stays in the journal: the next launch of the same, or jobs.resu
 STAYS_APART = (
     "it stays in the journal: jobs.resume reconciles it again; another launch of the same is paid for on its own"
 )
-_PROCESS_ENDED = "the process that sent it ended before its answer"
-
-
-@attrs.frozen(kw_only=True)
-class LostAnswer:
-    """Say what is known of a launch that this process has sent, and whose answer is lost.
-
-    Args:
-        cause: What came instead of the answer.
-        left_at: Loop time at which it left.
-        settles_at: Loop time after which it can no longer arrive.
-        wanted: Tells whether a caller still waits for it.
-        repeat: Takes the credit of a repeat, if there is one; None when it must not be repeated.
-    """
-
-    cause: Exception
-    left_at: float | None = None
-    settles_at: float | None = None
-    wanted: Callable[[], bool] = lambda: True
-    repeat: Callable[[], bool] | None = None
-
-    @property
-    def said(self) -> str:
-        """What came instead of the answer, in words."""
-        return str(self.cause.__cause__ or "") or str(self.cause) or type(self.cause).__name__
+# Seconds within which a service is assumed to do what it was asked, or never: from when the last byte may have left.
+COMMITS = 60.0
 
 
 class Reconciler:
@@ -107,13 +84,8 @@ class Reconciler:
 
     # What follows
 
-    async def settle(
-        self, record: Record, request: LaunchRequest | None = None, lost: LostAnswer | None = None
-    ) -> TrackedJob | Verdict:
+    async def settle(self, launch: PendingLaunch) -> TrackedJob | Verdict:
         """Find out whether a launch happened, and do what follows from that.
-
-        A launch of this process comes with its lost answer, an orphan of another one without. An orphan that is only
-        recovered comes without a request, and is never repeated.
 
         Returns:
             Its job when it happened; `ABSENT` when it did not, and `UNKNOWN` when the policy repeats it all the same.
@@ -124,21 +96,19 @@ class Reconciler:
             CMSError: The service or the state could not be read, and an orphan stays as it is.
         """
         try:
-            finding = await self.find_out(record.entry, lost)
+            finding = await self._find_out(launch)
         except (Exception, asyncio.CancelledError) as error:
-            if lost is None:
+            if launch.cause is None:
                 raise
             found = f"its reconciliation failed: {error}"
-            raise self.unknown(record.entry, request, lost.said, found, stays=True) from lost.cause
+            raise self.unknown(launch, launch.said, found, stays=True) from launch.cause
         if finding.verdict is Verdict.LAUNCHED:
-            return await self._adopt(record, finding)
+            return await self._adopt(launch.record, finding)
         if finding.verdict is Verdict.UNKNOWN:
-            await self.give_up(record, request, finding.why, _PROCESS_ENDED if lost is None else lost.said, lost)
+            await self.give_up(launch, finding.why, launch.said)
         return finding.verdict
 
-    async def give_up(
-        self, record: Record, request: LaunchRequest | None, why: str, said: str, lost: LostAnswer | None = None
-    ) -> None:
+    async def give_up(self, launch: PendingLaunch, why: str, said: str) -> None:
         """Record that it is unknown whether a launch happened, and raise that, unless the policy repeats the launch.
 
         A launch without callers stays in the journal: the next one of the same is told.
@@ -146,23 +116,18 @@ class Reconciler:
         Raises:
             LaunchUnknownError: It is not repeated.
         """
-        unknown = self.unknown(record.entry, request, said, why)
-        repeatable = request is not None and (lost is None or lost.repeat is not None)
-        choice = self.policy.on_unknown if repeatable else "raise"
-        if callable(choice):
-            choice = choice(unknown)
-            if inspect.isawaitable(choice):
-                choice = await choice
+        record, unknown = launch.record, self.unknown(launch, said, why)
+        repeats = launch.repeatable and await self._repeats(launch, unknown)
         try:
-            if choice == "repeat" and (lost is None or lost.repeat is None or lost.repeat()):
+            if repeats:
                 # Whatever becomes of the repeat, this attempt stays in doubt.
                 facts = {**record.entry.facts, "doubt": why[:LONGEST_REASON]}
                 await self.journal.write(record, status=SENDING, facts=facts)
                 return
-            if lost is None or lost.wanted():
+            if launch.callers:
                 await self.journal.record_unknown(record, why)
-            stays = lost is not None and not lost.wanted()
-            if stays:
+            # The last caller may have gone meanwhile.
+            if stays := not launch.callers:
                 self.journal.restore_later(record)
         except asyncio.CancelledError:
             self.journal.restore_later(record)
@@ -170,18 +135,26 @@ class Reconciler:
         except (StateError, LeaseLostError):
             # The doubt is about money, and more important than that it could not be written down.
             stays = True
-        if stays:
-            unknown = self.unknown(record.entry, request, said, why, stays=True)
-        raise unknown from None if lost is None else lost.cause
+        raise (self.unknown(launch, said, why, stays=True) if stays else unknown) from launch.cause
+
+    async def _repeats(self, launch: PendingLaunch, unknown: LaunchUnknownError) -> bool:
+        """Ask the policy whether to repeat a launch, and take the credit of the repeat."""
+        choice = self.policy.on_unknown
+        if callable(choice):
+            choice = choice(unknown)
+            if inspect.isawaitable(choice):
+                choice = await choice
+        # An orphan has cost this client nothing: the launch in its place takes its credit before it is sent.
+        return choice == "repeat" and (launch.cause is None or launch.take_repeat())
 
     def unknown(
-        self, entry: Entry, request: LaunchRequest | None, said: str, found: str | None = None, *, stays: bool = False
+        self, launch: PendingLaunch, said: str, found: str | None = None, *, stays: bool = False
     ) -> LaunchUnknownError:
         """Make the error of a launch that may have happened: what came instead of an answer, and what was found out.
 
         The error tells where to go on when the entry `stays` in the journal.
         """
-        kind, now = KINDS[entry.kind], asyncio.get_running_loop().time()
+        entry, kind, now = launch.record.entry, launch.request.kind, asyncio.get_running_loop().time()
         evidence = {
             "operation": kind.launch_operation,
             "asked_at": self.poller.datetime_at(now - max(0.0, self.journal.wall() - entry.asked_at)).isoformat(),
@@ -193,7 +166,7 @@ class Reconciler:
         if stays:
             found_again = entry.item is not None or (kind.joins and self.policy.dedupe != "allow")
             evidence["open"] = STAYS_OPEN if found_again else STAYS_APART
-        return unknown_launch(kind.name, entry.target if request is None else request.target, evidence)
+        return unknown_launch(kind.name, launch.request.target, evidence)
 
     async def _adopt(self, record: Record, finding: Finding) -> TrackedJob:
         """Track the job of a launch that happened although its answer is lost."""
@@ -204,17 +177,18 @@ class Reconciler:
 
     # Finding out
 
-    async def find_out(self, entry: Entry, lost: LostAnswer | None = None) -> Finding:
+    async def _find_out(self, launch: PendingLaunch) -> Finding:
         """Wait until a launch can no longer arrive, and find out whether it did.
 
         Raises:
             CMSError: The service or the state could not be read; nothing is known.
         """
-        await asyncio.sleep(self._settles_in(entry, None if lost is None else lost.settles_at))
-        if entry.served_at is None and lost is not None and lost.left_at is not None:
+        entry, own = launch.record.entry, launch.cause is not None
+        await asyncio.sleep(max(0.0, self._settles_in(launch)))
+        if entry.served_at is None and own:
             # The launch was the first request: the next answer tells the service's time, also of then.
             await self.caller.call(User, "get_me")
-            if (served := self.caller.pipeline.clock.at(lost.left_at)) is not None:
+            if (served := self.caller.pipeline.clock.at(launch.left_at)) is not None:
                 entry = attrs.evolve(entry, served_at=served.timestamp())
         try:
             finding = await self._read(entry)
@@ -225,26 +199,26 @@ class Reconciler:
             return Finding.unknown(str(doubt))
         return attrs.evolve(finding, served_at=entry.served_at)
 
-    def _settles_in(self, entry: Entry, settles_at: float | None) -> float:
+    def _settles_in(self, launch: PendingLaunch) -> float:
         """Return seconds until a launch can no longer arrive."""
-        if settles_at is not None:
-            return max(0.0, settles_at - asyncio.get_running_loop().time())
+        entry, now = launch.record.entry, asyncio.get_running_loop().time()
+        if launch.cause is not None:
+            # Its attempt is over, so that no byte of it leaves any more.
+            return COMMITS if self.policy.settle is None else launch.left_at + self.policy.settle - now
         # Of another process only the wall's clock is known, and mostly the service's.
         sent_at, settle = entry.facts.get("sent_at"), entry.facts.get("settle")
         if not isinstance(sent_at, int | float) or not isinstance(settle, int | float):
             return 0.0
-        gone, served = self.journal.wall() - sent_at, self.caller.pipeline.clock.at(asyncio.get_running_loop().time())
+        gone, served = self.journal.wall() - sent_at, self.caller.pipeline.clock.at(now)
         if served is not None and entry.served_at is not None:
             # A clock that was set forward has let no time pass.
             gone = min(gone, served.timestamp() - entry.served_at)
         # A clock that was set back says nothing.
-        return max(0.0, settle - gone) if gone >= 0 else settle
+        return settle - gone if gone >= 0 else settle
 
     async def _read(self, entry: Entry) -> Finding:
         """Read the evidence, the cheapest first, and have the kind judge it."""
-        kind = KINDS.get(entry.kind)
-        if kind is None:
-            return Finding.unknown(f"this version of cmsapi does not know the kind {entry.kind}")
+        kind = KINDS[entry.kind]
         document = await kind.read_evidence(self.caller, entry)
         latest = self.caller.pipeline.clock.latest_at(asyncio.get_running_loop().time())
         if (shown := kind.judge_shown(entry, document, latest)) is not None:

@@ -13,7 +13,9 @@ from cmsapi.errors import LaunchUnknownError
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
+from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import Reconciler
+from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
 from cmsapi.state.entry import Lease
@@ -66,7 +68,12 @@ async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:
     if entry.status != SENDING:
         return reconciler.poller.take_over(record)
     try:
-        settled = await reconciler.settle(record)
+        request = LaunchRequest(kind=entry.kind, target=entry.target, path={})
+        # Without what was asked for it cannot be repeated.
+        orphan = PendingLaunch(
+            request, reconciler.poller, reconciler.policy, record=record, callers=1, repeatable=False
+        )
+        settled = await reconciler.settle(orphan)
     except BaseException:
         journal.release_later(record)
         raise

@@ -22,7 +22,7 @@ import attrs
 
 import cmsapi
 from benchmarks.virtual import in_virtual_time
-from cmsapi.jobs.launching.pending import COMMITS
+from cmsapi.jobs.launching.reconcile import COMMITS
 from cmsapi.sandbox import Behaviour, FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.long.chaos.acts import ACTS, Act
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file

@@ -72,7 +72,8 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "jobs/fanout/test_batch",
         "jobs/launching/test_unknown",
     ),
-    "jobs/launching/pending": (
+    "jobs/launching/pending": (*_LAUNCHES, "jobs/fanout/test_credits", "jobs/launching/test_deadline"),
+    "jobs/launching/sending": (
         *_LAUNCHES,
         "jobs/launching/test_pending",
         "jobs/fanout/test_credits",

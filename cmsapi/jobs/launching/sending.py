@@ -1,0 +1,248 @@
+"""Send one launch: write it down, send it, and settle it when its answer is lost.
+
+Only what was certainly not executed (429, or nothing sent) is repeated at once. After a 5xx, a lost answer or an
+unreadable one the launch is settled first (`reconcile`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+import attrs
+
+from cmsapi.api.model import Model
+from cmsapi.errors import (
+    APIError,
+    ConflictError,
+    DecodeError,
+    JobError,
+    LaunchUnknownError,
+    LeaseLostError,
+    OutOfCreditsError,
+    StateError,
+)
+from cmsapi.jobs.errors import sent_times
+from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory
+from cmsapi.jobs.launching.intent import Intent
+from cmsapi.jobs.launching.pending import PendingLaunch
+from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
+from cmsapi.jobs.tracked import INTENT, SENDING, TrackedJob
+from cmsapi.ratelimit.limiter import Priority
+from cmsapi.ratelimit.permits import Permit
+from cmsapi.transport.call import CallOptions
+from cmsapi.transport.requests import expand
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# Seconds after a launch was written down in which its bytes may leave, however soon it is reconciled.
+_LAST_BYTES = 5.0
+
+
+class Sender:
+    """Send the launches of one client."""
+
+    def __init__(self, reconciler: Reconciler) -> None:
+        self._reconciler = reconciler
+        self._poller = reconciler.poller
+        self._journal = reconciler.journal
+        self._caller = reconciler.caller
+
+    async def run(self, launch: PendingLaunch) -> TrackedJob:
+        """Write a launch down and send it, or find the job that runs in its place."""
+        try:
+            await self._journal.open(self._poller.poll_settings.read_user)
+            begun = await Intent(self._reconciler, launch).begin()
+            if isinstance(begun, TrackedJob):
+                return begun
+            launch.record = begun
+            with begun.in_work():
+                return await self._pay(launch)
+        except StateError as error:
+            error.add_note("This launch was not sent, and nothing was charged for it.")
+            raise
+        except LaunchUnknownError as error:
+            if not launch.callers:
+                logger.error("no caller waits for this launch any more: %s", error)  # noqa: TRY400  no traceback tells more
+            raise
+
+    async def _pay(self, launch: PendingLaunch) -> TrackedJob:
+        """Send a launch; when that fails, settle its credits and its entry."""
+        record = launch.record
+        try:
+            _take_first_credit(launch)
+            if launch.policy.baseline == "read":
+                await self._read_baseline(launch)
+            return await self._send(launch)
+        except BaseException as error:
+            in_flight = launch.in_flight
+            if not in_flight:
+                launch.give_back(launch.credits)
+            if record.held and not record.bound:
+                # What may have happened is settled by the next launch of the same, or by `jobs.resume`.
+                self._journal.release_later(record) if in_flight else self._journal.delete_later(record)
+            if in_flight and isinstance(error, asyncio.CancelledError):
+                # The end of the client cancels what is in flight, and the last caller a repeat that has not left.
+                said = "it was cancelled before its answer was read and written down"
+                raise self._reconciler.unknown(launch, said, stays=True) from error
+            raise
+
+    async def _read_baseline(self, launch: PendingLaunch) -> None:
+        """Read the state before a launch, as facts for its entry, and the balances if they are evidence."""
+        request, record = launch.request, launch.record
+        kind = request.kind
+        baseline = await kind.read_baseline(self._caller, request.target)
+        if kind.charge_evidence is not ChargeEvidence.NONE and not self._journal.balances.fresh:
+            # A launch that cannot be sent is refused before anything is read for it.
+            expand(self._caller.operations[kind.launch_operation].path, request.path)
+            await self._reconciler.charges.read_balances()
+        if baseline:
+            record.entry = attrs.evolve(record.entry, facts={**record.entry.facts, **baseline})
+
+    async def _send(self, launch: PendingLaunch) -> TrackedJob:
+        """Send a launch until its job is known, it is refused, or it must not be repeated."""
+        request, caller = launch.request, self._caller
+        kind, operation = request.kind, request.kind.launch_operation
+        options = CallOptions(
+            priority=Priority.LAUNCH,
+            before_attempt=partial(self._before_attempt, launch),
+            not_executed=partial(self._not_executed, launch),
+        )
+        while True:
+            launch.attempts += 1
+            try:
+                call = await caller.exchange(operation, request.path, body=request.body, options=options)
+                answered = None if kind.answer is None else caller.read(call, kind.answer)
+                return await self._launched(launch, answered, call.sent_at)
+            except Exception as error:
+                if kind.answer is None and DecodeError in (type(error), type(error.__cause__)):
+                    # The service said 2xx, and nothing has to be read from its answer.
+                    return await self._launched(launch, None, launch.left_at)
+                # On a repeat, a conflict may be the echo of an earlier attempt.
+                echo = isinstance(error, ConflictError) and launch.attempts > 1
+                if not launch.has_left or (isinstance(error, APIError) and not echo):
+                    await self._refused(launch, error)
+                    raise
+                cause = error
+            except asyncio.CancelledError:
+                if launch.credits and not launch.has_left:
+                    # Attempts in doubt before it count all the same.
+                    launch.give_back(1)
+                raise
+            if echo:
+                launch.discount()
+            launch.repeatable = not echo and launch.attempts < caller.pipeline.retry.max_attempts
+            if (job := await self._settle(launch, cause)) is not None:
+                return job
+
+    async def _launched(self, launch: PendingLaunch, answered: Model | None, sent_at: float) -> TrackedJob:
+        """Write down that a launch has happened, and track its job."""
+        kind, poller, record = launch.request.kind, self._poller, launch.record
+        now, launched_at = asyncio.get_running_loop().time(), self._caller.pipeline.clock.at(sent_at)
+        job_id = None if answered is None else str(getattr(answered, "id", None))
+        served_at = None if launched_at is None else launched_at.timestamp()
+        await self._journal.record_launched(record, job_id=job_id, served_at=served_at)
+        history = JobHistory(
+            began=now,
+            launched_at=launched_at or by_own_clock(self._journal.wall() - (now - sent_at)),
+            job_id=job_id,
+            fresh=True,
+            document=answered if kind.result_requests else None,
+        )
+        job = TrackedJob(kind, kind.job_target(launch.request.target, job_id), history, poller.poll_settings)
+        record.bind(job)
+        poller.registry.add(job)
+        return job
+
+    async def _refused(self, launch: PendingLaunch, refusal: Exception) -> None:
+        """Take the newest attempt back, which was refused or not sent.
+
+        Raises:
+            LaunchUnknownError: An attempt before that one may have been charged.
+        """
+        launch.give_back(1)
+        launch.discount()
+        launch.permit, launch.cause, launch.repeatable = None, refusal, False
+        if (earlier := launch.record.entry.facts.get("doubt")) is not None:
+            await self._reconciler.give_up(launch, str(earlier), str(refusal))
+
+    async def _settle(self, launch: PendingLaunch, cause: Exception) -> TrackedJob | None:
+        """Find out whether a launch happened; return its job, or None to send it again.
+
+        Raises:
+            LaunchUnknownError: That could not be found out.
+            JobError: It did not happen, and is not sent again.
+            ConflictError: The same, because the service refuses it.
+        """
+        launch.cause = cause
+        settled = await self._reconciler.settle(launch)
+        if isinstance(settled, TrackedJob):
+            return settled
+        launch.permit = None
+        if settled is Verdict.ABSENT and not (launch.repeatable and launch.callers):
+            if isinstance(cause, ConflictError):
+                raise cause
+            request = launch.request
+            raise JobError(
+                f"The {request.kind} for {request.target} was sent and got no usable answer ({launch.said}). It was "
+                "found out that nothing was launched or charged. It is not sent again by itself; launch it again if it "
+                "is still needed."
+            ) from cause
+        return None
+
+    # Attempts
+
+    async def _before_attempt(self, launch: PendingLaunch, permit: Permit) -> Callable[[], None]:
+        """Write an attempt down, and return a check that its bytes may still leave."""
+        journal, entry, now = self._journal, launch.record.entry, asyncio.get_running_loop().time()
+        pipeline, wall, settle = self._caller.pipeline, journal.wall(), launch.policy.settle
+        served_at, served = entry.served_at, pipeline.clock.at(now)
+        if served_at is None and served is not None:
+            served_at = served.timestamp()
+        timeout = pipeline.timeouts.request
+        facts = {
+            **entry.facts,
+            "sent_at": wall,
+            "settle": timeout + COMMITS if settle is None else settle,
+            "sent": sent_times(entry) + 1,
+            **journal.balances.leaves(entry.kind),
+        }
+        await journal.write(launch.record, status=SENDING, served_at=served_at, facts=facts)
+        launch.permit, launch.left_at = permit, now
+        patience = max(timeout if settle is None else settle, _LAST_BYTES)
+
+        def check() -> None:
+            # A machine that was suspended shows it on the wall's clock only.
+            stood_still = max(asyncio.get_running_loop().time() - now, journal.wall() - wall)
+            if stood_still > patience:
+                raise LeaseLostError(
+                    "This process stood still between writing a launch down and sending it, for so long that another "
+                    "one may have sent it instead. Nothing was sent here; launch again to join it."
+                )
+            launch.left_at = asyncio.get_running_loop().time()
+
+        return check
+
+    async def _not_executed(self, launch: PendingLaunch, permit: Permit) -> None:
+        """Take the newest attempt back; one before it that is in doubt stays so, and cannot be called back."""
+        # Its time may have ended while it was written down.
+        written = launch.permit is permit
+        if written:
+            launch.permit = None
+        if launch.record.held:
+            entry = launch.record.entry
+            facts = {**entry.facts, "sent": sent_times(entry) - written}
+            undone = {} if "doubt" in facts else {"status": INTENT, "served_at": None}
+            await self._journal.write(launch.record, facts=facts, **undone)
+
+
+def _take_first_credit(launch: PendingLaunch) -> None:
+    if not launch.take_credit():
+        raise OutOfCreditsError(
+            f"The {launch.policy.max_credits} credits that LaunchPolicy(max_credits=) allows this client are spent: "
+            f"the {launch.request.kind} of {launch.request.target} was not sent, and nothing was charged for it. What "
+            "is launched goes on."
+        )
