@@ -30,7 +30,7 @@ _PRICES, _PRICE_STEP = 73, 1.0 / 6.0
 _FEWEST_POLLS = 1.06
 # Polls are a matter of chance; so many deviations of their number are kept back.
 _CHANCE = 1.1
-# Where polls are never made fewer, a duration of which one end is known is taken to be off by so many times itself.
+# A duration of which no end is known is taken to be off by so many times itself.
 _DOUBT = 5.0
 # A request that comes back later may be used by another client.
 _COMING = 0.9
@@ -78,11 +78,12 @@ class Load:
     def advised(self) -> AdvisedSchedule:
         """The schedule that the policy asks for.
 
-        Where too few polls are never made up for, more are expected: the fewer ends are known, the farther the
-        expectation may be off.
+        More polls are expected of it than the curve says, because the fewer ends are known, the farther the curve may
+        be off: without that, jobs of half an hour use up the hour in its first minutes. The doubt stays longer where
+        the jobs cannot be polled more rarely later.
         """
-        caution = 1.0 + _DOUBT / math.sqrt(1.0 + self.learned) if self.strict else 1.0
-        return AdvisedSchedule(self.curve, self.policy.min_interval, self.policy.max_interval, caution)
+        doubt = _DOUBT / (1.0 + self.learned) ** (0.5 if self.strict else 1.0)
+        return AdvisedSchedule(self.curve, self.policy.min_interval, self.policy.max_interval, 1.0 + doubt)
 
     @functools.cached_property
     def dearest(self) -> int:

@@ -87,17 +87,17 @@ async def test_a_plan_says_what_the_balance_pays_for(kind: str, balance: int | N
 
 async def test_statistics_count_what_the_service_saw() -> None:
     """Polls, wasted ones and ends add up to what the ledger shows, by kind and in all."""
-    sandbox = Sandbox(keywords=40, durations=Lognormal(60.0, 0.6))
+    sandbox = Sandbox(keywords=20, durations=Lognormal(60.0, 0.6))
     async with client_of(sandbox) as client:
         assert client.jobs.statistics().polls_per_job is None
         await analysed(client, sandbox.keyword_ids)
         statistics = client.jobs.statistics("keyword_analysis")
         assert statistics == client.jobs.statistics()
         assert client.jobs.statistics("generation").finished == 0
-    assert statistics.finished == 40
+    assert statistics.finished == 20
     assert statistics.polls == sandbox.ledger.count(operation="get_keyword")
-    assert statistics.wasted_polls == statistics.polls - 40
-    assert statistics.polls_per_job == statistics.polls / 40
+    assert statistics.wasted_polls == statistics.polls - 20
+    assert statistics.polls_per_job == statistics.polls / 20
     assert statistics.lateness_p50 is not None
     assert statistics.lateness_p95 is not None
     assert statistics.stretch is not None

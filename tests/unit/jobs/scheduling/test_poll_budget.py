@@ -112,7 +112,7 @@ def at_price(load: Load, price: int) -> Schedule:
     While jobs wait to be launched, none is dearer than makes sense.
     """
     if price < 0 or load.strict:
-        caution = 1.0 + 5.0 / math.sqrt(1.0 + load.learned) if load.strict else 1.0
+        caution = 1.0 + 5.0 / (math.sqrt(1.0 + load.learned) if load.strict else 1.0 + load.learned)
         return AdvisedSchedule(load.curve, load.policy.min_interval, load.policy.max_interval, caution)
     return priced(load.curve, min(price, useful(load)) if load.queued else price, load.policy.min_interval)
 
@@ -347,7 +347,7 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
 def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> None:
     """Where polls at one price are too many and at the next too few, so many jobs follow each that all are used."""
-    load = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 100})
+    load = Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED, running={0: 100})
     more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
     (pace,) = plan([load], *Supply(part * more + (1.0 - part) * fewer + CHANCE * math.sqrt(100.0)))
     assert prices(pace) == pytest.approx([math.exp((price - 1) / 6), math.exp(price / 6)])
@@ -366,7 +366,7 @@ def test_what_comes_back_counts_until_nearly_all_are_over(begin: float, used: bo
 def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: bool) -> None:
     """Ten slots launch as many jobs as end in an hour, each with a launch, its polls and its result."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
-    load = Load(curve=known, policy=ADVISED, queued=20_000, slots=10.0, result=1.0)
+    load = Load(curve=known, learned=math.inf, policy=ADVISED, queued=20_000, slots=10.0, result=1.0)
     needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
     # The square root of what is left is kept back.
     free = (CHANCE / 2.0 + math.sqrt(CHANCE**2 / 4.0 + needed)) ** 2
@@ -375,8 +375,8 @@ def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: b
 
 def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> None:
     """When nothing is left, the dearest price is for jobs that run, and a sensible one where others wait."""
-    running = Load(curve=believed(600.0, 30), policy=ADVISED, running={0: 300})
-    waiting = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 300}, queued=5)
+    running = Load(curve=believed(600.0, 30), learned=30.0, policy=ADVISED, running={0: 300})
+    waiting = Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED, running={0: 300}, queued=5)
     one, other = plan([running, waiting], 0.0)
     assert prices(one)[1] == pytest.approx(math.exp(12.0))
     assert prices(other)[1] == pytest.approx(math.exp(useful(waiting) / 6.0))
@@ -385,14 +385,14 @@ def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> 
 
 def test_what_is_not_launched_needs_no_polls() -> None:
     """Of more jobs than all requests are enough for, as many are counted as could be launched at all."""
-    load = Load(curve=believed(60.0, 30), policy=ADVISED, running={0: 20}, queued=5000, result=0.0)
+    load = Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED, running={0: 20}, queued=5000, result=0.0)
     (pace,) = plan([load], 500.0)
     assert prices(pace)[1] == pytest.approx(math.exp(useful(load) / 6.0))
 
 
 def test_nothing_to_poll_at_is_a_plan_too() -> None:
     """No jobs take nothing, and fit into nothing."""
-    assert not plan([Load(curve=believed(60.0, 30), policy=ADVISED)], 0.0)[0].stretched
+    assert not plan([Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED)], 0.0)[0].stretched
     assert spare([], 300.0) == 300.0
     assert plan([], 300.0) == []
 
@@ -402,14 +402,14 @@ def test_nothing_to_poll_at_is_a_plan_too() -> None:
 )
 def test_a_few_jobs_are_polled_as_advised_and_many_are_not(jobs: int, free: float, stretched: bool) -> None:
     """It is what is left for the jobs there are that decides on the pace."""
-    (pace,) = plan([Load(curve=believed(60.0, 30), policy=ADVISED, running={0: jobs})], free)
+    (pace,) = plan([Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED, running={0: jobs})], free)
     assert pace.stretched is stretched
 
 
 @pytest.mark.parametrize("known", [0, 12, 30])
 def test_what_comes_back_soon_is_used(known: int) -> None:
     """Requests that come back before most polls make them more frequent than those that never come back."""
-    load = Load(curve=believed(600.0, 30), policy=ADVISED, running={known: 200})
+    load = Load(curve=believed(600.0, 30), learned=30.0, policy=ADVISED, running={known: 200})
 
     def returning(span: float) -> float:
         return min(900.0, 3.0 * max(0.0, span - 30.0))
@@ -419,10 +419,17 @@ def test_what_comes_back_soon_is_used(known: int) -> None:
     assert helped.dearer.lateness < alone.dearer.lateness
 
 
+@pytest.mark.parametrize(("ends", "stretched"), [(0, True), (30, False)])
+def test_a_guess_does_not_spend_the_hour(ends: int, stretched: bool) -> None:
+    """As long as no end is known, jobs may take much longer than guessed, and need polls then, too."""
+    load = Load(curve=believed(60.0, ends), learned=float(ends), policy=ADVISED, running={0: 30})
+    assert plan([load], 900.0)[0].stretched is stretched
+
+
 def test_an_old_job_is_counted_for_as_long_as_it_will_be_polled() -> None:
     """Jobs that have run for hours and go on are not taken for jobs that need one more poll."""
     day = Curve.of([0.02 * age / AGES[-1] for age in AGES])
-    old = Load(curve=day, policy=ADVISED, running={step_before(20_000.0): 10})
+    old = Load(curve=day, learned=math.inf, policy=ADVISED, running={step_before(20_000.0): 10})
     # Polled every ten seconds for an hour they would take 3,600 requests.
     assert plan([old], 900.0)[0].stretched
     # 600 requests are needed before the others come back, and only 500 are left.
@@ -436,13 +443,14 @@ HALF = Curve.of([0.0, *([0.5] * (NEVER - 1))])
 
 def test_what_as_advised_takes_is_a_poll_an_interval_and_one_at_the_end() -> None:
     """Jobs that go on for the whole span take a poll every ten seconds and one more, those on pages too."""
-    load = Load(curve=NEVER_OVER, policy=ADVISED, running={0: 2, 30: 1}, paged={7: 4})
+    load = Load(curve=NEVER_OVER, learned=math.inf, policy=ADVISED, running={0: 2, 30: 1}, paged={7: 4})
     assert load.polls(0, 100.0) == pytest.approx(7 * 11.0)
     assert load.polls(0) == load.polls(0, 5000.0) == pytest.approx(7 * 361.0)
     # With three ends known, a duration is taken to be off by two and a half times itself.
     strict = attrs.evolve(load, policy=PollPolicy(budget="strict"), learned=3.0)
     assert strict.polls(0, 100.0) == pytest.approx(7 * 36.0)
-    assert attrs.evolve(load, learned=3.0).polls(0, 100.0) == pytest.approx(7 * 11.0)
+    # Where jobs can be polled more rarely later, by one and a quarter.
+    assert attrs.evolve(load, learned=3.0).polls(0, 100.0) == pytest.approx(7 * 23.5)
 
 
 @pytest.mark.parametrize(("queued", "slots", "slots_used"), [(5, math.inf, 5.0), (500, 2.0, 2.0), (1, 2.0, 1.0)])
@@ -481,7 +489,7 @@ def test_an_interval_goes_by_how_likely_an_end_is() -> None:
 def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
     """As many of the groups follow the lower price as its share says, to the nearest."""
     two = solve(believed(60.0, 30), 1.0, 5.0), solve(believed(60.0, 30), 400.0, 5.0)
-    pace = Pace(Load(curve=believed(60.0, 30), policy=ADVISED), *two, share)
+    pace = Pace(Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED), *two, share)
     seen = [pace.interval(0, group) for group in range(GROUPS)]
     assert seen == [two[0].interval(0)] * cheaper + [two[1].interval(0)] * (GROUPS - cheaper)
 
