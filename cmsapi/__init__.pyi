@@ -80,8 +80,10 @@ from cmsapi.api.operations import (
     Provenance as Provenance,
     Replay as Replay,
 )
-from cmsapi.api.pagination import (
+from cmsapi.api.page import (
     Page as Page,
+)
+from cmsapi.api.pagination import (
     Paginator as Paginator,
 )
 from cmsapi.api.wire.converter import (

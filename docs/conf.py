@@ -62,7 +62,7 @@ def _is_read_only(thing: object) -> bool:
     return (
         issubclass(thing, Model | Exception | enum.Enum)
         or module.startswith(
-            ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.observability", "cmsapi.api.pagination")
+            ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.observability", "cmsapi.api.pag")
         )
         or module in ("cmsapi.ratelimit.limiter", "cmsapi.api.operations", "cmsapi.transport.http")
         or thing.__name__ in ("Ledger", "Entry", "SandboxTransport", "Statistics")

@@ -28,7 +28,7 @@ async def show(client: cmsapi.Client) -> None:
     print(organization.name)
     print(f"  analysis {left.analysis}, AI writing {left.ai_writing}, idea searches {left.content_ideas_searches}")
     entries: list[cmsapi.CreditUsage] = []
-    async for entry in client.credit_usages.list_all():
+    async for entry in client.credit_usages.list():
         entries.append(entry)
         if len(entries) == READ:
             break

@@ -1,90 +1,60 @@
-"""Pages and the paginator over them (specification 1, conventions 3 and 4).
+"""The paginator, as which every list of the service is read (specification 1, conventions 3 to 5).
 
 `hasMore` decides whether there is a next page, and an empty page ends the list whatever it says. A page that repeats
 the one before is an error, and so is a list that goes on far beyond its `total`. Lists move while they are read: when
-`total` changes on the way, items may come twice or not at all, and the paginator says so.
+`total` changes on the way, items may come twice or not at all, and the paginator says so. A list that the service does
+not page is one page.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
-from typing import Generic, NoReturn, TypeVar, overload
-
-import attrs
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from typing import Any, Generic, NoReturn, TypeVar
 
 from cmsapi.api.arguments import within
-from cmsapi.display import markup
+from cmsapi.api.page import Page
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Page[Any])
 
 # Pages that may follow when as many items have come as there are in all: `total` may be an estimate, and lists move.
 _MORE_THAN_ALL = 10
 
 
-@attrs.frozen(eq=False)
-class Page(Sequence[T], Generic[T]):
-    """Hold one page of a list; a sequence of its items.
-
-    Args:
-        items: The items, in the service's order.
-        number: Number of the page, from 1.
-        limit: Largest number of items a page was asked to have.
-        total: Number of items in the whole list, or None where the service does not tell.
-        has_more: Whether another page follows.
-    """
-
-    items: tuple[T, ...]
-    number: int
-    limit: int
-    total: int | None
-    has_more: bool
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return self.items[index]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def _repr_html_(self) -> str:
-        whole = "" if self.total is None else f" of {self.total}"
-        return markup.listing(f"page {self.number}: {len(self)}{whole}", self)
-
-
-class Paginator(Generic[T]):
-    """Read a list page by page.
+class Paginator(Generic[T, P]):
+    """Read a list page by page; every list of the service is one of these.
 
     `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
-    `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the current one is worked on.
+    `items(prefetch=1)` and `pages(prefetch=1)` ask for the next page while the current one is worked on. A list that
+    the service does not page has one page, which is all of it.
 
-    A page has up to 100 items unless a list is asked for with another `limit`. That is the largest page of the service,
-    whose own default is 25 (specification 8). Fewer pages cost fewer requests of the hour.
+    `Paginator[Keyword, Page[Keyword]]` names the types of an item and of a page. A page has up to 100 items unless a
+    list is asked for with another `limit`. That is the largest page of the service, whose own default is 25
+    (specification 8). Fewer pages cost fewer requests of the hour.
 
     Args:
         fetch: Reads the page with a given number.
-        first: Number of the page to start with.
+        page: Number of the page to begin with.
         operation: Name of the operation, for errors.
     """
 
-    __slots__ = ("_fetch", "_first", "_operation", "total_changed")
+    __slots__ = ("_fetch", "_operation", "_page", "total_changed")
 
-    def __init__(
-        self, fetch: Callable[[int], Awaitable[Page[T]]], first: int = 1, *, operation: str | None = None
-    ) -> None:
+    def __init__(self, fetch: Callable[[int], Awaitable[P]], page: int = 1, *, operation: str) -> None:
         self._operation = operation
         self._fetch = fetch
-        self._first = first
+        self._page = page
         #: Whether the list changed its length while it was last read: items may be doubled or missing.
         self.total_changed: bool = False
 
-    def __await__(self) -> Generator[None, None, Page[T]]:
-        return self._fetch(self._first).__await__()
+    def __repr__(self) -> str:
+        return f"<Paginator of {self._operation}: `await` reads a page, `async for` all items>"
+
+    def __await__(self) -> Generator[None, None, P]:
+        return self._fetch(self._page).__await__()
 
     def __iter__(self) -> NoReturn:
         """Refuse: each page is a request, and a request needs an `await`."""
@@ -108,7 +78,7 @@ class Paginator(Generic[T]):
                 for item in page:
                     yield item
 
-    async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[Page[T], None]:
+    async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[P, None]:
         """Read page after page; one request each.
 
         Args:
@@ -122,10 +92,10 @@ class Paginator(Generic[T]):
         """
         within("prefetch", prefetch, 0, 1)
         self.total_changed = False
-        number, total = self._first, None
+        number, total = self._page, None
         items: tuple[T, ...] = ()
         count = most = beyond = 0
-        ahead: asyncio.Future[Page[T]] | None = None
+        ahead: asyncio.Future[P] | None = None
         try:
             while True:
                 page = await (ahead or self._fetch(number))
@@ -149,7 +119,7 @@ class Paginator(Generic[T]):
                     raise DecodeError(
                         f"Expected the list to end after about {most} items; the service says that more follow",
                         path="$.pagination",
-                        excerpt=f"{count} items on {number - self._first + 1} pages",
+                        excerpt=f"{count} items on {number - self._page + 1} pages",
                         operation=self._operation,
                     )
                 number += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cmsapi.api.models.brand_voice import BrandVoice
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
@@ -11,10 +12,12 @@ from cmsapi.transport.caller import LARGEST_PAGE
 class BrandVoices(Resource):
     """Read brand voices."""
 
-    def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[BrandVoice]:
+    def list(
+        self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[BrandVoice, Page[BrandVoice]]:
         """List the brand voices of a workspace; one request a page."""
         path = {"workspaceId": workspace_id}
-        return self._caller.paginate(BrandVoice, "list_brand_voices", path, limit=limit, first=first)
+        return self._caller.paginate(BrandVoice, "list_brand_voices", path, page=page, limit=limit)
 
     async def get(self, brand_voice_id: str) -> BrandVoice:
         """Read a brand voice; one request."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cmsapi.api.arguments import text
 from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -41,7 +42,9 @@ class ContentIdeaSearches(Resource):
         path = {"contentIdeaSearchId": content_idea_search_id}
         return await self._caller.call(ContentIdeaSearch, "get_content_idea_search", path)
 
-    def list(self, content_idea_search_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[ContentIdea]:
+    def list(
+        self, content_idea_search_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[ContentIdea, Page[ContentIdea]]:
         """Read the ideas of a search that succeeded; one request a page."""
         path = {"contentIdeaSearchId": content_idea_search_id}
-        return self._caller.paginate(ContentIdea, "list_content_ideas", path, limit=limit, first=first)
+        return self._caller.paginate(ContentIdea, "list_content_ideas", path, page=page, limit=limit)

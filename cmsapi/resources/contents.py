@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from cmsapi.api.arguments import function, optional_text, text, texts, timestamp, within
 from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation, GenerationSettings
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.converter import to_dict
 from cmsapi.api.wire.jsontext import dumps
@@ -36,9 +37,9 @@ class Contents(Resource):
         content_score: int | None = None,
         content_score_min: int | None = None,
         content_score_max: int | None = None,
+        page: int = 1,
         limit: int = LARGEST_PAGE,
-        first: int = 1,
-    ) -> Paginator[ContentSummary]:
+    ) -> Paginator[ContentSummary, Page[ContentSummary]]:
         """List the contents of a workspace in their short form; one request a page.
 
         Args:
@@ -48,8 +49,8 @@ class Contents(Resource):
             content_score: Only those with exactly this score, 0 to 100.
             content_score_min: Only those with at least this score.
             content_score_max: Only those with at most this score.
+            page: Number of the page to begin with.
             limit: Contents a page, 1 to 100.
-            first: Number of the page to begin with.
         """
         query = {
             "assignedToId": optional_text("assigned_to_id", assigned_to_id),
@@ -59,7 +60,7 @@ class Contents(Resource):
             "contentScore[lte]": _score("content_score_max", content_score_max),
         }
         path = {"workspaceId": workspace_id}
-        return self._caller.paginate(ContentSummary, "list_contents", path, limit=limit, first=first, query=query)
+        return self._caller.paginate(ContentSummary, "list_contents", path, page=page, limit=limit, query=query)
 
     async def create(
         self,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, date, datetime
+from typing import Literal, TypeAlias
 
-from cmsapi.api.arguments import moment, optional_text
+from cmsapi.api.arguments import moment, optional_text, within
 from cmsapi.api.models.credit_usage import CreditType, CreditUsage
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
@@ -14,46 +17,43 @@ from cmsapi.resources.credit_report import CreditReport
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
 
+TypeWord: TypeAlias = Literal["analysis", "ai_writing", "content_idea_search"]
+
 
 class CreditUsages(Resource):
     """Read credit usage entries of the organisation."""
 
     def list(
         self,
-        type: CreditType | str,  # noqa: A002  the service's own word
+        type: CreditType | TypeWord | None = None,  # noqa: A002  the service's own word
         *,
         q: str | None = None,
+        page: int = 1,
         limit: int = LARGEST_PAGE,
-        first: int = 1,
-    ) -> Paginator[CreditUsage]:
-        """List the entries of one credit type, newest first; one request a page.
+    ) -> Paginator[CreditUsage, Page[CreditUsage]]:
+        """List the entries of one credit type, or of all three, newest first; one request a page and type.
+
+        The service takes one type a request. Without a type its three lists are read and merged, at least three
+        requests, and a later page costs the requests of the pages before it as well. The service's lists are expected
+        newest first. One that turns out to come oldest first is read whole before its first entry is given.
 
         Args:
-            type: `"analysis"`, `"ai_writing"` or `"content_idea_search"`; the service takes one a request.
+            type: `"analysis"`, `"ai_writing"` or `"content_idea_search"`; None for all of them.
             q: Text to search for.
+            page: Number of the page to begin with.
             limit: Entries a page, 1 to 100.
-            first: Number of the page to begin with.
 
         Raises:
             ArgumentError: `type` is not one of the three.
         """
         words = [word.value for word in CreditType]
+        if type is None:
+            within("page", page, 1)
+            return _Merged([self.list(word, q=q, limit=limit) for word in CreditType], page, limit)
         if type not in words:
             raise ArgumentError(f"type must be one of {', '.join(words)}, got {excerpt(type)}.", parameter="type")
         query = {"type": str(type), "q": optional_text("q", q)}
-        return self._caller.paginate(CreditUsage, "list_credit_usages", limit=limit, first=first, query=query)
-
-    def list_all(self, *, q: str | None = None, limit: int = LARGEST_PAGE) -> AsyncIterator[CreditUsage]:
-        """Merge the entries of all three types, newest first; at least three requests.
-
-        The service's lists are expected newest first. One that turns out to come oldest first is read whole before
-        its first entry is given.
-
-        Args:
-            q: Text to search for.
-            limit: Entries a page, 1 to 100.
-        """
-        return _merged([_newest_first(self.list(word, q=q, limit=limit)) for word in CreditType])
+        return self._caller.paginate(CreditUsage, "list_credit_usages", page=page, limit=limit, query=query)
 
     async def report(
         self,
@@ -78,7 +78,7 @@ class CreditUsages(Resource):
         """
         begin, end = moment("since", since), moment("until", until)
         entries = []
-        async for usage in self.list_all(q=q):
+        async for usage in self.list(q=q):
             if begin is not None and _age(usage) < begin:
                 break
             if end is None or _age(usage) < end:
@@ -86,26 +86,70 @@ class CreditUsages(Resource):
         return CreditReport(tuple(entries), begin, end)
 
 
-async def _merged(streams: Sequence[AsyncIterator[CreditUsage]]) -> AsyncIterator[CreditUsage]:
-    heads = [await anext(stream, None) for stream in streams]
-    while newest := max((head for head in heads if head is not None), key=_age, default=None):
-        place = next(index for index, head in enumerate(heads) if head is newest)
-        heads[place] = await anext(streams[place], None)
-        yield newest
+class _Merged(Paginator[CreditUsage, Page[CreditUsage]]):
+    """Merge lists of entries, newest first, and divide the result into pages."""
+
+    __slots__ = ("_limit", "_lists")
+
+    def __init__(self, lists: Sequence[Paginator[CreditUsage, Page[CreditUsage]]], page: int, limit: int) -> None:
+        super().__init__(self._read, page, operation="list_credit_usages")
+        self._lists, self._limit = lists, limit
+
+    async def _read(self, number: int) -> Page[CreditUsage]:
+        async with contextlib.aclosing(self.pages()) as pages:
+            return await anext(pages)
+
+    async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[Page[CreditUsage], None]:
+        number = 1
+        entries: list[CreditUsage] = []
+        totals: dict[Paginator[CreditUsage, Page[CreditUsage]], int | None] = {}
+
+        def page(*, has_more: bool) -> Page[CreditUsage]:
+            self.total_changed = any(each.total_changed for each in self._lists)
+            total = None if None in totals.values() else sum(filter(None, totals.values()))
+            return Page(entries, number, self._limit, total, has_more)
+
+        async with contextlib.aclosing(_merge([_newest_first(each, prefetch, totals) for each in self._lists])) as all_:
+            async for usage in all_:
+                if len(entries) == self._limit:
+                    if number >= self._page:
+                        yield page(has_more=True)
+                    number, entries = number + 1, []
+                entries.append(usage)
+        if number < self._page:
+            number, entries = self._page, []
+        yield page(has_more=False)
 
 
-async def _newest_first(usages: Paginator[CreditUsage]) -> AsyncIterator[CreditUsage]:
+async def _merge(streams: Sequence[AsyncGenerator[CreditUsage, None]]) -> AsyncGenerator[CreditUsage, None]:
+    async with contextlib.AsyncExitStack() as stack:
+        for stream in streams:
+            stack.push_async_callback(stream.aclose)
+        heads = [await anext(stream, None) for stream in streams]
+        while newest := max((head for head in heads if head is not None), key=_age, default=None):
+            yield newest
+            place = next(index for index, head in enumerate(heads) if head is newest)
+            heads[place] = await anext(streams[place], None)
+
+
+async def _newest_first(
+    usages: Paginator[CreditUsage, Page[CreditUsage]],
+    prefetch: int,
+    totals: dict[Paginator[CreditUsage, Page[CreditUsage]], int | None],
+) -> AsyncGenerator[CreditUsage, None]:
     gathered: list[CreditUsage] = []
-    async for page in usages.pages():
-        gathered += page
-        if gathered:
-            first, last = _age(gathered[0]), _age(gathered[-1])
-            # Oldest first, or too little of it to tell.
-            if first < last or (first == last and page.has_more):
-                continue
-        for usage in gathered:
-            yield usage
-        gathered = []
+    async with contextlib.aclosing(usages.pages(prefetch=prefetch)) as pages:
+        async for page in pages:
+            totals[usages] = page.total
+            gathered += page
+            if gathered:
+                first, last = _age(gathered[0]), _age(gathered[-1])
+                # Oldest first, or too little of it to tell.
+                if first < last or (first == last and page.has_more):
+                    continue
+            for usage in gathered:
+                yield usage
+            gathered = []
     for usage in sorted(gathered, key=_age, reverse=True):
         yield usage
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from cmsapi.api.arguments import optional_text, text
 from cmsapi.api.models.folder import Folder, FolderTree
+from cmsapi.api.pagination import Paginator
 from cmsapi.resources.resource import Resource
 
 
 class Folders(Resource):
     """Read, create and delete folders."""
 
-    async def list(self, workspace_id: str) -> FolderTree:
-        """Read all folders of a workspace as a tree; one request.
+    def list(self, workspace_id: str) -> Paginator[Folder, FolderTree]:
+        """List the folders of a workspace; one request, because the service does not page them.
 
         Returns:
-            The folders in the service's order, with `.roots`, `.children(id)` and `.path(id)`.
+            The list; `await` it for all folders in the service's order, with `.roots`, `.children(id)` and `.path(id)`.
         """
-        return FolderTree(await self._caller.call_for_list(Folder, "list_folders", {"workspaceId": workspace_id}))
+        return self._caller.list_whole(Folder, "list_folders", {"workspaceId": workspace_id}, FolderTree)
 
     async def create(self, workspace_id: str, name: str, *, parent_folder_id: str | None = None) -> Folder:
         """Create a folder; one request.

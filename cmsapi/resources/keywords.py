@@ -7,6 +7,7 @@ from typing import Any
 from cmsapi.api.arguments import text, texts
 from cmsapi.api.models.keyword import Keyword
 from cmsapi.api.models.report import Report
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs import Job, JobKind
@@ -18,9 +19,9 @@ from cmsapi.transport.caller import LARGEST_PAGE
 class Keywords(Resource):
     """Read, add, analyse and score keywords."""
 
-    def list(self, page_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Keyword]:
+    def list(self, page_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Keyword, Page[Keyword]]:
         """List the keywords of a page; one request a page of the list."""
-        return self._caller.paginate(Keyword, "list_keywords", {"pageId": page_id}, limit=limit, first=first)
+        return self._caller.paginate(Keyword, "list_keywords", {"pageId": page_id}, page=page, limit=limit)
 
     async def create(self, page_id: str, keyword: str) -> Keyword:
         """Track another keyword for a page; one request.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cmsapi.api.arguments import text as check_text, texts
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
 from cmsapi.resources.resource import Resource
@@ -13,10 +14,12 @@ from cmsapi.transport.caller import LARGEST_PAGE
 class KnowledgeDocuments(Resource):
     """Read and create knowledge documents; `client.jobs.watch("knowledge_document", id)` waits for processing."""
 
-    def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[KnowledgeDocument]:
+    def list(
+        self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[KnowledgeDocument, Page[KnowledgeDocument]]:
         """List the knowledge documents of a workspace; one request a page."""
         path = {"workspaceId": workspace_id}
-        return self._caller.paginate(KnowledgeDocument, "list_knowledge_documents", path, limit=limit, first=first)
+        return self._caller.paginate(KnowledgeDocument, "list_knowledge_documents", path, page=page, limit=limit)
 
     async def create(
         self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None

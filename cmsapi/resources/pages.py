@@ -5,6 +5,7 @@ from __future__ import annotations
 from cmsapi.api.arguments import text
 from cmsapi.api.models.keyword import Acknowledgement
 from cmsapi.api.models.web_page import WebPage
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
@@ -13,9 +14,9 @@ from cmsapi.transport.caller import LARGEST_PAGE
 class Pages(Resource):
     """Read, import, crawl and delete pages."""
 
-    def list(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[WebPage]:
+    def list(self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[WebPage, Page[WebPage]]:
         """List the pages of a workspace; one request a page of the list."""
-        return self._caller.paginate(WebPage, "list_pages", {"workspaceId": workspace_id}, limit=limit, first=first)
+        return self._caller.paginate(WebPage, "list_pages", {"workspaceId": workspace_id}, page=page, limit=limit)
 
     async def create(self, workspace_id: str, url: str) -> WebPage:
         """Import a page by its URL; one request.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cmsapi.api.arguments import text
 from cmsapi.api.models.keyword import Prompt
 from cmsapi.api.models.report import ScoreReport
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.launching.request import LaunchRequest
@@ -16,9 +17,9 @@ from cmsapi.transport.caller import LARGEST_PAGE
 class Prompts(Resource):
     """Read, add, analyse and score prompts."""
 
-    def list(self, keyword_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Prompt]:
+    def list(self, keyword_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Prompt, Page[Prompt]]:
         """List the prompts of a keyword; one request a page."""
-        return self._caller.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, limit=limit, first=first)
+        return self._caller.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, page=page, limit=limit)
 
     async def create(self, keyword_id: str, prompt: str) -> Prompt:
         """Track another prompt for a keyword; one request.

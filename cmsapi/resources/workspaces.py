@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
-
 from cmsapi.api.models.content import ContentStatus
 from cmsapi.api.models.user import Member
 from cmsapi.api.models.workspace import Workspace
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
@@ -15,14 +14,14 @@ from cmsapi.transport.caller import LARGEST_PAGE
 class Workspaces(Resource):
     """Read workspaces, their members and their workflow statuses."""
 
-    def list(self, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Workspace]:
+    def list(self, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Workspace, Page[Workspace]]:
         """List the workspaces that the key's user belongs to; one request a page.
 
         Args:
+            page: Number of the page to begin with.
             limit: Workspaces a page, 1 to 100.
-            first: Number of the page to begin with.
         """
-        return self._caller.paginate(Workspace, "list_workspaces", limit=limit, first=first)
+        return self._caller.paginate(Workspace, "list_workspaces", page=page, limit=limit)
 
     async def get(self, workspace_id: str) -> Workspace:
         """Read a workspace; one request.
@@ -32,14 +31,16 @@ class Workspaces(Resource):
         """
         return await self._caller.call(Workspace, "get_workspace", {"workspaceId": workspace_id})
 
-    def members(self, workspace_id: str, *, limit: int = LARGEST_PAGE, first: int = 1) -> Paginator[Member]:
+    def members(
+        self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
+    ) -> Paginator[Member, Page[Member]]:
         """List the members of a workspace; one request a page.
 
         The role words here are others than those of `users.list`.
         """
         path = {"workspaceId": workspace_id}
-        return self._caller.paginate(Member, "list_workspace_members", path, limit=limit, first=first)
+        return self._caller.paginate(Member, "list_workspace_members", path, page=page, limit=limit)
 
-    async def content_statuses(self, workspace_id: str) -> builtins.list[ContentStatus]:
-        """List the workflow statuses that contents of a workspace can have; one request."""
-        return await self._caller.call_for_list(ContentStatus, "list_content_statuses", {"workspaceId": workspace_id})
+    def content_statuses(self, workspace_id: str) -> Paginator[ContentStatus, Page[ContentStatus]]:
+        """List the workflow statuses that contents of a workspace can have; one request, and one page."""
+        return self._caller.list_whole(ContentStatus, "list_content_statuses", {"workspaceId": workspace_id}, Page)

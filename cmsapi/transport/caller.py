@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -10,7 +10,8 @@ import attrs
 from cmsapi.api.arguments import within
 from cmsapi.api.model import Model
 from cmsapi.api.operations import OperationTable
-from cmsapi.api.pagination import Page, Paginator
+from cmsapi.api.page import Page
+from cmsapi.api.pagination import P, Paginator
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.errors import DecodeError
@@ -83,10 +84,15 @@ class OperationCaller:
             self.observe((document,), call.sent_at, None, None)
         return document
 
-    async def call_for_list(self, model: type[M], operation: str, path: Mapping[str, str]) -> list[M]:
-        """Call an operation that answers with a list without pages."""
-        items, _ = self._read(await self.exchange(operation, path), self.converter.structure_page, model)
-        return items
+    def list_whole(
+        self, model: type[M], operation: str, path: Mapping[str, str], whole: Callable[[Iterable[M]], P]
+    ) -> Paginator[M, P]:
+        """Read an operation that answers with a list without pages, as one page; sends nothing by itself."""
+
+        async def fetch(_: int) -> P:
+            return whole(self._read(await self.exchange(operation, path), self.converter.structure_page, model)[0])
+
+        return Paginator(fetch, operation=operation)
 
     def paginate(
         self,
@@ -94,23 +100,23 @@ class OperationCaller:
         operation: str,
         path: Mapping[str, str] = NO_PARAMETERS,
         *,
+        page: int = 1,
         limit: int,
-        first: int = 1,
         query: Mapping[str, Any] | None = None,
         options: CallOptions = _INTERACTIVE,
-    ) -> Paginator[M]:
+    ) -> Paginator[M, Page[M]]:
         """Read an operation that answers with pages; sends nothing by itself.
 
         Raises:
-            ArgumentError: `limit` is not 1 to 100, or `first` is below 1 (specification 8).
+            ArgumentError: `limit` is not 1 to 100, or `page` is below 1 (specification 8).
         """
+        within("page", page, 1)
         within("limit", limit, 1, LARGEST_PAGE)
-        within("first", first, 1)
 
         async def fetch(number: int) -> Page[M]:
             return await self.page(model, operation, path, number=number, limit=limit, query=query, options=options)
 
-        return Paginator(fetch, first, operation=operation)
+        return Paginator(fetch, page, operation=operation)
 
     async def page(
         self,
@@ -131,7 +137,7 @@ class OperationCaller:
             # On pages of another size the items have other places.
             self.observe(items, call.sent_at, path, number if limit == LARGEST_PAGE else None)
         return Page(
-            items=tuple(items),
+            items,
             number=number,
             limit=limit,
             total=place.total if place else None,

@@ -15,6 +15,7 @@ import attrs
 import cmsapi
 from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.operations import Operation, OperationTable, Replay
+from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs import Job, JobKind
@@ -136,7 +137,7 @@ class Audits:
         """Launch the audit of a page; one analysis credit."""
         return await self._open_launcher().launch(LaunchRequest(kind=WORD, target=page_id, path={"pageId": page_id}))
 
-    def list(self, workspace_id: str) -> Paginator[Audit]:
+    def list(self, workspace_id: str) -> Paginator[Audit, Page[Audit]]:
         """List the audits of a workspace."""
         return self._caller.paginate(Audit, "list_audits", {"workspaceId": workspace_id}, limit=LARGEST_PAGE)
 

@@ -7,12 +7,13 @@ tree takes every list: what cannot hang below its parent becomes a root, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, overload
+import functools
+from typing import Any
 
 import attrs
 
 from cmsapi.api.model import Model
+from cmsapi.api.page import Page
 from cmsapi.display import markup
 
 
@@ -35,34 +36,38 @@ class Folder(Model):
     parent_folder_id: str | None = None
 
 
-class FolderTree(Sequence[Folder]):
+class FolderTree(Page[Folder]):
     """Describe the folders of a workspace: a sequence in the service's order, and a tree.
 
     A folder whose parent is missing is a root. Of folders that contain each other in a circle, the first one is a
     root. Of folders with the same identifier, the first one is in the tree, and all are in the sequence.
 
     Args:
-        folders: The folders as the service listed them.
+        items: The folders as the service listed them.
     """
 
-    __slots__ = ("_by_id", "_children", "_folders", "_parents", "_roots")
+    @functools.cached_property
+    def _by_id(self) -> dict[str, Folder]:
+        by_id: dict[str, Folder] = {}
+        for folder in self.items:
+            by_id.setdefault(folder.id, folder)
+        return by_id
 
-    def __init__(self, folders: Iterable[Folder] = ()) -> None:
-        self._folders = tuple(folders)
-        self._by_id: dict[str, Folder] = {}
-        for folder in self._folders:
-            self._by_id.setdefault(folder.id, folder)
-        self._parents = _parents(self._by_id)
+    @functools.cached_property
+    def _parents(self) -> dict[str, str]:
+        return _parents(self._by_id)
+
+    @functools.cached_property
+    def _children(self) -> dict[str, list[Folder]]:
         children: dict[str, list[Folder]] = {}
         for id_, parent in self._parents.items():
             children.setdefault(parent, []).append(self._by_id[id_])
-        self._children = children
-        self._roots = tuple(folder for id_, folder in self._by_id.items() if id_ not in self._parents)
+        return children
 
-    @property
+    @functools.cached_property
     def roots(self) -> tuple[Folder, ...]:
         """The folders at the top."""
-        return self._roots
+        return tuple(folder for id_, folder in self._by_id.items() if id_ not in self._parents)
 
     def get(self, id: str) -> Folder | None:  # noqa: A002  the word of the interface
         """Return the folder with this identifier, or None."""
@@ -88,32 +93,22 @@ class FolderTree(Sequence[Folder]):
             way.append(self._by_id[parent])
         return tuple(reversed(way))
 
-    @overload
-    def __getitem__(self, index: int) -> Folder: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Folder, ...]: ...
-    def __getitem__(self, index: int | slice) -> Folder | tuple[Folder, ...]:
-        return self._folders[index]
-
-    def __len__(self) -> int:
-        return len(self._folders)
-
     def __eq__(self, other: object) -> bool:
-        return self._folders == other._folders if isinstance(other, FolderTree) else NotImplemented
+        return self.items == other.items if isinstance(other, FolderTree) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._folders)
+        return hash(self.items)
 
     def __repr__(self) -> str:
-        return f"FolderTree({list(self._folders)!r})"
+        return f"FolderTree({list(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FolderTree, (self._folders,)
+        return FolderTree, (self.items,)
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{len(self)} folders</p>"]
         # An own stack: nothing bounds how deep folders nest.
-        left: list[Folder | None] = list(reversed(self._roots))
+        left: list[Folder | None] = list(reversed(self.roots))
         parts.append("<ul>")
         while left:
             folder = left.pop()

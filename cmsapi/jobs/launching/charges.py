@@ -15,7 +15,7 @@ import attrs
 
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.user import User
-from cmsapi.api.pagination import Page
+from cmsapi.api.page import Page
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import Charges, is_after
 from cmsapi.jobs.kinds.kind import Balance

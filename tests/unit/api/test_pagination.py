@@ -93,8 +93,8 @@ async def test_the_limit_is_checked_before_sending(limit: Any) -> None:
             client.contents.list("ws_1", limit=limit)
         assert caught.value.parameter == "limit"
         with pytest.raises(errors.ArgumentError) as caught:
-            client.contents.list("ws_1", first=0 if limit == 0 else limit if not isinstance(limit, int) else -3)
-        assert caught.value.parameter == "first"
+            client.contents.list("ws_1", page=0 if limit == 0 else limit if not isinstance(limit, int) else -3)
+        assert caught.value.parameter == "page"
     assert service.requests == []
 
 
@@ -123,7 +123,7 @@ async def test_all_pages_make_the_whole_list(count: int, limit: int) -> None:
         whole = [content.id for content in await client.contents.list(sandbox.workspace_id, limit=100)]
         read = [content.id async for content in client.contents.list(sandbox.workspace_id, limit=limit)]
         assert read == whole
-        first = await client.contents.list(sandbox.workspace_id, limit=limit, first=2)
+        first = await client.contents.list(sandbox.workspace_id, page=2, limit=limit)
         assert [content.id for content in first] == whole[limit : 2 * limit]
 
 

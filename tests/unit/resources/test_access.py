@@ -179,7 +179,7 @@ async def test_usages_are_listed_whatever_their_sign(amounts: Any, charged: Any)
     sandbox = Sandbox(behaviour=Behaviour(amounts=amounts, charged=charged, prompt_analysis_credits=3))
     async with client_of(sandbox) as client:
         await (await client.prompts.analyze(sandbox.prompt_ids[0]))
-        usage = await anext(client.credit_usages.list_all())
+        usage = await anext(aiter(client.credit_usages.list()))
         assert usage.amount == (3 if amounts == "positive" else -3)
         assert usage.remaining_credits == sandbox.credits.analysis == 9_997
 

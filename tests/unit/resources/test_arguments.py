@@ -31,7 +31,7 @@ WRONG: list[tuple[str, Call]] = [
     ("limit", lambda c: c.users.list(limit=101)),
     ("limit", lambda c: c.workspaces.list(limit="10")),  # type: ignore[arg-type]
     ("limit", lambda c: c.brand_voices.list("w", limit=True)),
-    ("first", lambda c: c.pages.list("w", first=0)),
+    ("page", lambda c: c.pages.list("w", page=0)),
     ("workspace_id", lambda c: c.workspaces.get("")),
     ("workspace_id", lambda c: c.workspaces.get("..")),
     ("workspace_id", lambda c: c.workspaces.get(7)),  # type: ignore[arg-type]
@@ -111,15 +111,16 @@ WRONG: list[tuple[str, Call]] = [
     ("workspace_id", lambda c: c.content_ideas.search("", "tents")),
     ("content_idea_search_id", lambda c: c.content_ideas.get("")),
     ("content_idea_search_id", lambda c: c.content_ideas.list("")),
-    ("type", lambda c: c.credit_usages.list("all")),
-    ("type", lambda c: c.credit_usages.list(None)),  # type: ignore[arg-type]
+    ("type", lambda c: c.credit_usages.list("all")),  # type: ignore[arg-type]
+    ("type", lambda c: c.credit_usages.list(7)),  # type: ignore[arg-type]
+    ("page", lambda c: c.credit_usages.list(page=0)),
     ("q", lambda c: c.credit_usages.list("analysis", q=7)),  # type: ignore[arg-type]
     ("since", lambda c: c.credit_usages.report(since=NAIVE)),
     ("since", lambda c: c.credit_usages.report(since="last week")),
     ("until", lambda c: c.credit_usages.report(until=7)),  # type: ignore[arg-type]
-    ("limit", lambda c: first(c.credit_usages.list_all(limit=0))),
+    ("limit", lambda c: first(c.credit_usages.list(limit=0))),
     ("limit", lambda c: c.users.list(limit=10**5000)),
-    ("first", lambda c: c.users.list(first=2**63)),
+    ("page", lambda c: c.users.list(page=2**63)),
     ("version", lambda c: c.contents.update("c", 10**5000, title="t")),
     ("retry", lambda c: c.request("GET", "/v1/me", retry="no")),  # type: ignore[arg-type]
     ("launch", lambda c: first(c.jobs.map(None, ["k"]))),  # type: ignore[arg-type]
@@ -130,7 +131,7 @@ WRONG: list[tuple[str, Call]] = [
     ("count", lambda c: c.jobs.plan("keyword_analysis", 10**400)),
     ("timeout", lambda c: c.jobs.watch("keyword_analysis", "k").wait(timeout="7")),  # type: ignore[arg-type]
     ("timeout", lambda c: c.jobs.watch("keyword_analysis", "k").wait(timeout=math.nan)),
-    ("q", lambda c: first(c.credit_usages.list_all(q=7))),  # type: ignore[arg-type]
+    ("q", lambda c: first(c.credit_usages.list(q=7))),  # type: ignore[arg-type]
 ]
 
 
@@ -144,10 +145,10 @@ async def test_a_bad_argument_is_refused(client: cmsapi.Client, sandbox: Sandbox
     assert len(sandbox.ledger) == 0
 
 
-async def test_list_all_refuses_when_it_is_called(client: cmsapi.Client) -> None:
-    """A wrong argument of `list_all` is told at the call, not at the first entry."""
+async def test_a_list_refuses_when_it_is_called(client: cmsapi.Client) -> None:
+    """A wrong argument of a list is told at the call, not at the first entry."""
     with pytest.raises(cmsapi.ArgumentError):
-        client.credit_usages.list_all(limit=0)
+        client.credit_usages.list(limit=0)
 
 
 async def test_odd_but_good_identifiers_are_encoded(client: cmsapi.Client, sandbox: Sandbox) -> None:

@@ -131,7 +131,7 @@ async def test_contents_are_listed_short_and_filtered(client: cmsapi.Client, san
     assert await ids(content_score_min=middle) == {id_ for id_, score in scores.items() if score >= middle}
     assert await ids(content_score_max=middle) == {id_ for id_, score in scores.items() if score <= middle}
     assert await ids(content_score_min=0, content_score_max=100) == set(scores)
-    page = await client.contents.list(sandbox.workspace_id, limit=4, first=3)
+    page = await client.contents.list(sandbox.workspace_id, page=3, limit=4)
     assert (len(page), page.number, page.total, page.has_more) == (2, 3, 10, False)
 
 
@@ -301,16 +301,16 @@ async def test_usages_of_one_type(client: cmsapi.Client, sandbox: Sandbox) -> No
 @pytest.mark.parametrize("order", ["newest", "oldest"])
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 async def test_all_usages_come_newest_first(order: Any, limit: int) -> None:
-    """`list_all` merges the three types newest first, whatever the order and the length of the service's pages."""
+    """Without a type the three types are merged newest first, whatever the order and length of the service's pages."""
     sandbox = Sandbox(behaviour=Behaviour(order=order), durations=Fixed(5.0))
     async with client_of(sandbox) as client:
         await spend(client, sandbox)
-        usages = [usage async for usage in client.credit_usages.list_all(limit=limit)]
+        usages = [usage async for usage in client.credit_usages.list(limit=limit)]
         times = [usage.created_at for usage in usages]
         assert times == sorted(times, reverse=True)
         assert len(usages) == len({usage.id for usage in usages}) == 4 + 4 + 4 + 10
         assert {usage.type for usage in usages} == {"analysis", "ai_writing", "content_idea_search"}
-        found = [usage async for usage in client.credit_usages.list_all(q="hats", limit=limit)]
+        found = [usage async for usage in client.credit_usages.list(q="hats", limit=limit)]
         assert "hats 3" in {usage.keyword.keyword for usage in found}
 
 
@@ -318,7 +318,7 @@ async def test_all_usages_are_read_as_far_as_they_are_wanted(client: cmsapi.Clie
     """Whoever wants only the newest entries pays one page of each type."""
     await spend(client, sandbox)
     seen = len(sandbox.ledger)
-    async for usage in client.credit_usages.list_all(limit=2):
+    async for usage in client.credit_usages.list(limit=2):
         assert usage.type == "ai_writing"
         break
     assert len(sandbox.ledger) - seen <= 4
@@ -337,7 +337,7 @@ async def test_usages_without_a_time_come_last() -> None:
     sandbox = Sandbox(durations=Fixed(5.0))
     async with client_of(sandbox, transport=Changing(sandbox, timeless)) as client:
         await spend(client, sandbox)
-        usages = [usage async for usage in client.credit_usages.list_all()]
+        usages = [usage async for usage in client.credit_usages.list()]
         assert [usage.created_at for usage in usages[-4:]] == [None] * 4
         assert len(usages) == 22
 
@@ -350,4 +350,4 @@ async def test_no_usages() -> None:
 
     sandbox = Sandbox()
     async with client_of(sandbox, transport=Changing(sandbox, nothing)) as client:
-        assert [usage async for usage in client.credit_usages.list_all()] == []
+        assert [usage async for usage in client.credit_usages.list()] == []
