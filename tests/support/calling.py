@@ -1,4 +1,7 @@
-"""A bare client for the sandbox: the SDK is not needed to test what it is tested against."""
+"""A bare client for the sandbox: the SDK is not needed to test what it is tested against.
+
+It holds each answer against the sandbox's own description.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import attrs
 
 from cmsapi.message import Request, Response
 from cmsapi.sandbox import Sandbox
+from tests.support.described import check_described
 
 NOTHING = object()
 JSON = "application/json"
@@ -54,6 +58,7 @@ class Caller:
             headers["Content-Type"] = content_type
         request = Request(method, self.sandbox.base_url + path, headers, encoded)
         response: Response = await self.sandbox.transport.send(request)
+        check_described(self.sandbox, method, path, response)
         return Answer(response.status, response.headers, response.body)
 
     async def get(self, path: str) -> Any:

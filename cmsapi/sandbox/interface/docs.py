@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import escape
 from string import Template
 
-from cmsapi.sandbox.interface.openapi import summary
+from cmsapi.sandbox.interface.descriptions import summary
 from cmsapi.sandbox.interface.routes import Route
 
 # For every page and script: a browser loads nothing from other sites, allows no frame around it, and stores nothing.
@@ -76,4 +76,4 @@ def _row(route: Route) -> str:
     answer = f"{route.status} {route.answers or 'null'}"
     cells = (f"{route.method} {route.template}", ", ".join(route.query), route.body or "", answer)
     operation, query, body, answer = (f"<td><code>{escape(cell)}</code>" if cell else "<td>" for cell in cells)
-    return f'<tr id="{route.name}">{operation}<td>{escape(summary(route))}{query}{body}{answer}'
+    return f'<tr id="{route.name}">{operation}<td>{escape(summary(route.handler))}{query}{body}{answer}'

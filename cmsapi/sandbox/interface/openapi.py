@@ -5,52 +5,43 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any
 
-from cmsapi.sandbox.interface import schemas
+from cmsapi.sandbox.interface import descriptions, parameters
+from cmsapi.sandbox.interface.descriptions import CONFLICTS, DESCRIPTIONS, TAGS
+from cmsapi.sandbox.interface.requests import REQUESTS
+from cmsapi.sandbox.interface.responses import RESPONSES
 from cmsapi.sandbox.interface.routes import ROUTES, Route
-from cmsapi.sandbox.interface.schemas import Schema, ref
-from cmsapi.sandbox.world.billing import TYPES
+from cmsapi.sandbox.interface.shapes import COUNT, STRING, Schema, about, example, listing, ref, shape
+from cmsapi.sandbox.interface.words import WORDS
+from cmsapi.sandbox.messages.answers import CODES
 
+_COMPONENTS: dict[str, Schema] = {**WORDS, **REQUESTS, **RESPONSES}
 _ERRORS = {
-    "400": "BadRequest",
-    "401": "Unauthorized",
-    "403": "Forbidden",
-    "404": "NotFound",
-    "409": "Conflict",
-    "422": "ValidationError",
-    "429": "RateLimited",
-    "500": "InternalError",
-    "502": "BadGateway",
-    "503": "ServiceUnavailable",
+    "400": ("BadRequest", "Malformed request"),
+    "401": ("Unauthorized", "The key is missing, malformed, invalid or revoked"),
+    "403": ("Forbidden", "The key is valid, but its user may not do this"),
+    "404": ("NotFound", "The resource does not exist or is not visible to the user"),
+    "409": ("Conflict", "The request conflicts with the current state"),
+    "422": ("ValidationError", "The body violates its schema; the message names the field"),
+    "429": ("RateLimited", "The hourly or the burst limit is exceeded"),
+    "500": ("InternalError", "Unexpected server error"),
+    "502": ("BadGateway", "An upstream service returned an error"),
+    "503": ("ServiceUnavailable", "The service is temporarily unavailable"),
 }
-_MEANINGS = {
-    "BadRequest": "Malformed request",
-    "Unauthorized": "The key is missing, malformed, invalid or revoked",
-    "Forbidden": "The key is valid, but its user may not do this",
-    "NotFound": "The resource does not exist or is not visible to the user",
-    "Conflict": "The request conflicts with the current state",
-    "ValidationError": "The body violates its schema; the message names the field",
-    "RateLimited": "The hourly or the burst limit is exceeded",
-    "InternalError": "Unexpected server error",
-    "BadGateway": "An upstream service returned an error",
-    "ServiceUnavailable": "The service is temporarily unavailable",
-}
-_WORD: Schema = {"type": "string"}
-_IDENTIFIER: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}
-_PARAMETERS: dict[str, Schema] = {
-    "page": {"type": "integer", "minimum": 1, "default": 1},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
-    "contentScore": {"type": "integer"},
-    "contentScore[gte]": {"type": "integer"},
-    "contentScore[lte]": {"type": "integer"},
-    "contentStatusId[]": {"type": "array", "items": _WORD},
-    "type": {"type": "string", "enum": list(TYPES)},
+_HEADERS: dict[str, Schema] = {
+    "X-RateLimit-Limit": about(COUNT, "Requests that a key may send in 60 minutes."),
+    "X-RateLimit-Remaining": about(COUNT, "Requests left in the rolling 60 minutes."),
+    "X-RateLimit-Reset": about(COUNT, "Seconds until the oldest request leaves the 60 minutes."),
+    "Retry-After": about(COUNT, "Seconds to wait before the next request."),
+    "WWW-Authenticate": about(STRING, "The scheme of authentication: `Bearer`."),
 }
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _OWN_HEADERS = {"401": ("WWW-Authenticate",), "429": ("Retry-After",)}
 # Statuses of answers to requests without a valid key, and of faults.
 _WITHOUT_SERVICE = frozenset({"401", "500", "502", "503"})
+_MEANINGS = {200: "The answer", 201: "Created", 202: "Accepted; the work goes on", 204: "Deleted"}
 
 
 @functools.cache
@@ -69,53 +60,71 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
-    html = {"text/html": {"schema": {"type": "string"}}}
     paths["/health"] = {"get": _public("health", "Report that the service is up", _json(ref("Health")))}
     paths["/openapi.json"] = {"get": _public("openapi", "Describe the interface as OpenAPI", _json({"type": "object"}))}
+    html = {"text/html": {"schema": STRING}}
     paths["/docs"] = {"get": _public("docs", "Describe the interface for people", html)}
+    tags = dict.fromkeys([*map(_tag, routes), "service"])
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Content Marketing Service API",
             "version": "1.0.0",
-            "description": "AI-assisted content marketing and search optimisation.",
+            "description": descriptions.SERVICE,
+            "contact": {"name": "The cmsapi authors"},
+            "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/", "description": "The server of this description"}],
         "security": [{"apiKey": []}],
+        "tags": [{"name": descriptions.title(tag), "description": TAGS.get(tag, "Other operations.")} for tag in tags],
         "paths": paths,
         "components": {
-            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer", "description": "Bearer sk_…"}},
-            "schemas": {**schemas.REQUESTS, **schemas.RESPONSES},
+            "securitySchemes": {
+                "apiKey": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "sk_…",
+                    "description": "An API key: `Authorization: Bearer sk_…`.",
+                }
+            },
+            "schemas": {**_COMPONENTS, **dict(_answer(route.answers) for route in routes if route.answers)},
             "headers": {
-                **{name: {"required": True, "schema": {"type": "integer"}} for name in (*_RATE_HEADERS, "Retry-After")},
-                "WWW-Authenticate": {"required": True, "schema": {"type": "string"}},
+                name: {"required": True, "description": schema["description"], "schema": schema}
+                for name, schema in _HEADERS.items()
             },
             "responses": {
-                name: _error(status, name, rate_headers == "every" or status not in _WITHOUT_SERVICE)
-                for status, name in _ERRORS.items()
+                name: _error(status, rate_headers == "every" or status not in _WITHOUT_SERVICE)
+                for status, (name, _) in _ERRORS.items()
             },
         },
     }
 
 
-def summary(route: Route) -> str:
-    """Return the summary of an operation, in one sentence."""
-    return (route.handler.__doc__ or route.name).splitlines()[0].rstrip(".")
+def _tag(route: Route) -> str:
+    return descriptions.tag(route.template)
 
 
 def _operation(route: Route) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": route.name,
-        "summary": summary(route),
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": _IDENTIFIER} for name in route.parameters
-        ]
-        + [_query(name) for name in route.query],
+        "tags": [descriptions.title(_tag(route))],
+        "summary": descriptions.summary(route.handler),
+        "description": DESCRIPTIONS.get(route.name, ""),
+        "parameters": [parameters.path(name) for name in route.parameters]
+        + [parameters.query(name) for name in route.query],
         "responses": {**_successes(route), **_refusals(route)},
     }
     if route.body is not None:
-        described["requestBody"] = {"required": not route.optional_body, "content": _json(ref(route.body))}
+        described["requestBody"] = {"required": not route.optional_body, "content": _body(route.body)}
     return described
+
+
+def _body(name: str) -> dict[str, Any]:
+    alternatives = [each["$ref"].rpartition("/")[2] for each in REQUESTS[name].get("oneOf", ())]
+    if not alternatives:
+        return _json(ref(name))
+    examples = {each: {"value": example(ref(each), _COMPONENTS)} for each in alternatives}
+    return {"application/json": {"schema": ref(name), "examples": examples}}
 
 
 def _successes(route: Route) -> dict[str, Any]:
@@ -125,44 +134,64 @@ def _successes(route: Route) -> dict[str, Any]:
             "200": {"description": "Deleted", "headers": headers, "content": _json({"type": "null"})},
             "204": {"description": "Deleted", "headers": headers},
         }
-    return {str(route.status): {"description": "Done", "headers": headers, "content": _json(_answer(route.answers))}}
+    name, schema = _answer(route.answers)
+    content = {"application/json": {"schema": ref(name), "example": example(schema, _COMPONENTS)}}
+    return {str(route.status): {"description": _MEANINGS[route.status], "headers": headers, "content": content}}
 
 
-def _answer(name: str) -> Schema:
-    kind, _, item = name.rpartition(" of ")
+def _answer(answers: str) -> tuple[str, Schema]:
+    """Return name and schema of an answer: a resource, or the envelope of a collection (section 1, rules 3 and 5)."""
+    kind, _, item = answers.rpartition(" of ")
+    data = {"data": listing(ref(item))}
     if kind == "page":
-        return schemas.page_of(item)
+        return f"{item}List", shape({**data, "pagination": ref("Pagination")}, "A page of a collection.")
     if kind == "list":
-        return schemas.shape({"data": schemas.listing(ref(item))})
-    return ref(item)
+        return f"{item}List", shape(data, "A whole collection.")
+    return item, _COMPONENTS.get(item, {})
 
 
 def _refusals(route: Route) -> dict[str, Any]:
-    refused = dict(_ERRORS)
-    if route.body is None and not route.query:
-        del refused["422"]
-    return {status: {"$ref": f"#/components/responses/{name}"} for status, name in refused.items()}
-
-
-def _query(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": name == "type", "schema": _PARAMETERS.get(name, _WORD)}
+    refused = {status: {"$ref": f"#/components/responses/{name}"} for status, (name, _) in _ERRORS.items()}
+    if not route.parameters:
+        del refused["404"]
+    if reason := CONFLICTS.get(route.name):
+        refused["409"]["description"] = reason
+    elif route.name in DESCRIPTIONS:
+        del refused["409"]
+        if route.body is None and not route.query:
+            del refused["422"]
+    return refused
 
 
 def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
+    faults = {status: _error(status, limited=False) for status in ("500", "502", "503")}
     return {
         "operationId": name,
+        "tags": [descriptions.title("service")],
         "summary": text,
+        "description": DESCRIPTIONS[name],
         "security": [],
-        "responses": {"200": {"description": "Done", "content": content}},
+        "responses": {
+            "200": {"description": _MEANINGS[200], "content": content},
+            "400": {"$ref": "#/components/responses/BadRequest"},
+            **faults,
+        },
     }
 
 
-def _error(status: str, name: str, limited: bool) -> dict[str, Any]:
+def _error(status: str, limited: bool) -> dict[str, Any]:
     headers = (*(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ()))
-    described: dict[str, Any] = {"description": _MEANINGS[name], "content": _json(ref("Error"))}
-    if headers:
-        described["headers"] = _header_refs(headers)
-    return described
+    meaning = _ERRORS[status][1]
+    told = {"error": {"code": CODES[int(status)], "message": meaning}}
+    described: dict[str, Any] = {
+        "description": meaning,
+        "content": {"application/json": {"schema": ref("Error"), "example": told}},
+    }
+    shown: dict[str, Any] = _header_refs(headers)
+    if int(status) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        schema = _HEADERS["Retry-After"]
+        shown["Retry-After"] = {"description": f"{schema['description']} It may be absent.", "schema": schema}
+    return {**described, "headers": shown} if shown else described
 
 
 def _header_refs(names: Iterable[str]) -> dict[str, Any]:
@@ -170,4 +199,4 @@ def _header_refs(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _json(schema: Schema) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
+    return {"application/json": {"schema": schema, "example": example(schema, _COMPONENTS)}}

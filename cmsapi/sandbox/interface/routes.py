@@ -31,7 +31,6 @@ CONTENT_FILTERS = (
     "contentScore[gte]",
     "contentScore[lte]",
     "contentStatusId",
-    "contentStatusId[]",
 )
 _MAX_CACHED_PATHS = 20_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -84,7 +83,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/users", organisation.list_users, "page of Member", query=PAGING),
     Route("GET", "/v1/workspaces", organisation.list_workspaces, "page of Workspace", query=PAGING),
     Route("GET", _W, organisation.get_workspace, "Workspace"),
-    Route("GET", f"{_W}/users", organisation.list_workspace_members, "page of Member", query=PAGING),
+    Route("GET", f"{_W}/users", organisation.list_workspace_members, "page of WorkspaceMember", query=PAGING),
     Route("GET", f"{_W}/content-statuses", organisation.list_content_statuses, "list of ContentStatus"),
     Route("GET", f"{_W}/folders", folders.list_folders, "list of Folder"),
     Route("POST", f"{_W}/folders", folders.create_folder, "Folder", 201, "NewFolder"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from cmsapi.sandbox.interface import docs, openapi, schemas
+from cmsapi.sandbox.interface import docs, openapi, requests
 from cmsapi.sandbox.interface.routes import Route, Router
 from cmsapi.sandbox.messages import answers, bodies
 from cmsapi.sandbox.messages.answers import Answer
@@ -228,5 +228,5 @@ def _parse_body(route: Route, request: Request) -> Any:
     if route.body is None or (route.optional_body and not request.body):
         return {}
     value = bodies.parse(request.body, request.headers.get("content-type"))
-    bodies.check(schemas.REQUESTS[route.body], value)
+    bodies.check(requests.CHECKED[route.body], value)
     return value

@@ -90,6 +90,10 @@ async def test_a_list_can_be_filtered(box: Sandbox, call: Caller) -> None:
             f"contentStatusId[]={second}&contentStatusId[]={third}",
             lambda item: item["contentStatus"]["id"] in (second, third),
         ),
+        (
+            f"contentStatusId={second}&contentStatusId={third}",
+            lambda item: item["contentStatus"]["id"] in (second, third),
+        ),
         ("contentStatusId=none", lambda item: False),
     ):
         assert list(filter(wanted, everything)) == (await call.get(f"{path}?{query}"))["data"]

@@ -119,5 +119,6 @@ async def test_the_description_says_which_errors_carry_the_rate_headers(rate_hea
         if answer.status < 400:
             continue
         name = names.get(answer.code) or "".join(word.capitalize() for word in answer.code.split("_"))
-        shown = {header.lower() for header in described[name].get("headers", {})}
+        headers = described[name].get("headers", {}).items()
+        shown = {header.lower() for header, told in headers if "$ref" in told}
         assert shown == {header.lower() for header in answer.headers} - {"content-type", "date"}
