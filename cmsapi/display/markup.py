@@ -10,6 +10,8 @@ from typing import Any
 
 import attrs
 
+from cmsapi.display.values import field_names
+
 # The largest number of characters in a cell, of items in a list, and of rows in a table.
 _MAX_TEXT, _MAX_ITEMS, _MAX_ROWS = 400, 5, 200
 _LEFT = ' style="text-align:left;vertical-align:top"'
@@ -27,7 +29,7 @@ def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> s
         *more: Further names and values.
         title: The title; the default is the name of the class.
     """
-    pairs = [(name, getattr(thing, name)) for name in _names(type(thing))]
+    pairs = [(name, getattr(thing, name)) for name in field_names(type(thing))]
     shown = [(name, value) for name, value in pairs if not (name == "extra" and not value)]
     return facts(title or type(thing).__name__, [*shown, *more])
 
@@ -43,7 +45,7 @@ def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
 
 def listing(title: str, items: Sequence[Any]) -> str:
     """Write attrs objects as a table, with a column for each field that has a value in any of them."""
-    names = dict.fromkeys(name for item in items for name in _names(type(item)) if name != "extra")
+    names = dict.fromkeys(name for item in items for name in field_names(type(item)) if name != "extra")
     used = [name for name in names if any(getattr(item, name, None) is not None for item in items)]
     return table(title, used, [[getattr(item, name, None) for name in used] for item in items])
 
@@ -104,9 +106,3 @@ def plain(value: str) -> str:
 def _several(texts: Sequence[str]) -> str:
     rest = f" … and {len(texts) - _MAX_ITEMS} more" if len(texts) > _MAX_ITEMS else ""
     return ", ".join(texts[:_MAX_ITEMS]) + rest
-
-
-def _names(of: type) -> list[str]:
-    return [field.name for field in attrs.fields(of) if not field.name.startswith("_") and field.repr is not False] + (
-        ["extra"] if any(field.name == "extra" for field in attrs.fields(of)) else []
-    )

@@ -12,7 +12,7 @@ import functools
 import typing
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import attrs
 import cattrs
@@ -21,14 +21,16 @@ from cattrs.gen import make_dict_unstructure_fn, override
 
 from cmsapi.api.model import NONE_ABSENT, NOTHING_ELSE, Model, OpenEnum, Pagination
 from cmsapi.api.wire.drift import Drift, DriftKind
-from cmsapi.api.wire.mismatch import prefix_path
-from cmsapi.api.wire.reading import Hook, copied, list_reader, model_reader, read_scalar
+from cmsapi.api.wire.mismatch import excerpt, prefix_path
+from cmsapi.api.wire.reading import Hook, list_reader, model_reader, read_scalar
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import spell_time
-from cmsapi.errors import DecodeError
+from cmsapi.display.values import copied, plain
+from cmsapi.errors import ArgumentError, DecodeError
 
 T = TypeVar("T")
 Writer = Callable[[Model], dict[str, Any]]
+Style: TypeAlias = Literal["wire", "python"]
 
 
 def register(converter: cattrs.Converter) -> None:
@@ -64,23 +66,32 @@ def from_dict(type_: type[T], document: object) -> T:
 
 
 @overload
-def to_dict(value: Model) -> dict[str, Any]: ...
+def to_dict(value: Model, *, style: Style = "wire") -> dict[str, Any]: ...
 @overload
-def to_dict(value: Iterable[Model]) -> list[dict[str, Any]]: ...
-def to_dict(value: Model | Iterable[Model]) -> dict[str, Any] | list[dict[str, Any]]:
-    """Return the wire document of a model: what came in goes out.
+def to_dict(value: Iterable[Model], *, style: Style = "wire") -> list[dict[str, Any]]: ...
+def to_dict(value: Model | Iterable[Model], *, style: Style = "wire") -> dict[str, Any] | list[dict[str, Any]]:
+    """Return a model as a dictionary: its wire document, or its fields by their Python names.
 
-    Unknown keys are there, absent keys are not, nulls are nulls and times are spelled as they came, unless a field has
-    another value now. Of a model built by hand, fields that are None are left out.
+    In the wire document, what came in goes out. Unknown keys are there, absent keys are not, nulls are nulls and times
+    are spelled as they came, unless a field has another value now. Of a model built by hand, fields that are None are
+    left out.
 
     Args:
-        value: A model, or several.
+        value: A model, or several: a page, a list, a tree of folders.
+        style: `"wire"` gives the wire document, which `from_dict` reads. `"python"` gives every field by its name in
+            Python, with its value: times stay datetimes, words are plain strings, and models inside are dictionaries.
+            Unlisted keys are under `extra`, if there are any.
 
     Returns:
-        A new document, or a list of them.
+        A new dictionary, or a list of them.
+
+    Raises:
+        ArgumentError: `style` is another word.
     """
-    unstructure = _converter().unstructure
-    return unstructure(value) if isinstance(value, Model) else [unstructure(each) for each in value]
+    if style not in ("wire", "python"):
+        raise ArgumentError(f"`style` must be 'wire' or 'python', got {excerpt(style)}.", parameter="style")
+    write = plain if style == "python" else _converter().unstructure
+    return write(value) if isinstance(value, Model) else [write(each) for each in value]
 
 
 class Converter(cattrs.Converter):

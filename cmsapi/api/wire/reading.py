@@ -22,6 +22,7 @@ from cmsapi.api.wire.drift import Drift, DriftKind
 from cmsapi.api.wire.mismatch import mismatch, prefix_path
 from cmsapi.api.wire.shape import SCALARS, Field, is_model, is_open_enum, shape
 from cmsapi.api.wire.times import read_time
+from cmsapi.display.values import copied
 from cmsapi.errors import DecodeError
 
 # What cattrs calls to structure: a hook takes the value and its type.
@@ -86,19 +87,6 @@ def read_scalar(value: Any, type_: type) -> Any:
 
 def _tuple_reader(read: Hook) -> Hook:
     return lambda values, type_: tuple(read(values, type_))
-
-
-def copied(value: Any) -> Any:
-    """Copy nested lists and objects, however deep, so that no change of them changes a model."""
-    holder = [value]
-    holders: list[Any] = [holder]
-    while holders:
-        around = holders.pop()
-        for place, each in around.items() if type(around) is dict else enumerate(around):
-            if type(each) is dict or type(each) is list:
-                around[place] = each.copy()
-                holders.append(around[place])
-    return holder[0]
 
 
 class CarefulReader:

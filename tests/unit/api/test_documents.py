@@ -46,6 +46,41 @@ def misfits(converter: Converter) -> list[str]:
     return [each.where for each in converter.drift.deviations() if each.kind is DriftKind.MISFIT]
 
 
+def test_python_style_has_every_field_by_its_name() -> None:
+    """Times stay datetimes, words are plain strings, inner models are dictionaries, and unlisted keys are kept."""
+    content = converter.structure(
+        {"id": "c", "type": "new", "createdAt": "2026-01-31T12:00:00Z", "page": {"id": "p", "rank": [1]}}, Content
+    )
+    written = to_dict(content, style="python")
+
+    assert list(written) == [field.name for field in shape(Content)]
+    assert (written["type"], type(written["type"])) == ("new", str)
+    assert written["created_at"] == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert written["page"] == {"id": "p", "url": None, "last_status_code": None, "extra": {"rank": [1]}}
+    page = cmsapi.Page(items=(content,), number=1, limit=1, total=1, has_more=False)
+    assert to_dict(page, style="python") == to_dict([content], style="python") == [written]
+    assert to_dict(page) == [to_dict(content)]
+    with pytest.raises(cmsapi.ArgumentError, match="`style` must be 'wire' or 'python', got 'json'"):
+        to_dict(content, style="json")  # type: ignore[call-overload]
+
+
+@everywhere
+@thorough
+@given(data=st.data())
+def test_python_style_holds_nothing_of_the_model(model: type[Model], data: st.DataObject) -> None:
+    """Whatever came, all values are plain, and a change of them changes no model."""
+    document = data.draw(strategies.documents(strategies.TABLES[model]))
+    read = converter.structure(document, model)
+    left: list[Any] = [to_dict(read, style="python")]
+    while left:
+        value = left.pop()
+        assert type(value) in (dict, list, str, int, float, bool, type(None), datetime)
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
+            value.clear()
+    assert document == to_dict(read)
+
+
 def test_every_model_is_drawn_from_a_table() -> None:
     """No model escapes the properties below."""
     public = [getattr(cmsapi, name) for name in cmsapi.__all__]
