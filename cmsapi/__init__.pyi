@@ -153,6 +153,7 @@ from cmsapi.errors import (
 from cmsapi.jobs import (
     AsCompleted as AsCompleted,
     Batch as Batch,
+    BatchOutcomes as BatchOutcomes,
     ContentIdeas as ContentIdeas,
     Decision as Decision,
     Fanout as Fanout,
@@ -174,6 +175,9 @@ from cmsapi.jobs import (
     Resumed as Resumed,
     ReviewChoice as ReviewChoice,
     ReviewHook as ReviewHook,
+)
+from cmsapi.jobs.fanout.frames import (
+    to_pandas as to_pandas,
 )
 from cmsapi.message import (
     Headers as Headers,

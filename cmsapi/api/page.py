@@ -8,6 +8,7 @@ from typing import Generic, TypeVar, overload
 import attrs
 
 from cmsapi.display import markup
+from cmsapi.display.frames import DataFrame, frame
 
 T = TypeVar("T")
 
@@ -26,6 +27,7 @@ class Page(Sequence[T], Generic[T]):
         limit: Largest number of items a page was asked to have, or None where the list has no pages.
         total: Number of items in the whole list, or None where the service does not tell.
         has_more: Whether another page follows.
+        model: Class of the items, for the columns of an empty frame; None where it is not known.
     """
 
     items: tuple[T, ...] = attrs.field(default=(), converter=_as_tuple)
@@ -33,6 +35,7 @@ class Page(Sequence[T], Generic[T]):
     limit: int | None = None
     total: int | None = attrs.Factory(len, takes_self=True)
     has_more: bool = False
+    model: type[T] | None = attrs.field(default=None, repr=False)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -43,6 +46,10 @@ class Page(Sequence[T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def to_pandas(self) -> DataFrame:
+        """Return the items as a `pandas.DataFrame`, one row each; needs the extra `notebook`."""
+        return frame(self.items, self.model)
 
     def _repr_html_(self) -> str:
         whole = "" if self.total is None else f" of {self.total}"

@@ -15,6 +15,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from cmsapi.api.arguments import within
 from cmsapi.api.page import Page
+from cmsapi.display.frames import DataFrame, frame, load_pandas
 from cmsapi.errors import DecodeError
 
 T = TypeVar("T")
@@ -77,6 +78,16 @@ class Paginator(Generic[T, P]):
             async for page in pages:
                 for item in page:
                     yield item
+
+    async def to_pandas(self) -> DataFrame:
+        """Read the whole list into a `pandas.DataFrame`, one row an item; one request a page.
+
+        Needs the extra `notebook`.
+        """
+        # Before the requests: it may be missing.
+        load_pandas()
+        pages = [page async for page in self.pages()]
+        return frame([item for page in pages for item in page], pages[0].model)
 
     async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[P, None]:
         """Read page after page; one request each.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmsapi.jobs.fanout.as_completed import AsCompleted
-from cmsapi.jobs.fanout.batch import Batch
+from cmsapi.jobs.fanout.batch import Batch, BatchOutcomes
 from cmsapi.jobs.fanout.fan_out import Fanout, Outcome
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
@@ -20,6 +20,7 @@ from cmsapi.jobs.status import Finished, JobEvent, JobStatus, Observed, Phase, P
 __all__ = [
     "AsCompleted",
     "Batch",
+    "BatchOutcomes",
     "ContentIdeas",
     "Decision",
     "Fanout",

@@ -13,7 +13,7 @@ import attrs
 from cmsapi.api.model import OpenEnum
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.display import markup
-from cmsapi.extras import needs
+from cmsapi.display.frames import DataFrame, frame
 
 # Days beyond this are listed only where something was spent: an entry with a strange date must not make a million.
 _LONGEST_CALENDAR = 3660
@@ -80,12 +80,9 @@ class CreditReport:
             return {day: spent[day] for day in days}
         return {day: spent[day] for day in (days[0] + timedelta(after) for after in range(span + 1))}
 
-    def to_pandas(self) -> Any:
-        """Return the entries as a `pandas.DataFrame` with one row each; needs the extra `notebook`."""
-        with needs("notebook"):
-            import pandas  # type: ignore[import-untyped]  # it has no types
-
-        return pandas.DataFrame(self.rows, columns=list(self.columns))
+    def to_pandas(self) -> DataFrame:
+        """Return the entries as a `pandas.DataFrame`, one row each; needs the extra `notebook`."""
+        return frame(self.entries, CreditUsage)
 
     def plot(self) -> Any:
         """Draw credits per day, type and workspace; return the `matplotlib.figure.Figure`. Needs the extra `notebook`.

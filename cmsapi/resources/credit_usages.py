@@ -107,7 +107,7 @@ class _Merged(Paginator[CreditUsage, Page[CreditUsage]]):
         def page(*, has_more: bool) -> Page[CreditUsage]:
             self.total_changed = any(each.total_changed for each in self._lists)
             total = None if None in totals.values() else sum(filter(None, totals.values()))
-            return Page(entries, number, self._limit, total, has_more)
+            return Page(entries, number, self._limit, total, has_more, CreditUsage)
 
         async with contextlib.aclosing(_merge([_newest_first(each, prefetch, totals) for each in self._lists])) as all_:
             async for usage in all_:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -84,13 +84,12 @@ class OperationCaller:
             self.observe((document,), call.sent_at, None, None)
         return document
 
-    def list_whole(
-        self, model: type[M], operation: str, path: Mapping[str, str], whole: Callable[[Iterable[M]], P]
-    ) -> Paginator[M, P]:
+    def list_whole(self, model: type[M], operation: str, path: Mapping[str, str], whole: type[P]) -> Paginator[M, P]:
         """Read an operation that answers with a list without pages, as one page; sends nothing by itself."""
 
         async def fetch(_: int) -> P:
-            return whole(self._read(await self.exchange(operation, path), self.converter.structure_page, model)[0])
+            call = await self.exchange(operation, path)
+            return whole(self._read(call, self.converter.structure_page, model)[0], model=model)
 
         return Paginator(fetch, operation=operation)
 
@@ -142,6 +141,7 @@ class OperationCaller:
             limit=limit,
             total=place.total if place else None,
             has_more=bool(place and place.has_more),
+            model=model,
         )
 
     def read(self, call: Call, model: type[M]) -> M:

@@ -13,6 +13,7 @@ CASES = {
     "from cmsapi.testing import mocked_aiohttp": ("aioresponses", "testing"),
     "import cmsapi.resources.credit_plot": ("matplotlib", "notebook"),
     "import cmsapi; cmsapi.CreditReport(()).to_pandas()": ("pandas", "notebook"),
+    "import cmsapi; cmsapi.to_pandas([])": ("pandas", "notebook"),
     "import cmsapi; cmsapi.Client('sk_1', base_url='https://a.example', state='redis://host')": (
         "redis",
         "redis",

@@ -9,7 +9,7 @@ does not launch it again before `retry_unknown`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
@@ -17,9 +17,11 @@ import attrs
 
 from cmsapi.api.arguments import text
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout, Outcome, each
+from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of
@@ -33,6 +35,24 @@ I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
 _LONGEST_KEY = 500
+
+
+class BatchOutcomes(AsyncIterator[Outcome[I, R]]):
+    """Give the outcomes of a batch; an async iterator, made by `Batch.map`."""
+
+    def __init__(self, outcomes: AsyncGenerator[Outcome[I, R], None]) -> None:
+        self._outcomes = outcomes
+
+    async def __anext__(self) -> Outcome[I, R]:
+        return await anext(self._outcomes)
+
+    async def aclose(self) -> None:
+        """End the iteration; launched jobs continue."""
+        await self._outcomes.aclose()
+
+    async def to_pandas(self) -> DataFrame:
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
+        return await collected(self)
 
 
 class Batch:
@@ -134,7 +154,7 @@ class Batch:
         max_credits: int | None = None,
         earlier: Literal["read", "skip"] = "read",
         ordered: bool = False,
-    ) -> AsyncIterator[Outcome[I, R]]:
+    ) -> BatchOutcomes[I, R]:
         """Give the outcome of each item, and launch those that have none yet.
 
         Args:
@@ -162,7 +182,7 @@ class Batch:
 
         keyed: dict[str, I] = {}
 
-        async def run() -> AsyncIterator[Outcome[I, R]]:
+        async def run() -> AsyncGenerator[Outcome[I, R]]:
             keyed.update(await _keyed(items, key))
             await self._read()
             self._keys = tuple(keyed)
@@ -189,7 +209,7 @@ class Batch:
                 # Another process that runs the same batch may have ended them.
                 await self._read()
 
-        return run()
+        return BatchOutcomes(run())
 
     async def _outcomes_of(self, reading: Fanout[str, R], launching: Fanout[str, R]) -> AsyncIterator[Outcome[str, R]]:
         async for outcome in reading:

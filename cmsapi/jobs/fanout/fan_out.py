@@ -20,7 +20,9 @@ import attrs
 
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
+from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import PURPOSE, LaunchPurpose
@@ -88,6 +90,10 @@ class OutcomeStream(abc.ABC, Generic[I, R]):
 
     def __aiter__(self) -> AsyncIterator[Outcome[I, R]]:
         return self
+
+    async def to_pandas(self) -> DataFrame:
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
+        return await collected(self)
 
     async def __anext__(self) -> Outcome[I, R]:
         # Several iterations may wait at once, so that each checks again after a change.

@@ -16,6 +16,7 @@ from cmsapi.api.model import Model
 from cmsapi.api.models.credit_usage import CreditUsage
 from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch, SearchStatus
 from cmsapi.display import markup
+from cmsapi.display.frames import DataFrame, frame
 from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobKind, Kind, Words
@@ -47,6 +48,10 @@ class ContentIdeas(Sequence[ContentIdea]):
 
     def __len__(self) -> int:
         return len(self.ideas)
+
+    def to_pandas(self) -> DataFrame:
+        """Return the ideas as a `pandas.DataFrame`, one row each; needs the extra `notebook`."""
+        return frame(self.ideas, ContentIdea)
 
     def _repr_html_(self) -> str:
         return markup.listing(f"{len(self)} ideas for {markup.brief(self.search.keyword)}", self.ideas)

@@ -58,13 +58,17 @@ class GenerationReview:
 
     __slots__ = ("_caller", "_deciding", "content", "content_id", "decision", "generation", "on_decided")
 
+    content_id: str
+    generation: Generation
+    decision: Decision | None
+
     def __init__(
         self, caller: OperationCaller, content_id: str, generation: Generation, decision: Decision | None = None
     ) -> None:
         self._caller = caller
-        self.content_id: str = content_id
-        self.generation: Generation = generation
-        self.decision: Decision | None = decision
+        self.content_id = content_id
+        self.generation = generation
+        self.decision = decision
         self.content: Content | None = None
         # Called with the decision.
         self.on_decided: Callable[[str], None] | None = None
