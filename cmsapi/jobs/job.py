@@ -1,4 +1,4 @@
-"""A job: paid work at the service, as something to await.
+"""A job: work at the service, as something to await.
 
 Any number of waiters share one stream of polls. Each has a future of its own, registered before anything is read, so
 that no end is missed and cancelling one affects neither the others nor the job. A job without waiters is not polled.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 from cmsapi.api.arguments import function, seconds
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import markup
-from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobWaitTimeoutError
+from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobError, JobWaitTimeoutError
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
@@ -69,11 +69,6 @@ class Job(Generic[R]):
         return self.tracked.adopted
 
     @property
-    def done(self) -> bool:
-        """Whether it is finished, with a result or an error."""
-        return self.tracked.closed
-
-    @property
     def status(self) -> JobStatus:
         """What is known of it now; sends nothing."""
         return self._poller.status(self.tracked)
@@ -90,6 +85,40 @@ class Job(Generic[R]):
 
     def _repr_html_(self) -> str:
         return markup.record(self.status, ("kind", self.kind), ("id", self.id), ("token", self.token), title="Job")
+
+    # As on asyncio.Future
+
+    def done(self) -> bool:
+        """Return whether the job is finished, with a result or an error; sends nothing."""
+        return self.tracked.closed
+
+    def result(self) -> R:
+        """Return the result of a finished job; sends nothing.
+
+        Raises:
+            JobError: The job is not finished, or it finished without a result; then the error is that of `wait`.
+        """
+        self._check_done()
+        if self.tracked.error is not None:
+            raise _own(self.tracked.error)
+        return cast("R", self.tracked.result)
+
+    def exception(self) -> Exception | None:
+        """Return the error with which the job finished, or None when it has a result; sends nothing.
+
+        Raises:
+            JobError: The job is not finished.
+        """
+        self._check_done()
+        return None if self.tracked.error is None else _own(self.tracked.error)
+
+    def _check_done(self) -> None:
+        if not self.tracked.closed:
+            raise JobError(
+                f"{self!r} is not finished, as far as its last poll tells. It continues and may be paid for: await it, "
+                "or `await job.refresh()` polls it now.",
+                job=self,
+            )
 
     # Waiting
 
@@ -135,9 +164,7 @@ class Job(Generic[R]):
                 self._poller.unsubscribe(job)
             if interruption is not None:
                 raise _own(interruption)
-        if job.error is not None:
-            raise _own(job.error)
-        return cast("R", job.result)
+        return self.result()
 
     def _too_late(self, waiter: asyncio.Future[Exception | None], timeout: float) -> None:
         if not waiter.done():

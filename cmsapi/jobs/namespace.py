@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, overload
 
-from cmsapi.api.arguments import several, within
+from cmsapi.api.arguments import seconds, several, within
 from cmsapi.api.models.keyword import Keyword, Prompt
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.wire.mismatch import excerpt
@@ -25,6 +26,7 @@ from cmsapi.jobs.launching.recovery import Resumed, read_reviews, resume
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
+from cmsapi.jobs.status import JobStatus
 from cmsapi.jobs.token import Token
 from cmsapi.jobs.tracked import TrackedJob
 
@@ -153,6 +155,54 @@ class Jobs:
             StateError: The state cannot be reached.
         """
         return await read_reviews(self._open_launcher().reconciler)
+
+    async def run(self, launch: Awaitable[Job[R]], *, timeout: float | None = None) -> R:  # noqa: ASYNC109  as for `wait`
+        """Launch a job and wait for its result.
+
+        One line does it: `keyword = await client.jobs.run(client.keywords.analyze(keyword_id))`. When the wait is
+        cancelled, the job goes on; launching the same work again joins it while it runs.
+
+        Args:
+            launch: A launch that was not awaited, such as `client.keywords.analyze(keyword_id)`.
+            timeout: Seconds to wait for the result after the launch; the job goes on. None waits without limit.
+
+        Raises:
+            ArgumentError: `launch` is not a launch; nothing was sent.
+            CMSError: As for the launch, and for `Job.wait`. A `JobError` carries the job and its token.
+        """
+        try:
+            if timeout is not None:
+                seconds("timeout", timeout)
+        except ArgumentError:
+            if inspect.iscoroutine(launch):
+                launch.close()
+            raise
+        if not inspect.isawaitable(launch):
+            raise ArgumentError(
+                f"`launch` must be a launch, such as client.keywords.analyze(keyword_id), got {excerpt(launch)}. "
+                "Nothing was sent.",
+                parameter="launch",
+            )
+        job = launch if isinstance(launch, Job) else await launch
+        if not isinstance(job, Job):
+            raise ArgumentError(
+                f"`launch` must give a job when it is awaited, but it gave {excerpt(job)}.", parameter="launch"
+            )
+        return await job.wait(timeout)
+
+    async def status(self, token: str) -> JobStatus:
+        """Tell how the job of a token stands, without waiting for it; one request at most.
+
+        It is what a service needs that answers a browser "still running": `status.done` tells whether
+        `await client.jobs.attach(token)` gives the result at once. It sends nothing while this client polls the job
+        anyway, and not sooner than `PollPolicy(min_interval=)` after the last poll.
+
+        Raises:
+            ArgumentError: The text is not a token, was changed, or names a job of another service.
+            APIError: The service refused the poll; a `NotFoundError` may mean that the job was deleted.
+            TransportError: There was no usable answer; that says nothing about the job.
+        """
+        return await self._poller.read_status(self.attach(token).tracked)
 
     def attach(self, token: str) -> Job[Any]:
         """Turn a token into its job again, also in another process; sends nothing.

@@ -34,6 +34,7 @@ class JobStatus:
     Args:
         state: The service's own word, or None.
         phase: Where the job stands.
+        done: Whether the job is finished, with a result or an error.
         since: When the phase began, as far as polls can tell.
         observed_at: When the job was last observed, or None.
         polls: Polls so far.
@@ -45,6 +46,7 @@ class JobStatus:
 
     state: str | None
     phase: Phase
+    done: bool
     since: datetime
     observed_at: datetime | None
     polls: int

@@ -7,12 +7,18 @@ from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
+from cmsapi.jobs import Job, JobKind
+from cmsapi.jobs.job import job_of
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
 
 
 class KnowledgeDocuments(Resource):
-    """Read and create knowledge documents; `client.jobs.watch("knowledge_document", id)` waits for processing."""
+    """Read and create knowledge documents.
+
+    `client.jobs.watch("knowledge_document", id)` waits for the processing of one that another program created.
+    """
 
     def list(
         self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
@@ -23,14 +29,17 @@ class KnowledgeDocuments(Resource):
 
     async def create(
         self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
-    ) -> KnowledgeDocument:
-        """Create a knowledge document from a text or a URL; one request.
+    ) -> Job[KnowledgeDocument]:
+        """Create a knowledge document from a text or a URL, which the service then processes; one request, no credit.
 
         Args:
             workspace_id: The workspace.
             name: Its name, at least one character.
             text: The text; or
             url: an address to read it from.
+
+        Returns:
+            The job of its processing: `job.id` is the document's identifier, and `await job` gives the document.
 
         Raises:
             ArgumentError: Neither or both of `text` and `url` were given.
@@ -39,8 +48,9 @@ class KnowledgeDocuments(Resource):
         if (text is None) == (url is None):
             raise ArgumentError("Either text or url must be given, not both.", parameter="text")
         body = {"name": check_text("name", name), **texts(text=text, url=url)}
-        path = {"workspaceId": workspace_id}
-        return await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
+        path, poller = {"workspaceId": workspace_id}, self._open_launcher().poller
+        document = await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
+        return job_of(poller.created(KINDS[JobKind.KNOWLEDGE_DOCUMENT], document), poller)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
         """Read a knowledge document and its processing status; one request."""

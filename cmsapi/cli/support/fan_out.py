@@ -262,7 +262,7 @@ async def fan_out(
         return job
 
     def running() -> list[cmsapi.Job[R]]:
-        return [job for job in item_of if not job.done]
+        return [job for job in item_of if not job.done()]
 
     result: FanOutResult[R] = FanOutResult(items, batch_run, planned, started=item_of.values())
     table = LiveTable(stderr_console(), len(items), running, lambda job: item_of.get(job, job.target))
@@ -298,11 +298,11 @@ async def wait_for_jobs(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) 
     """Wait for running jobs; Ctrl-C stops waiting, and the jobs keep running."""
     result: FanOutResult[Any] = FanOutResult(Items())
     table = LiveTable(
-        stderr_console(), len(jobs), lambda: [job for job in jobs if not job.done], lambda job: job.target
+        stderr_console(), len(jobs), lambda: [job for job in jobs if not job.done()], lambda job: job.target
     )
     async with client.jobs.as_completed(jobs) as outcomes:
         await _collect(result, table, outcomes)
-    result.running = {job.target: job for job in jobs if not job.done}
+    result.running = {job.target: job for job in jobs if not job.done()}
     return result
 
 

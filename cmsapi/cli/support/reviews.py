@@ -126,7 +126,7 @@ async def find_review(client: cmsapi.Client, content_id: str) -> cmsapi.Generati
         if entry.job_id == review.generation.id and entry.token is not None:
             job = client.jobs.attach(entry.token)
             await job.refresh()
-            return await job.review() if job.done else review
+            return await job.review() if job.done() else review
     return review
 
 

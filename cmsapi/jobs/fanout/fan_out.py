@@ -271,7 +271,7 @@ class Fanout(OutcomeStream[I, R]):
             outcome = Outcome(item, job, None, error)
         finally:
             self._slots.release()
-        if job is not None and job.done:
+        if job is not None and job.done():
             self._launched.pop(job, None)
         try:
             if self._keep is not None:

@@ -54,7 +54,7 @@ class JobTable:
             now = job.status
             seconds = round(now.elapsed)
             rows.append([job.kind, job.id, now.phase, now.state, now.polls, seconds, now.next_poll_at, now.eta])
-        running = sum(not job.done for job in self._seen)
+        running = sum(not job.done() for job in self._seen)
         return markup.table(f"{len(rows)} jobs, {running} not finished", _COLUMNS, rows)
 
     def _ipython_display_(self) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import contextvars
 import logging
+import math
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.kind import Observation, Shown
+from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_request import start_read
@@ -31,6 +32,7 @@ from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.events import JobObserved, JobReleased, JobWatched
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import Priority
+from cmsapi.transport.call import CallOptions
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -95,6 +97,19 @@ class Poller:
         self.join(job)
         return job
 
+    def created(self, kind: Kind, document: Model) -> TrackedJob:
+        """Return the job of the work that the creation of a document has started, and remember it; sends nothing."""
+        now = _now()
+        history = JobHistory(launched_at=self.poll_settings.caller.pipeline.clock.at(now), fresh=True)
+        job = TrackedJob(kind, str(getattr(document, "id", None)), history, self.poll_settings)
+        self.registry.add(job)
+        observation = kind.observe(document, history, now)
+        if observation.finished:
+            self._on_response(job, observation, document)
+        else:
+            self._note(job, observation)
+        return job
+
     def join(self, job: TrackedJob) -> None:
         """Poll a job of another client with the settings of this one, if that one was made from it by `with_options`.
 
@@ -113,6 +128,8 @@ class Poller:
         return JobStatus(
             state=job.word,
             phase=job.phase,
+            # A result that takes further requests may not be read yet.
+            done=job.closed or job.phase is Phase.SUCCEEDED,
             since=self.datetime_at(job.since),
             observed_at=None if job.observed_at is None else self.datetime_at(job.observed_at),
             polls=job.polls,
@@ -169,6 +186,27 @@ class Poller:
             await result_of(self._begin_poll(job, Priority.INTERACTIVE))
         except CMSError as error:
             raise error.fresh() from error
+
+    async def read_status(self, job: TrackedJob) -> JobStatus:
+        """Return how a job stands; one request at most, and none while what is known is recent or other polls come.
+
+        Raises:
+            CMSError: The poll failed, also because the client was closed meanwhile.
+        """
+        kind, launched = job.kind, job.history.began if job.history.fresh else -math.inf
+        recent = _now() - max(launched, job.observed_at or -math.inf) < job.settings.policy.min_interval
+        if recent or job.closed or job.has_subscribers or job.phase is Phase.SUCCEEDED:
+            return self.status(job)
+        if not kind.result_requests:
+            await self.poll_now(job)
+            return self.status(job)
+        # The result takes further requests, which are for the caller that awaits it.
+        options = CallOptions(priority=Priority.INTERACTIVE)
+        document = await job.settings.caller.call(
+            kind.model, kind.operation, {kind.parameter: job.target}, options=options
+        )
+        self._note(job, kind.observe(document, job.history, _now()))
+        return self.status(job)
 
     def _schedule(self, job: TrackedJob) -> None:
         """Have a job polled once this client holds its entry in the journal."""
@@ -272,10 +310,7 @@ class Poller:
                 self.scheduler.saw_end(job)
             else:
                 self.scheduler.saw_running(job, certain=observation.decided)
-        changed = (observation.phase, observation.state) != (job.phase, job.word)
-        if observation.phase is not job.phase:
-            job.enter(observation.phase, now)
-        job.word, job.observed_at = observation.state, now
+        changed = self._note(job, observation)
         self._count_poll(job, None)
         # Without listeners there is no event, because a status costs a forecast.
         if job.listeners:
@@ -292,6 +327,14 @@ class Poller:
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.list_reads.wants(job, parent):
                 self._read_list(Listing(job.kind, parent, 1), job.settings.caller)
+
+    def _note(self, job: TrackedJob, observation: Observation) -> bool:
+        """Note what was observed of a job, and tell whether it is something new."""
+        now, before = _now(), (job.phase, job.word)
+        if observation.phase is not job.phase:
+            job.enter(observation.phase, now)
+        job.word, job.observed_at = observation.state, now
+        return before != (job.phase, job.word)
 
     def _on_failure(self, job: TrackedJob, error: Exception) -> None:
         """Count a failed poll, and tell of it."""

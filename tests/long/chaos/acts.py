@@ -192,6 +192,6 @@ async def _wait(run: Record, job: cmsapi.Job[Any]) -> Any:
     while True:
         call = await run.make(f"wait {job.kind.value}", lambda: job.wait(PATIENCE), job.target, patience=PATIENCE)
         # A key that is refused to the one who decides on an article does end the job.
-        if job.done or not isinstance(call.error, errors.UnauthorizedError):
+        if job.done() or not isinstance(call.error, errors.UnauthorizedError):
             return call.result
         await asyncio.sleep(PAUSE / run.hurry)

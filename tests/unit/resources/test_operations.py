@@ -249,13 +249,15 @@ async def test_knowledge_documents(client: cmsapi.Client, sandbox: Sandbox) -> N
     """Knowledge documents are made of a text or an address, listed and read."""
     text = await client.knowledge_documents.create(sandbox.workspace_id, "Tone", text="Plain and warm.")
     link = await client.knowledge_documents.create(sandbox.workspace_id, "About", url="https://northwind.example/a")
-    assert isinstance(text, KnowledgeDocument)
-    assert (text.type, text.url, text.status) == ("text", None, "pending")
-    assert (link.type, link.url) == ("url", "https://northwind.example/a")
+    assert (text.kind, text.status.state, text.done()) == ("knowledge_document", "pending", False)
+    document = await client.knowledge_documents.get(link.id)
+    assert isinstance(document, KnowledgeDocument)
+    assert (document.type, document.url) == ("url", "https://northwind.example/a")
     listed = [document.id async for document in client.knowledge_documents.list(sandbox.workspace_id)]
     assert set(listed) == {*sandbox.knowledge_document_ids, text.id, link.id}
-    done = await client.jobs.watch("knowledge_document", text.id)
+    done = await text
     assert (done.status, done.summary) == ("success", "Plain and warm.")
+    assert done == await client.jobs.watch("knowledge_document", text.id)
     assert done == await client.knowledge_documents.get(text.id)
 
 

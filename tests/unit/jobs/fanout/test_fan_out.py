@@ -461,7 +461,7 @@ async def test_gather_explains_the_siblings() -> None:
             (note,) = caught.value.__notes__
             assert note.startswith("8 of 10 jobs have no result: <Job keyword_analysis")
             assert "…" in note
-        assert all(job.done for job in jobs)
+        assert all(job.done() for job in jobs)
         few = jobs[8:]
         with pytest.raises(cmsapi.JobFailedError) as caught:
             await client.jobs.gather(*few)

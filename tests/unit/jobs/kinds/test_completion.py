@@ -67,7 +67,7 @@ async def test_a_failure_nobody_saw_coming_ends_in_doubt_and_not_never() -> None
             await job
         assert caught.value.status.phase == "unknown"
         assert DOUBT <= job.status.elapsed <= DOUBT + 11
-        assert job.done
+        assert job.done()
 
 
 async def test_doubt_has_an_end_by_default() -> None:
@@ -161,7 +161,7 @@ async def test_an_unlisted_word_decides_nothing(word: str | None) -> None:
         assert (status.phase, status.state) == ("unknown", word)
         waiter = asyncio.create_task(job.wait())
         await asyncio.sleep(200)
-        assert not job.done
+        assert not job.done()
         sandbox.clear_status_word(keyword_id)
         assert (await waiter).analysis_status == "success"
 
@@ -232,7 +232,7 @@ async def test_a_short_absence_is_survived(gone_for: float) -> None:
         sandbox.forget(keyword_id)
         waiter = asyncio.create_task(job.wait())
         await asyncio.sleep(gone_for)
-        assert not job.done
+        assert not job.done()
         sandbox.remember(keyword_id)
         assert (await waiter).analysis_status == "success"
 
@@ -249,7 +249,7 @@ async def test_an_absence_is_measured_anew_after_a_poll_that_found_it() -> None:
             await asyncio.sleep(40)
             sandbox.remember(keyword_id)
             await asyncio.sleep(11)
-        assert not job.done
+        assert not job.done()
         sandbox.finish(keyword_id)
         await waiter
 
@@ -284,10 +284,10 @@ async def test_a_vanished_job_takes_three_polls() -> None:
             with pytest.raises(cmsapi.NotFoundError):
                 await job.refresh()
             await asyncio.sleep(100)
-        assert not job.done
+        assert not job.done()
         with pytest.raises(cmsapi.NotFoundError):
             await job.refresh()
-        assert job.done
+        assert job.done()
 
 
 @pytest.mark.parametrize("timestamps", ["unchanged", "new"])

@@ -155,7 +155,7 @@ async def test_a_hook_works_although_nobody_waits() -> None:
     async with client_of(sandbox) as client:
         job = await client.contents.generate(sandbox.content_ids[0], on_review=says("confirm"))
         await asyncio.sleep(60)
-        assert job.done
+        assert job.done()
         assert (await job).decision == "confirm"
 
 
@@ -262,7 +262,7 @@ async def test_polls_during_a_decision_change_nothing() -> None:
 
     async with client_of(sandbox) as client:
         job = await client.contents.generate(sandbox.content_ids[0], on_review=think)
-        while not job.done:
+        while not job.done():
             await job.refresh()
             await asyncio.sleep(0.1)
         review = await job

@@ -87,7 +87,7 @@ async def test_a_finished_job_is_not_joined() -> None:
         await asyncio.sleep(60)
         third = await client.keywords.analyze(keyword_id)
         assert third is not second
-        assert second.done
+        assert second.done()
         await third
     assert (posts(sandbox), spent(sandbox)) == (3, 3)
 

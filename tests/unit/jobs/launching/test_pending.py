@@ -152,7 +152,7 @@ async def test_an_analysis_that_was_accepted_needs_no_looking_up(kind: str) -> N
         )
         assert asyncio.get_running_loop().time() < 1
         assert [entry.method for entry in sandbox.ledger] == ["GET", "POST"]
-        assert not job.done
+        assert not job.done()
 
 
 async def test_a_lost_launch_is_found_although_an_attempt_before_it_never_left() -> None:

@@ -222,7 +222,7 @@ async def test_a_job_that_its_launcher_does_not_wait_for_is_polled_by_who_does()
         joined = await other.keywords.analyze(sandbox.keyword_ids[0])
         async with asyncio.timeout(60):
             await joined
-        assert not job.done
+        assert not job.done()
         await job
     assert await open_entries(sandbox) == {}
 
@@ -384,7 +384,7 @@ async def test_an_end_is_written_although_nobody_waits_any_more() -> None:
         # Entries that nobody waits for are released every ten seconds.
         await asyncio.sleep(9.95)
         await job.refresh()
-        assert job.done
+        assert job.done()
         await asyncio.sleep(1)
         assert await open_entries(sandbox) == {}
 

@@ -110,7 +110,7 @@ async def test_patience_in_small_pieces_costs_no_more_polls() -> None:
     sandbox = box(90.0, rules=[Fault(match="GET /v1/keywords/*", status=503, times=4)])
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
-        while not job.done:
+        while not job.done():
             try:
                 await job.wait(timeout=1.0)
             except cmsapi.JobWaitTimeoutError:
@@ -154,7 +154,7 @@ async def test_many_jobs_are_stretched_and_said_to_be() -> None:
         jobs = [await client.keywords.analyze(each) for each in sandbox.keyword_ids]
         waiting = [asyncio.create_task(job.wait()) for job in jobs]
         await asyncio.sleep(5.0)
-        running = next(job for job in jobs if not job.done)
+        running = next(job for job in jobs if not job.done())
         assert "do not fit into the" in running.status.why_next
         await asyncio.gather(*waiting)
     told = [event for event in heard if isinstance(event, Throttled)]
@@ -275,7 +275,7 @@ async def test_what_a_user_reads_ends_a_job() -> None:
         before = len(polls(sandbox, "keyword_analysis"))
         await client.keywords.get(sandbox.keyword_ids[0])
         await asyncio.sleep(0)
-        assert job.done
+        assert job.done()
         assert (await waiting).analysis_status == "success"
         assert len(polls(sandbox, "keyword_analysis")) == before + 1
 
@@ -291,7 +291,7 @@ async def test_what_a_user_reads_postpones_a_poll() -> None:
         waiting = asyncio.create_task(job.wait())
         reads = 0
         await asyncio.sleep(1.0)
-        while not job.done:
+        while not job.done():
             await client.keywords.get(sandbox.keyword_ids[0])
             reads += 1
             await asyncio.sleep(4.0)
@@ -310,7 +310,7 @@ async def test_a_list_that_a_user_reads_ends_jobs() -> None:
         await asyncio.sleep(22.5)
         await read_lists(client, sandbox)
         await asyncio.sleep(0)
-        assert all(job.done for job in jobs)
+        assert all(job.done() for job in jobs)
         await asyncio.gather(*waiting)
 
 

@@ -35,7 +35,7 @@ async def test_patience_ends_and_the_job_goes_on() -> None:
         assert loop.time() - began == pytest.approx(12)
         assert isinstance(caught.value, TimeoutError)
         assert caught.value.token == job.token
-        assert not job.done
+        assert not job.done()
         assert (await patient).analysis_status == "success"
         assert await job.wait(timeout=0.001) is await job
 
@@ -176,7 +176,7 @@ async def test_a_failed_refresh_raises_and_says_nothing_about_the_job() -> None:
         assert all(isinstance(error, cmsapi.ServiceUnavailableError) for error in errors)
         assert errors[0] is not errors[1]
         assert len(polls(sandbox, KIND)) == 5
-        assert (job.done, job.status.phase) == (False, "running")
+        assert (job.done(), job.status.phase) == (False, "running")
         await job
 
 
@@ -289,7 +289,7 @@ async def test_detach_wakes_all_and_ends_the_polls() -> None:
         assert (len(sandbox.ledger), len(heard)) == (seen, count)
         assert (await job).analysis_status == "success"
         job.detach()
-        assert job.done
+        assert job.done()
 
 
 async def test_failures_while_looking_never_fail_the_job() -> None:
@@ -345,7 +345,7 @@ async def test_a_refused_key_ends_the_waiters_and_not_the_job(refusal: str) -> N
         errors = await asyncio.gather(job.wait(), job.wait(), return_exceptions=True)
         assert [type(error) for error in errors] == [expected, expected]
         assert errors[0] is not errors[1]
-        assert not job.done
+        assert not job.done()
         seen = len(sandbox.ledger)
         await asyncio.sleep(100)
         assert len(sandbox.ledger) == seen
@@ -420,7 +420,7 @@ async def test_a_refresh_whose_transport_cancels_itself_raises_an_error() -> Non
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
         with pytest.raises(cmsapi.OutcomeUnknownError):
             await job.refresh()
-        assert not job.done
+        assert not job.done()
 
 
 async def test_connections_that_were_closed_end_the_waiters() -> None:
@@ -438,7 +438,7 @@ async def test_connections_that_were_closed_end_the_waiters() -> None:
         async with asyncio.timeout(60):
             with pytest.raises(cmsapi.ClientClosedError, match="session"):
                 await job
-        assert not job.done
+        assert not job.done()
         assert job.status.next_poll_at is None
         broken[0] = False
         assert (await job).analysis_status == "success"
@@ -453,7 +453,7 @@ async def test_ideas_that_are_never_readable_end_in_doubt(status: int) -> None:
         with pytest.raises(cmsapi.JobWaitTimeoutError):
             await job.wait(timeout=300)
         assert job.status.state == "success"
-        assert not job.done
+        assert not job.done()
         async with asyncio.timeout(400):
             with pytest.raises(cmsapi.UnknownJobStateError, match="keep failing") as caught:
                 await job
