@@ -75,6 +75,11 @@ def _reserve(instance: RateLimits, attribute: attrs.Attribute[Any], value: objec
         )
 
 
+def _flag(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{type(instance).__name__}.{attribute.name} must be True or False, got {value!r}.")
+
+
 def _share(instance: RateLimits, attribute: attrs.Attribute[Any], value: object) -> None:
     fits = isinstance(value, int | float) and not isinstance(value, bool)
     if not fits or not 0 < value <= 1:  # type: ignore[operator]  # `fits`: it is a number
@@ -126,11 +131,16 @@ class RetryPolicy:
         base: Upper bound of the first backoff in seconds; it doubles with each attempt. The wait is drawn evenly
             between 0 and the bound; after a 429 it comes on top of `Retry-After`.
         cap: Largest bound in seconds.
+        repeat_in_doubt: Whether to repeat also a request that creates something when the service fails or no answer
+            comes (`client.with_options(retry=RetryPolicy(repeat_in_doubt=True))`). The first request may have taken
+            effect, so each repeat can create the same once more. Launches that cost credits are never repeated for
+            this; `LaunchPolicy(on_unknown=)` is their setting.
     """
 
     max_attempts: int = attrs.field(default=5, validator=_count)
     base: float = attrs.field(default=0.5, validator=_seconds())
     cap: float = attrs.field(default=30.0, validator=_seconds())
+    repeat_in_doubt: bool = attrs.field(default=False, validator=_flag)
 
 
 @attrs.frozen(kw_only=True, cache_hash=True)

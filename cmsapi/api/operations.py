@@ -179,13 +179,13 @@ def _table() -> OperationTable:
         row("add_keyword", "POST /v1/pages/{pageId}/keywords", creates, assumed),
         row("get_keyword", "GET /v1/keywords/{keywordId}", section="4.5"),
         row("analyze_keyword", "POST /v1/keywords/{keywordId}/analyze", costs, section="4.5"),
-        # No source says that scoring is free, so it is not repeated automatically either.
-        row("score_keyword", "POST /v1/keywords/{keywordId}/report", creates, assumed),
+        # Scoring computes: it creates nothing that is shown, and section 1 does not list it among what costs credits.
+        row("score_keyword", "POST /v1/keywords/{keywordId}/report", safe, assumed),
         row("list_prompts", "GET /v1/keywords/{keywordId}/prompts", safe, assumed),
         row("add_prompt", "POST /v1/keywords/{keywordId}/prompts", creates, published, success=201),
         row("get_prompt", "GET /v1/prompts/{promptId}", safe, published),
         row("analyze_prompt", "POST /v1/prompts/{promptId}/analyze", costs, assumed),
-        row("score_prompt", "POST /v1/prompts/{promptId}/report", creates, published),
+        row("score_prompt", "POST /v1/prompts/{promptId}/report", safe, published),
         row("list_brand_voices", "GET /v1/workspaces/{workspaceId}/brand-voices", safe, assumed),
         row("get_brand_voice", "GET /v1/brand-voices/{brandVoiceId}", safe, published),
         row("list_knowledge_documents", "GET /v1/workspaces/{workspaceId}/knowledge-documents", safe, assumed),

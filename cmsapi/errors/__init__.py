@@ -6,7 +6,8 @@
     ├─ ConfigError(ValueError)             a bad key form, URL or option: at construction, before any request
     ├─ ArgumentError(ValueError)           a bad argument of one call: nothing was sent; .parameter
     ├─ ClientClosedError(RuntimeError)     the client is closed, or belongs to another event loop
-    ├─ APIError                            the service answered: .status .code .message .retry_after .attempts
+    ├─ APIError                            the service answered: .status .code .message .operation .attempts
+    │  │                                   .retry_after .response .request_id
     │  ├─ BadRequestError 400              UnauthorizedError 401     ForbiddenError 403
     │  ├─ NotFoundError 404                may hide a 403
     │  ├─ ConflictError 409                ValidationError 422 (.field)
@@ -14,7 +15,7 @@
     │  └─ ServerError                      InternalServerError 500   BadGatewayError 502   ServiceUnavailableError 503
     ├─ TransportError                      no usable answer: .operation .attempts
     │  ├─ NotSentError                     nothing left this machine: safe to repeat
-    │  ├─ OutcomeUnknownError              sent, effect not known: repeating may duplicate
+    │  ├─ OutcomeUnknownError              sent, and no answer came: repeating may duplicate
     │  └─ DecodeError(ValueError)          a 2xx, but not what the interface promises: .path .excerpt
     ├─ RateLimitWaitError(TimeoutError)    a permit comes later than `max_wait`: .available_in
     ├─ DeadlineError(TimeoutError)         `Timeouts.deadline` over limits, attempts and decoding is over

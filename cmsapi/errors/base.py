@@ -9,7 +9,13 @@ from cmsapi.display import markup
 
 
 class CMSError(Exception):
-    """Be the base class of all errors of the SDK."""
+    """Be the base class of all errors of the SDK.
+
+    Attributes:
+        in_doubt: Whether a request that changes something may have taken effect, although no clear answer says so.
+    """
+
+    in_doubt: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self._picklable())

@@ -21,16 +21,16 @@ class TransportError(CMSError):
 
 
 class NotSentError(TransportError):
-    """Report that nothing left this machine (DNS, connect, TLS, pool): repeating is safe."""
+    """Report that nothing left this machine (DNS, connect, TLS, proxy): repeating is safe. The message says why."""
 
 
 class OutcomeUnknownError(TransportError):
-    """Report that a request was sent and may have taken effect: repeating it may duplicate the effect.
+    """Report that a request was sent, and no usable answer came: repeating it may duplicate the effect.
 
-    Either no complete answer came, or the service answered that it failed (500, 502, 503 and others), or the answer is
-    not the service's, for example a proxy's redirect. The message says which; `__cause__` is the `APIError` if there is
-    one.
+    An answer that says that the service failed is an `APIError` with `.in_doubt`.
     """
+
+    in_doubt = True
 
 
 class DecodeError(TransportError, ValueError):

@@ -64,6 +64,8 @@ class LaunchUnknownError(JobError):
         **job: As for `JobError`.
     """
 
+    in_doubt = True
+
     def __init__(self, message: str, *, kind: str, target: str, evidence: Mapping[str, Any], **job: Any) -> None:
         super().__init__(message, **job)
         self.kind = kind

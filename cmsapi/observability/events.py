@@ -71,6 +71,7 @@ class RequestFinished(Event):
         waited: Seconds spent waiting for the permit.
         duration: Seconds from the permit to the complete answer.
         remaining: Requests that the hour still allows, or None without a limit.
+        request_id: What the service calls the request in its own log, or None when it does not tell.
     """
 
     name: ClassVar[str] = "cmsapi.request.finished"
@@ -83,6 +84,7 @@ class RequestFinished(Event):
     waited: float
     duration: float
     remaining: int | None = None
+    request_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -91,7 +91,8 @@ class Contents(Resource):
 
         Raises:
             ValidationError: An identifier does not exist.
-            OutcomeUnknownError: It may have been created; list the contents before you repeat the call.
+            OutcomeUnknownError: No answer came. It may have been created; list the contents before you repeat the call.
+            ServerError: The service failed; the same holds.
         """
         body = {
             "title": text("title", title, 1, LONGEST_TITLE),
@@ -225,7 +226,8 @@ class Contents(Resource):
             url: Where it was published.
 
         Raises:
-            OutcomeUnknownError: It may have been marked; read it before you repeat the call.
+            OutcomeUnknownError: No answer came. It may have been marked; read it before you repeat the call.
+            ServerError: The service failed; the same holds.
         """
         return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=texts(url=url))
 

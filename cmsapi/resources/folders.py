@@ -28,7 +28,8 @@ class Folders(Resource):
             parent_folder_id: The folder to put it into; None for the top level.
 
         Raises:
-            OutcomeUnknownError: It may have been created; list the folders before you repeat the call.
+            OutcomeUnknownError: No answer came. It may have been created; list the folders before you repeat the call.
+            ServerError: The service failed; the same holds.
         """
         body = {"name": text("name", name), "parentFolderId": optional_text("parent_folder_id", parent_folder_id)}
         return await self._caller.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)

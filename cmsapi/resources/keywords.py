@@ -27,7 +27,8 @@ class Keywords(Resource):
         """Track another keyword for a page; one request.
 
         Raises:
-            OutcomeUnknownError: It may have been added; list the keywords before you repeat the call.
+            OutcomeUnknownError: No answer came. It may have been added; list the keywords before you repeat the call.
+            ServerError: The service failed; the same holds.
         """
         body = {"keyword": text("keyword", keyword)}
         return await self._caller.call(Keyword, "add_keyword", {"pageId": page_id}, body=body)

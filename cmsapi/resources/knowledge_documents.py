@@ -43,7 +43,8 @@ class KnowledgeDocuments(Resource):
 
         Raises:
             ArgumentError: Neither or both of `text` and `url` were given.
-            OutcomeUnknownError: It may have been created; list the documents before another try.
+            OutcomeUnknownError: No answer came. It may have been created; list the documents before another try.
+            ServerError: The service failed; the same holds.
         """
         if (text is None) == (url is None):
             raise ArgumentError("Either text or url must be given, not both.", parameter="text")

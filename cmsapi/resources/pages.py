@@ -22,7 +22,8 @@ class Pages(Resource):
         """Import a page by its URL; one request.
 
         Raises:
-            OutcomeUnknownError: It may have been imported; list the pages before you repeat the call.
+            OutcomeUnknownError: No answer came. It may have been imported; list the pages before you repeat the call.
+            ServerError: The service failed; the same holds.
         """
         body = {"url": text("url", url)}
         return await self._caller.call(WebPage, "import_page", {"workspaceId": workspace_id}, body=body)
@@ -35,7 +36,8 @@ class Pages(Resource):
         """Have a page crawled again; one request.
 
         Raises:
-            OutcomeUnknownError: The crawl may have been started.
+            OutcomeUnknownError: No answer came. The crawl may have been started.
+            ServerError: The service failed; the same holds.
         """
         return await self._caller.call(Acknowledgement, "crawl_page", {"pageId": page_id})
 

@@ -25,7 +25,8 @@ class Prompts(Resource):
         """Track another prompt for a keyword; one request.
 
         Raises:
-            OutcomeUnknownError: It may have been added; list the prompts before you repeat the call.
+            OutcomeUnknownError: No answer came. It may have been added; list the prompts before you repeat the call.
+            ServerError: The service failed; the same holds.
         """
         body = {"prompt": text("prompt", prompt)}
         return await self._caller.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)

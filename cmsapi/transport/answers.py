@@ -30,6 +30,20 @@ _END_OF_TIME = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _LONGEST_DATE = 100
 # Bytes of a body that an error may show.
 _SHOWN = 100
+# Bytes of a body that an error keeps.
+_KEPT = 64 * 1024
+# Headers in which services and gateways name a request, the most telling first.
+_REQUEST_ID_HEADERS = (
+    "x-request-id",
+    "request-id",
+    "x-correlation-id",
+    "x-amzn-requestid",
+    "x-amz-request-id",
+    "x-ms-request-id",
+    "x-trace-id",
+    "cf-ray",
+)
+_LONGEST_REQUEST_ID = 200
 # Further off than cutting, travelling and several machines explain: the service's clock was set.
 STEP = 5.0
 _CUT = 1.0
@@ -165,10 +179,32 @@ def error_from(response: Response, operation: Operation, request: Request, *, at
         "retry_after": read_retry_after(response.headers.folded),
         "attempts": attempts,
         "hint": hint,
+        "response": _shown(response, request),
+        "request_id": read_request_id(response, request),
     }
     if cls is ValidationError:
         return ValidationError(field=_named_field(message, request), **details)
     return cls(**details)
+
+
+def _shown(response: Response, request: Request) -> Response:
+    """Return an answer as an error shows it: without the key, and of a long body only the beginning."""
+    headers = {name: _header_without_key(value, request) for name, value in response.headers.items()}
+    return Response(response.status, headers, without_key(response.body, request)[:_KEPT])
+
+
+def _header_without_key(value: str, request: Request) -> str:
+    # Bytes that are no UTF-8 come as halves of surrogate pairs.
+    return without_key(value.encode(errors="surrogatepass"), request).decode(errors="surrogatepass")
+
+
+def read_request_id(response: Response, request: Request) -> str | None:
+    """Read what the service calls a request, None when no header of the answer tells."""
+    headers = response.headers.folded
+    for name in _REQUEST_ID_HEADERS:
+        if (said := headers.get(name)) and said.isprintable():
+            return _header_without_key(said, request)[:_LONGEST_REQUEST_ID]
+    return None
 
 
 def _error_body(response: Response, request: Request) -> tuple[str | None, str]:

@@ -10,18 +10,20 @@ from typing import Any
 import attrs
 
 from cmsapi.api.operations import Operation, Replay
+from cmsapi.config import RetryPolicy
 from cmsapi.errors import (
     APIError,
     ClientClosedError,
     CMSError,
     DeadlineError,
+    NotSentError,
     OutcomeUnknownError,
     TransportError,
 )
 from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
-from cmsapi.transport.retry import Failure, describe, failure_of, told_attempts
+from cmsapi.transport.retry import describe, failure_of, told_attempts
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +32,7 @@ class CallOptions:
 
     Args:
         priority: Lane in which it waits for quota.
-        repeat: True to repeat in doubt whatever the replay class says, because the caller can bear it.
+        repeat: True to repeat in doubt also what creates something, because its caller can bear that.
         max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
         before_attempt: Awaited with the permit of each attempt before it is sent. It returns a function that is called
             when the first byte is about to leave. If one of the two raises, nothing is sent.
@@ -70,10 +72,17 @@ class Call:
     #: What each attempt before the newest said, and how long the call waited then.
     ends: list[tuple[str, float]] = attrs.field(factory=list)
 
+    def replay(self, policy: RetryPolicy) -> Replay:
+        """Return what repeating it may do, in the eyes of its caller."""
+        replay = self.operation.replay
+        if replay is Replay.CREATES and (self.options.repeat or policy.repeat_in_doubt):
+            return Replay.IDEMPOTENT
+        return replay
+
     @property
-    def replay(self) -> Replay:
-        """What repeating it may do."""
-        return Replay.IDEMPOTENT if self.options.repeat else self.operation.replay
+    def _may_have_changed(self) -> bool:
+        """Whether it may have changed something, although no clear answer says so."""
+        return self.in_doubt and self.operation.replay is not Replay.SAFE
 
     async def take_back(self) -> None:
         """Report the newest attempt if it was certainly not executed."""
@@ -87,26 +96,32 @@ class Call:
         # A 404 after a deletion whose answer was lost says that it happened.
         return self.in_doubt and self.operation.method == "DELETE" and getattr(error, "status", None) == 404
 
-    def final_error(self, error: APIError | TransportError) -> CMSError:
+    def final_error(self, error: APIError | TransportError, policy: RetryPolicy) -> CMSError:
         """Turn the last failure into what the caller gets."""
-        name, failure = self.operation.name, failure_of(error)
         error.attempts = self.attempts
-        if isinstance(error, TransportError):
-            error.operation = name
-        why = None
-        if failure.in_doubt and self.replay in (Replay.CREATES, Replay.COSTS_CREDIT):
-            harm = "a repeat could be paid twice" if self.replay is Replay.COSTS_CREDIT else "it could happen twice"
-            why = f"({describe(error)}), and it is not repeated because {harm}"
-        elif failure is Failure.NOT_SENT and self.in_doubt and self.replay is Replay.IDEMPOTENT:
-            # "Nothing was sent" holds for the last attempt only.
-            why = "after an attempt that was sent and got no clear answer, and the next could not be sent"
         final: CMSError = error
-        if why is not None:
-            hint = getattr(error, "hint", None)
-            advice = "Check whether it did before you repeat it." + (f" {hint}" if hint else "")
-            final = OutcomeUnknownError(f"{name} may have happened {why}. {advice}", operation=name)
-            final.attempts, final.__cause__ = self.attempts, error
+        if isinstance(error, APIError):
+            error.in_doubt = self._may_have_changed
+        else:
+            error.operation = self.operation.name
+            if (why := self._doubt(error, self.replay(policy))) is not None:
+                final = OutcomeUnknownError(
+                    f"{error.operation} may have happened {why}. Check whether it did before you repeat it.",
+                    operation=error.operation,
+                    attempts=self.attempts,
+                )
+                final.__cause__ = error
         return self._with_notes(final, describe(error))
+
+    def _doubt(self, error: TransportError, replay: Replay) -> str | None:
+        """Say why the call may have happened, None when the error itself says all that is known."""
+        if failure_of(error).in_doubt and replay in (Replay.CREATES, Replay.COSTS_CREDIT):
+            harm = "a repeat could be paid twice" if replay is Replay.COSTS_CREDIT else "it could happen twice"
+            return f"({describe(error)}), and it is not repeated because {harm}"
+        if isinstance(error, NotSentError) and self.in_doubt and replay is Replay.IDEMPOTENT:
+            # "Nothing was sent" holds for the last attempt only.
+            return "after an attempt that was sent and got no clear answer, and the next could not be sent"
+        return None
 
     def interrupted(self, deadline: float | None, *, closing: bool) -> CMSError:
         """Say that the deadline or the closing of the client ended the call, and whether it may have taken effect."""
@@ -131,6 +146,7 @@ class Call:
             )
         else:
             error = ClientClosedError(f"The client was closed during {name}. {effect}")
+        error.in_doubt = self._may_have_changed
         return self._with_notes(error, "")
 
     def _with_notes(self, error: CMSError, last: str) -> CMSError:

@@ -15,7 +15,7 @@ from typing import cast
 import anyio
 import attrs
 
-from cmsapi.api.operations import UNLIMITED_PATHS, Operation, Replay
+from cmsapi.api.operations import UNLIMITED_PATHS, Operation
 from cmsapi.config import RetryPolicy, Timeouts
 from cmsapi.errors import (
     APIError,
@@ -195,7 +195,7 @@ class Pipeline:
                 if call.failure is None:
                     raise
                 # What happened says more than that another try would have to wait.
-                final = call.final_error(call.failure)
+                final = call.final_error(call.failure, self.retry)
                 final.add_note(f"no further attempt: the request limit admits it in {refused.available_in:.0f} s")
                 raise final from final.__cause__
             except LeaseLostError:
@@ -240,7 +240,7 @@ class Pipeline:
         except BaseException as raised:
             error = self._unanswered(call, permit, raised)
             if self.hooks.listening:
-                self._tell_end(call, asked, type(error).__name__)
+                self._tell_end(call, asked, error=type(error).__name__)
             if error is raised or error is call.failure:
                 raise
             raise error from raised
@@ -253,7 +253,7 @@ class Pipeline:
         limiter.end(permit, "answered", quota)
         self.counters.answered += 1
         if self.hooks.listening:
-            self._tell_end(call, asked)
+            self._tell_end(call, asked, request_id=answers.read_request_id(response, call.request))
         return response
 
     async def _through_transport(self, call: Call, permit: Permit) -> Response:
@@ -292,7 +292,7 @@ class Pipeline:
             return _no_answer(unsent, f"({type(error).__name__})")
         return error
 
-    def _tell_end(self, call: Call, asked: float, error: str | None = None) -> None:
+    def _tell_end(self, call: Call, asked: float, *, error: str | None = None, request_id: str | None = None) -> None:
         row, limiter = call.operation, call.limiter
         self.hooks(
             RequestFinished(
@@ -305,15 +305,14 @@ class Pipeline:
                 waited=call.sent_at - asked,
                 duration=limiter.time() - call.sent_at,
                 remaining=limiter.remaining,
+                request_id=request_id,
             )
         )
 
     def _delay_after(self, error: APIError | TransportError, call: Call) -> float:
         """Return seconds to wait before the next attempt, or raise what the caller gets if none is to follow."""
-        name, failure, retry_after = call.operation.name, failure_of(error), None
-        if isinstance(error, APIError):
-            error.in_doubt = call.in_doubt and call.operation.replay is not Replay.SAFE
-            retry_after = error.retry_after
+        name, failure = call.operation.name, failure_of(error)
+        retry_after = error.retry_after if isinstance(error, APIError) else None
         call.in_doubt = call.in_doubt or failure.in_doubt
         delay = backoff(self.retry, call.attempts, retry_after, self.rng)
         if failure is Failure.NOT_EXECUTED and call.operation.path not in UNLIMITED_PATHS:
@@ -324,8 +323,8 @@ class Pipeline:
         most = min(self.retry.max_attempts, call.options.max_attempts or self.retry.max_attempts)
         patience = math.inf if self.max_wait is None else self.max_wait
         too_far = call.limiter.time() + delay >= call.ends_at or (retry_after or 0.0) > patience
-        if call.attempts >= most or too_far or not may_repeat(failure, call.replay):
-            raise call.final_error(error)
+        if call.attempts >= most or too_far or not may_repeat(failure, call.replay(self.retry)):
+            raise call.final_error(error, self.retry)
         reason = describe(error)
         call.ends.append((reason, delay))
         self.counters.retries += 1

@@ -12,6 +12,9 @@ CREATES        repeat              it may exist    it may exist     it may exist
 COSTS_CREDIT   repeat              it may be paid  it may be paid   it may be paid                  error
 =============  ==================  ==============  ===============  ==============================  ========
 
+A request that creates something is repeated like an IDEMPOTENT one when its caller allows that
+(`RetryPolicy.repeat_in_doubt`); one that costs a credit never is.
+
 A refusal is a 4xx with the service's error document, or a status by which HTTP says that the request was not carried
 out. Any other answer may come from a proxy that speaks after the service has done the work.
 """
@@ -27,15 +30,9 @@ from operator import itemgetter
 from cmsapi.api.operations import Replay
 from cmsapi.config import RetryPolicy
 from cmsapi.errors import APIError, CMSError, NotSentError, TransportError
+from cmsapi.errors.answers import is_refusal
 
 _DEFAULT = RetryPolicy()
-
-
-# Statuses by which any HTTP server says that it has not carried out the request (RFC 9110, 15.5, and RFC 6585). 403 is
-# not one of them: firewalls put it in the place of answers that they do not let out.
-_NOT_CARRIED_OUT = frozenset(
-    {400, 401, 402, 404, 405, 407, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 425, 426, 428, 431, 451}
-)
 
 
 class Failure(enum.Enum):
@@ -66,8 +63,7 @@ def failure_of(error: APIError | TransportError) -> Failure:
     # The answers of gateways that cannot reach the service.
     if status == 408 or status >= 500:
         return Failure.UNKNOWN
-    refused = status >= 400 and (error.code is not None or status in _NOT_CARRIED_OUT)
-    return Failure.REFUSED if refused else Failure.UNCLEAR
+    return Failure.REFUSED if is_refusal(status, error.code) else Failure.UNCLEAR
 
 
 def may_repeat(failure: Failure, replay: Replay) -> bool:

@@ -29,7 +29,8 @@ def made(cls: type[errors.CMSError]) -> errors.CMSError:
     details: dict[str, Any]
     if issubclass(cls, errors.APIError):
         details = {"status": 418, "code": "teapot", "message": "no", "operation": "brew", "retry_after": 3.5}
-        details |= {"attempts": 2, "hint": "use a kettle"}
+        details |= {"attempts": 2, "hint": "use a kettle", "request_id": "req_1", "in_doubt": False}
+        details |= {"response": cmsapi.Response(418, {"X-Request-Id": "req_1"}, b"no")}
         details |= {"field": "cup"} if issubclass(cls, errors.ValidationError) else {}
         return cls(**details)
     if issubclass(cls, errors.JobError):
@@ -156,7 +157,7 @@ def test_messages_say_what_happened_and_what_to_do() -> None:
     lines = str(made(errors.ConflictError)).splitlines()
     assert lines[0] == "418 teapot from brew after 2 attempts: no"
     assert lines[1].startswith("The request conflicts with the present state")
-    assert lines[2] == "use a kettle"
+    assert lines[2:] == ["use a kettle", "Request id: req_1"]
     assert str(errors.APIError(status=499)).startswith("499 without an error code\n")
     decode = made(errors.DecodeError)
     assert str(decode) == "what happened at $.cup in the answer to brew, found 7"

@@ -35,9 +35,7 @@ def exit_code(error: BaseException) -> Exit:
             return Exit.USAGE
         case cmsapi.OutOfCreditsError():
             return Exit.CREDITS
-        case cmsapi.OutcomeUnknownError() | cmsapi.LaunchUnknownError():
-            return Exit.UNKNOWN
-        case cmsapi.DeadlineError() if error.sent:
+        case cmsapi.CMSError() if error.in_doubt:
             return Exit.UNKNOWN
         case _:
             return Exit.FAILED

@@ -23,9 +23,7 @@ from cmsapi.errors import (
     ArgumentError,
     CMSError,
     ConflictError,
-    DeadlineError,
     JobSupersededError,
-    OutcomeUnknownError,
     ValidationError,
 )
 from cmsapi.transport.caller import OperationCaller
@@ -87,7 +85,8 @@ class GenerationReview:
         Raises:
             ConflictError: It was discarded, or is not in review.
             JobSupersededError: A newer generation has taken its place.
-            OutcomeUnknownError: Answers were lost, and the generation does not tell what was decided.
+            OutcomeUnknownError: No answer came, and the generation does not tell what was decided.
+            ServerError: The service failed, and the generation does not tell what was decided.
         """
         await self._decide("confirm")
         try:
@@ -103,7 +102,8 @@ class GenerationReview:
         Raises:
             ConflictError: It was applied, or is not in review.
             JobSupersededError: A newer generation has taken its place.
-            OutcomeUnknownError: Answers were lost, and the generation does not tell what was decided.
+            OutcomeUnknownError: No answer came, and the generation does not tell what was decided.
+            ServerError: The service failed, and the generation does not tell what was decided.
         """
         await self._decide("cancel")
 
@@ -140,7 +140,7 @@ class GenerationReview:
                 await self._carry_out(action)
 
     async def _carry_out(self, action: _Action) -> None:
-        lost: OutcomeUnknownError | DeadlineError | None = None
+        lost: CMSError | None = None
         attempts = 0
         while not await self._is_carried_out(action, lost):
             # An unlisted word may be the effect of this request or of another client: it must not be repeated.
@@ -151,14 +151,15 @@ class GenerationReview:
             attempts += 1
             try:
                 await self._caller.exchange(_OPERATIONS[action], {"contentId": self.content_id})
-            except (OutcomeUnknownError, DeadlineError) as error:
-                if isinstance(error, DeadlineError) and not error.sent:
+            except CMSError as error:
+                if error.in_doubt:
+                    lost = error
+                elif not isinstance(error, ConflictError | ValidationError):
                     raise
-                lost = error
-            except (ConflictError, ValidationError) as refusal:
-                if await self._is_carried_out(action, lost, refusal):
+                elif await self._is_carried_out(action, lost, error):
                     return
-                raise
+                else:
+                    raise
             else:
                 self.generation = attrs.evolve(self.generation, status=_GOALS[action])
                 self._note(action)

@@ -121,9 +121,10 @@ class Sender:
                 if kind.answer is None and DecodeError in (type(error), type(error.__cause__)):
                     # The service said 2xx, and nothing has to be read from its answer.
                     return await self._launched(launch, None, launch.left_at)
+                refused = isinstance(error, APIError) and not error.in_doubt
                 # On a repeat, a conflict may be the echo of an earlier attempt.
-                echo = isinstance(error, ConflictError) and launch.attempts > 1
-                if not launch.has_left or (isinstance(error, APIError) and not echo):
+                echo = refused and isinstance(error, ConflictError) and launch.attempts > 1
+                if not launch.has_left or (refused and not echo):
                     await self._refused(launch, error)
                     raise
                 cause = error
@@ -183,13 +184,13 @@ class Sender:
             return settled
         launch.permit = None
         if settled is Verdict.ABSENT and not (launch.repeatable and launch.callers):
-            if isinstance(cause, ConflictError):
+            if isinstance(cause, ConflictError) and not cause.in_doubt:
                 raise cause
             request = launch.request
             raise JobError(
-                f"The {request.kind} for {request.target} was sent and got no usable answer ({launch.said}). It was "
-                "found out that nothing was launched or charged. It is not sent again by itself; launch it again if it "
-                "is still needed."
+                f"The {request.kind} for {request.target} was sent and got no usable answer "
+                f"({launch.said.splitlines()[0]}). It was found out that nothing was launched or charged. It is not "
+                "sent again by itself; launch it again if it is still needed."
             ) from cause
         return None
 

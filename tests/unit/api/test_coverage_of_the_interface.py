@@ -48,7 +48,7 @@ def test_each_path_begins_with_the_version() -> None:
     assert all(operation.path.startswith("/v1/") for operation in OPERATIONS.values())
 
 
-def test_only_get_is_safe_and_only_launches_cost() -> None:
+def test_only_reads_and_scores_are_safe_and_only_launches_cost() -> None:
     """What may be repeated follows from what an operation does."""
     replay = {name: operation.replay.name for name, operation in OPERATIONS.items()}
     assert {name for name, word in replay.items() if word == "COSTS_CREDIT"} == {
@@ -57,7 +57,10 @@ def test_only_get_is_safe_and_only_launches_cost() -> None:
         "start_content_idea_search",
         "generate_content",
     }
-    assert all((word == "SAFE") is (OPERATIONS[name].method == "GET") for name, word in replay.items())
+    scores = {"score_keyword", "score_prompt"}
+    assert {name for name, word in replay.items() if word == "SAFE"} == scores | {
+        name for name, operation in OPERATIONS.items() if operation.method == "GET"
+    }
     assert all(word == "IDEMPOTENT" for name, word in replay.items() if OPERATIONS[name].method in ("DELETE", "PATCH"))
 
 

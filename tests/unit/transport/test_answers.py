@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from typing import Any
@@ -104,6 +105,66 @@ async def test_the_hundred_comes_last(connect: Connect, status: int, cls: type[e
     with pytest.raises(errors.APIError) as caught:
         await me(connect, status, document("brand_new"))
     assert (type(caught.value), caught.value.status) == (cls, status)
+
+
+async def test_an_error_has_the_answer_that_it_stands_for(connect: Connect) -> None:
+    """Status, headers and body of the answer are at the error, and survive pickle and copy."""
+    with pytest.raises(errors.NotFoundError) as caught:
+        await me(connect, 404, document("not_found"), {"X-Region": "eu", "X-Request-Id": "req_7"})
+    error = caught.value
+    for each in (error, pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error), error.fresh()):  # noqa: S301
+        assert isinstance(each, errors.NotFoundError)
+        assert each.response is not None
+        assert (each.response.status, each.response.headers["x-region"]) == (404, "eu")
+        assert json.loads(each.response.body) == document("not_found")
+        assert (each.request_id, str(each).splitlines()[-1]) == ("req_7", "Request id: req_7")
+
+
+@pytest.mark.parametrize(
+    ("headers", "found"),
+    [
+        ({"X-Request-Id": "a", "X-Amzn-RequestId": "b"}, "a"),
+        ({"Request-Id": "req_stripe"}, "req_stripe"),
+        ({"X-Correlation-Id": "c"}, "c"),
+        ({"x-ms-request-id": "d", "X-Request-Id": ""}, "d"),
+        ({"CF-Ray": "e"}, "e"),
+        ({"X-Request-Id": "x" * 5000}, "x" * 200),
+        ({"X-Request-Id": "esc\x1b[2J"}, None),
+        ({}, None),
+    ],
+)
+async def test_the_request_id_is_found_where_services_put_it(
+    connect: Connect, headers: dict[str, str], found: str | None
+) -> None:
+    """The header that names the request best counts; a long name is cut, and one that cannot be printed is none."""
+    with pytest.raises(errors.InternalServerError) as caught:
+        await connect(Script(refusal(500, headers=headers)), retry=ONCE).me()
+    assert caught.value.request_id == found
+    assert ("Request id:" in str(caught.value)) == (found is not None)
+
+
+async def test_an_answer_that_repeats_the_key_is_shown_without_it(connect: Connect) -> None:
+    """A debugging server's echo of the request is kept, the key in it is not; of a long body the beginning is kept."""
+    headers = {"X-Echo": f"Bearer {KEY}", "X-Request-Id": f"for-{KEY}", "X-Odd": "\udcff"}
+    echo = cmsapi.Response(500, headers, f"Authorization: Bearer {KEY}".encode() + b" " * 100_000)
+    with pytest.raises(errors.InternalServerError) as caught:
+        await connect(Script(echo), retry=ONCE).me()
+    response = caught.value.response
+    assert response is not None
+    assert KEY.encode() not in pickle.dumps(caught.value)
+    assert (response.headers["x-echo"], response.headers["x-odd"]) == ("Bearer sk_***", "\udcff")
+    assert caught.value.request_id is not None
+    assert KEY not in caught.value.request_id
+    assert (response.body[:30].strip(), len(response.body)) == (b"Authorization: Bearer sk_***", 64 * 1024)
+
+
+async def test_the_log_of_a_request_has_its_id(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    """Successes and failures alike show in the log what the service calls the request."""
+    caplog.set_level("DEBUG", "cmsapi")
+    script = Script(refusal(503, headers={"X-Request-Id": "req_1"}), answer(headers={"X-Request-Id": "req_2"}))
+    await connect(script, hooks=[cmsapi.log_event], limits=cmsapi.RateLimits.unlimited()).me()
+    said = [record.getMessage() for record in caplog.records if "request.finished" in record.getMessage()]
+    assert ["'req_1'" in said[0], "'req_2'" in said[1]] == [True, True]
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)

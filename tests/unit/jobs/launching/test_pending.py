@@ -188,7 +188,7 @@ async def test_a_launch_that_never_arrives_is_given_up() -> None:
         with pytest.raises(cmsapi.JobError, match=NOTHING_HAPPENED) as caught:
             await client.keywords.analyze(first)
         assert not isinstance(caught.value, cmsapi.LaunchUnknownError)
-        assert isinstance(caught.value.__cause__, cmsapi.OutcomeUnknownError)
+        assert isinstance(caught.value.__cause__, cmsapi.ServiceUnavailableError)
         assert (posts(sandbox), await open_entries(sandbox)) == (3, {})
         # It does not count as paid.
         await client.keywords.analyze(second)
