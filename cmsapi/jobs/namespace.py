@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 from cmsapi.api.arguments import seconds, several, within
 from cmsapi.api.models.keyword import Keyword, Prompt
@@ -183,12 +183,12 @@ class Jobs:
                 "Nothing was sent.",
                 parameter="launch",
             )
-        job = launch if isinstance(launch, Job) else await launch
+        job: Any = launch if isinstance(launch, Job) else await launch
         if not isinstance(job, Job):
             raise ArgumentError(
                 f"`launch` must give a job when it is awaited, but it gave {excerpt(job)}.", parameter="launch"
             )
-        return await job.wait(timeout)
+        return cast("R", await job.wait(timeout))
 
     async def status(self, token: str) -> JobStatus:
         """Tell how the job of a token stands, without waiting for it; one request at most.
