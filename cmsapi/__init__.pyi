@@ -211,6 +211,11 @@ from cmsapi.ratelimit.limiter import (
 from cmsapi.resources.credit_report import (
     CreditReport as CreditReport,
 )
+from cmsapi.resources.drafts import (
+    ContentChanges as ContentChanges,
+    ContentFields as ContentFields,
+    NewContent as NewContent,
+)
 from cmsapi.transport.http import (
     SendAwareTransport as SendAwareTransport,
     Transport as Transport,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from datetime import UTC, date, datetime
-from typing import TypeVar
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, TypeVar
 
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import wire_name
-from cmsapi.api.wire.times import read_time, spell_time
+from cmsapi.api.wire.times import spell_time
 from cmsapi.errors import ArgumentError
 
 T = TypeVar("T")
@@ -73,33 +73,43 @@ def several(parameter: str, value: Iterable[T]) -> Iterable[T]:
     return value
 
 
-def moment(parameter: str, value: object) -> datetime | None:
-    """Check a time, or None: an aware datetime, a date, or an ISO 8601 string of either.
+def in_order(parameter: str, lower: Any, upper: Any) -> None:
+    """Check that the lower one of two bounds does not exceed the upper one; None is no bound."""
+    if lower is not None and upper is not None and lower > upper:
+        raise _wrong(parameter, f"not exceed the upper bound {upper}", lower)
 
-    A date means its first moment in UTC. A time without an offset is refused: it would mean another moment elsewhere.
+
+def known(given: Iterable[object], names: Iterable[str]) -> None:
+    """Check names of fields; the error for an unknown one tells the nearest name."""
+    valid = list(names)
+    for name in given:
+        if name not in valid:
+            # Only an error needs it.
+            from difflib import get_close_matches
+
+            near = "".join(f" Did you mean {match!r}?" for match in get_close_matches(str(name), valid, 1, 0.5))
+            raise ArgumentError(
+                f"There is no field {excerpt(name)}.{near} The fields are {', '.join(valid)}. Nothing was sent.",
+                parameter=str(name),
+            )
+
+
+def moment(parameter: str, value: object) -> datetime | None:
+    """Check a time, or None: an aware datetime, or a date, which means its first moment in UTC.
+
+    A datetime without an offset is refused: it would mean another moment elsewhere.
     """
     if value is None:
         return None
-    time = _read(value) if isinstance(value, str) else value
-    if isinstance(time, date) and not isinstance(time, datetime):
-        return datetime(time.year, time.month, time.day, tzinfo=UTC)
-    if not isinstance(time, datetime) or time.utcoffset() is None:
-        must = "be an aware datetime, a date, or an ISO 8601 string with an offset such as '2026-01-31T12:00:00Z'"
-        raise _wrong(parameter, must, excerpt(value))
-    return time
-
-
-def _wrong(parameter: str, must: str, got: object, hint: str = "") -> ArgumentError:
-    return ArgumentError(f"{parameter} must {must}, got {got}.{hint}", parameter=parameter)
-
-
-def _read(text: str) -> date | None:
-    for read in (date.fromisoformat, read_time):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    # Missing times of pandas are datetimes without a time.
+    if not isinstance(value, datetime) or not isinstance(value.utcoffset(), timedelta):
+        hint = " Read a text with datetime.fromisoformat(…)." if isinstance(value, str) else ""
+        if isinstance(value, datetime) and value.tzinfo is None:
+            hint = " It has no offset and would mean another moment elsewhere: add tzinfo=UTC, or use .astimezone()."
+        raise _wrong(parameter, "be a date or an aware datetime", excerpt(value), hint)
+    return value
 
 
 def timestamp(parameter: str, value: object) -> str | None:
@@ -109,3 +119,7 @@ def timestamp(parameter: str, value: object) -> str | None:
         return None if time is None else spell_time(time)
     except ValueError as error:
         raise ArgumentError(f"{parameter} cannot be sent: {error}.", parameter=parameter) from None
+
+
+def _wrong(parameter: str, must: str, got: object, hint: str = "") -> ArgumentError:
+    return ArgumentError(f"{parameter} must {must}, got {got}.{hint}", parameter=parameter)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from cmsapi.api.arguments import within
 from cmsapi.api.page import Page
@@ -57,9 +57,11 @@ class Paginator(Generic[T, P]):
     def __await__(self) -> Generator[None, None, P]:
         return self._fetch(self._page).__await__()
 
-    def __iter__(self) -> NoReturn:
-        """Refuse: each page is a request, and a request needs an `await`."""
-        raise TypeError("A list of the service is read with `async for item in …`, or its first page with `await`.")
+    if not TYPE_CHECKING:  # type checkers shall refuse it, too
+
+        def __iter__(self) -> NoReturn:
+            """Refuse: each page is a request, and a request needs an `await`."""
+            raise TypeError("A list of the service is read with `async for item in …`, or its first page with `await`.")
 
     def __aiter__(self) -> AsyncIterator[T]:
         return self.items()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import date, datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
-from cmsapi.api.arguments import function, optional_text, text, texts, timestamp, within
+from cmsapi.api.arguments import function, in_order, optional_text, text, texts, within
 from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation, GenerationSettings
 from cmsapi.api.page import Page
@@ -18,11 +17,11 @@ from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.launching.request import LaunchRequest
-from cmsapi.resources.drafts import LONGEST_TITLE, holds, wire_changes
+from cmsapi.resources.drafts import LONGEST_TITLE, ContentChanges, NewContent, holds, wire_fields
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
 
-Change: TypeAlias = Callable[[Content], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
+Change: TypeAlias = Callable[[Content], ContentChanges | Awaitable[ContentChanges]]
 
 
 class Contents(Resource):
@@ -42,6 +41,8 @@ class Contents(Resource):
     ) -> Paginator[ContentSummary, Page[ContentSummary]]:
         """List the contents of a workspace in their short form; one request a page.
 
+        A filter that is None or left out does not filter.
+
         Args:
             workspace_id: The workspace.
             assigned_to_id: Only those assigned to this user.
@@ -59,66 +60,42 @@ class Contents(Resource):
             "contentScore[gte]": _score("content_score_min", content_score_min),
             "contentScore[lte]": _score("content_score_max", content_score_max),
         }
+        in_order("content_score_min", content_score_min, content_score_max)
         path = {"workspaceId": workspace_id}
         return self._caller.paginate(ContentSummary, "list_contents", path, page=page, limit=limit, query=query)
 
-    async def create(
-        self,
-        workspace_id: str,
-        title: str,
-        *,
-        html: str | None = None,
-        meta_description: str | None = None,
-        page_id: str | None = None,
-        folder_id: str | None = None,
-        assigned_to_id: str | None = None,
-        content_status_id: str | None = None,
-        due_date: datetime | date | str | None = None,
-    ) -> Content:
+    async def create(self, workspace_id: str, title: str, **fields: Unpack[NewContent]) -> Content:
         """Create a draft; one request.
 
         Args:
             workspace_id: The workspace.
             title: Title, 1 to 255 characters.
-            html: Initial body.
-            meta_description: Initial meta description.
-            page_id: The imported page to attach it to; without one a blank page is created.
-            folder_id: The folder to put it into.
-            assigned_to_id: The user to assign it to.
-            content_status_id: Its workflow status.
-            due_date: An aware datetime, a date, or an ISO 8601 string of either. It is sent as date and time in UTC; of
-                a date that is its first moment.
+            **fields: What else it has, by the names of `NewContent`: `html`, `meta_description`, `page_id`,
+                `folder_id`, `assigned_to_id`, `content_status_id`, `due_date`.
 
         Raises:
+            ArgumentError: There is no such field, or a value breaks a rule.
             ValidationError: An identifier does not exist.
             OutcomeUnknownError: No answer came. It may have been created; list the contents before you repeat the call.
             ServerError: The service failed; the same holds.
         """
-        body = {
-            "title": text("title", title, 1, LONGEST_TITLE),
-            **texts(
-                html=html,
-                meta_description=meta_description,
-                page_id=page_id,
-                folder_id=folder_id,
-                assigned_to_id=assigned_to_id,
-                content_status_id=content_status_id,
-                due_date=timestamp("due_date", due_date),
-            ),
-        }
+        given = wire_fields(fields, NewContent.__annotations__)
+        body = {"title": text("title", title, 1, LONGEST_TITLE)}
+        body |= {name: value for name, value in given.items() if value is not None}
         return await self._caller.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
 
     async def get(self, content_id: str) -> Content:
         """Read a content; one request."""
         return await self._caller.call(Content, "get_content", {"contentId": content_id})
 
-    async def update(self, content_id: str, version: int, **changes: Any) -> Content:
+    async def update(self, content_id: str, version: int, **changes: Unpack[ContentChanges]) -> Content:
         """Change a content whose version is known; one request. `edit` reads the version by itself.
 
         Args:
             content_id: The content.
             version: Its version; a stale one is refused (specification 9, rule 4).
-            **changes: New values by the names that `create` has for them; None clears.
+            **changes: New values by the names of `ContentChanges`: `title` and what `create` takes, but for `page_id`.
+                What is left out stays untouched, and None clears it.
 
         Raises:
             ArgumentError: There is no such field, or nothing to change.
@@ -131,8 +108,8 @@ class Contents(Resource):
             raise ArgumentError("changes must name at least one field; nothing was sent.", parameter="changes")
         return await self._save(content_id, version, changes)
 
-    async def _save(self, content_id: str, version: int, changes: Mapping[str, Any]) -> Content:
-        body = {"version": version, **wire_changes(changes)}
+    async def _save(self, content_id: str, version: int, changes: ContentChanges) -> Content:
+        body = {"version": version, **wire_fields(changes, ContentChanges.__annotations__)}
         try:
             return await self._caller.call(Content, "update_content", {"contentId": content_id}, body=body)
         except ConflictError as error:
@@ -162,8 +139,8 @@ class Contents(Resource):
 
         Args:
             content_id: The content.
-            change: Takes the content and returns the new values by Python name, where None clears a field; sync or
-                async. After a conflict it is called again with the new content. An empty mapping saves nothing.
+            change: Takes the content and returns the new values as `ContentChanges`, where None clears a field; sync
+                or async. After a conflict it is called again with the new content. An empty mapping saves nothing.
             attempts: Largest number of attempts.
 
         Returns:

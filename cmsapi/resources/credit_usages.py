@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias
 
-from cmsapi.api.arguments import moment, optional_text, within
+from cmsapi.api.arguments import in_order, moment, optional_text, within
 from cmsapi.api.models.credit_usage import CreditType, CreditUsage
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
@@ -58,15 +58,15 @@ class CreditUsages(Resource):
     async def report(
         self,
         *,
-        since: datetime | date | str | None = None,
-        until: datetime | date | str | None = None,
+        since: date | datetime | None = None,
+        until: date | datetime | None = None,
         q: str | None = None,
     ) -> CreditReport:
         """Add up what was spent, per type, day and workspace; at least three requests, one more for each 100 entries.
 
         Args:
-            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, a
-                date (its first moment in UTC), or an ISO 8601 string of either.
+            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, or a
+                date, which means its first moment in UTC.
             until: Only entries before this moment.
             q: Text to search for.
 
@@ -74,9 +74,10 @@ class CreditUsages(Resource):
             The report, with `.by_type`, `.by_day`, `.by_workspace`, `.total`, `.plot()` and `.to_pandas()`.
 
         Raises:
-            ArgumentError: `since` or `until` is no time, or has no offset.
+            ArgumentError: `since` or `until` is no time, has no offset, or they are in the wrong order.
         """
         begin, end = moment("since", since), moment("until", until)
+        in_order("since", begin, end)
         entries = []
         async for usage in self.list(q=q):
             if begin is not None and _age(usage) < begin:

@@ -1,42 +1,79 @@
-"""Changes of a draft: names and values on the wire, and whether a content has them."""
+"""Fields of a draft: their types, their values on the wire, and whether a content has them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from typing import Any, TypedDict
 
-from cmsapi.api.arguments import moment, optional_text, text, timestamp
+from cmsapi.api.arguments import known, moment, optional_text, text, timestamp
 from cmsapi.api.models.content import Content
-from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import wire_name
 from cmsapi.errors import ArgumentError
 
 LONGEST_TITLE = 255  # specification 8
 
-_FIELDS = ("title", "html", "meta_description", "folder_id", "assigned_to_id", "content_status_id", "due_date")
+
+class ContentFields(TypedDict, total=False):
+    """Describe what a new content can have and a change can change.
+
+    What is left out stays untouched. None stands for no value: a change clears the field, and a new content lacks it.
+
+    Args:
+        html: The body.
+        meta_description: The meta description.
+        folder_id: The folder that it is in.
+        assigned_to_id: The user to whom it is assigned.
+        content_status_id: Its workflow status.
+        due_date: When it is due: an aware datetime, or a date, which means its first moment in UTC.
+    """
+
+    html: str | None
+    meta_description: str | None
+    folder_id: str | None
+    assigned_to_id: str | None
+    content_status_id: str | None
+    due_date: date | datetime | None
 
 
-def wire_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Check changes by Python name and spell them for the wire.
+class NewContent(ContentFields, total=False):
+    """Describe what a new content can have besides its title: the fields of `ContentFields`, and one more.
+
+    Args:
+        page_id: The imported page to attach it to; without one a blank page is created.
+    """
+
+    page_id: str | None
+
+
+class ContentChanges(ContentFields, total=False):
+    """Describe a change of a content: the fields of `ContentFields`, and one more.
+
+    Args:
+        title: The title, 1 to 255 characters; it cannot be cleared.
+    """
+
+    title: str
+
+
+def wire_fields(fields: Mapping[str, object], names: Iterable[str]) -> dict[str, str | None]:
+    """Check fields by Python name and spell them for the wire.
 
     Raises:
         ArgumentError: There is no such field, or a value breaks a rule.
     """
-    body: dict[str, Any] = {}
-    for name, value in changes.items():
-        if name not in _FIELDS:
-            raise ArgumentError(
-                f"A change must name a field: {', '.join(_FIELDS)}; got {excerpt(name)}.", parameter=name
-            )
-        if name == "title":
-            value = text(name, value, 1, LONGEST_TITLE)
-        elif name == "due_date":
-            value = timestamp(name, value)
-        else:
-            value = optional_text(name, value)
-        body[wire_name(name)] = value
-    return body
+    known(fields, names)
+    return {wire_name(name): _wire_value(name, value) for name, value in fields.items()}
+
+
+def _wire_value(name: str, value: object) -> str | None:
+    if name == "due_date":
+        return timestamp(name, value)
+    if name != "title":
+        return optional_text(name, value)
+    if value is None:
+        raise ArgumentError("title cannot be cleared; leave it out to keep it. Nothing was sent.", parameter=name)
+    return text(name, value, 1, LONGEST_TITLE)
 
 
 def holds(content: Content, changes: Mapping[str, Any], base_version: int) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from datetime import date, datetime
+from typing import Annotated, TypeAlias, cast
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -54,7 +54,7 @@ async def list_contents(
     *,
     min_score: int | None = None,
     max_score: int | None = None,
-    assigned_to: str | None = None,
+    assigned_to_id: str | None = None,
     limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
     output: Output = TABLE,
 ) -> None:
@@ -64,7 +64,7 @@ async def list_contents(
         workspace_id: The workspace.
         min_score: Only contents with at least this score.
         max_score: Only contents with at most this score.
-        assigned_to: Only contents assigned to this user.
+        assigned_to_id: Only contents assigned to this user.
         limit: The largest number of contents to list.
     """
     found: list[cmsapi.ContentSummary] = []
@@ -74,7 +74,7 @@ async def list_contents(
             workspace_id,
             content_score_min=min_score,
             content_score_max=max_score,
-            assigned_to_id=assigned_to,
+            assigned_to_id=assigned_to_id,
             limit=min(limit, 100),
         ).pages()
         async for page in pages:
@@ -117,6 +117,9 @@ async def create(
     meta_description: str | None = None,
     page_id: str | None = None,
     folder_id: str | None = None,
+    assigned_to_id: str | None = None,
+    content_status_id: str | None = None,
+    due_date: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a draft; one request.
@@ -127,11 +130,21 @@ async def create(
         meta_description: The meta description.
         page_id: The imported page to attach the draft to.
         folder_id: The folder for the draft.
+        assigned_to_id: The user to assign it to.
+        content_status_id: Its workflow status.
+        due_date: Its due date, ISO 8601.
     """
+    fields: cmsapi.NewContent = {
+        "html": html,
+        "meta_description": meta_description,
+        "page_id": page_id,
+        "folder_id": folder_id,
+        "assigned_to_id": assigned_to_id,
+        "content_status_id": content_status_id,
+        "due_date": _read_time(due_date) if due_date else None,
+    }
     async with connect() as client:
-        content = await client.contents.create(
-            workspace_id, title, html=html, meta_description=meta_description, page_id=page_id, folder_id=folder_id
-        )
+        content = await client.contents.create(workspace_id, title, **fields)
     _print_content(content, as_json)
 
 
@@ -166,12 +179,13 @@ async def edit(
         "folder_id": folder_id,
         "assigned_to_id": assigned_to_id,
         "content_status_id": content_status_id,
-        "due_date": due_date,
+        "due_date": due_date and _read_time(due_date),
     }
     # An empty text clears a field; the SDK refuses an empty title.
-    changes: Mapping[str, Any] = {
-        name: value or (None if name != "title" else value) for name, value in given.items() if value is not None
-    }
+    changes = cast(
+        "cmsapi.ContentChanges",
+        {name: value or (None if name != "title" else value) for name, value in given.items() if value is not None},
+    )
     if not changes:
         raise cmsapi.ArgumentError(
             "At least one change must be given, such as --title or --html. Nothing was sent.", parameter="changes"
@@ -220,6 +234,17 @@ async def review(
             await decide(waiting, Decision.of(confirm=confirm, discard=discard))
         else:
             await review_interactively(client, waiting, before)
+
+
+def _read_time(text: str) -> date:
+    try:
+        return date.fromisoformat(text) if len(text) == len("2026-01-31") else datetime.fromisoformat(text)
+    except ValueError:
+        raise cmsapi.ArgumentError(
+            f"due_date must be a date or a time with an offset, such as 2026-01-31 or 2026-01-31T12:00Z, got {text}. "
+            "Nothing was sent.",
+            parameter="due_date",
+        ) from None
 
 
 def _print_content(content: cmsapi.Content, as_json: bool) -> None:

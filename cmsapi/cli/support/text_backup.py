@@ -64,9 +64,10 @@ class TextBackup:
     async def restore(self, client: cmsapi.Client) -> None:
         """Give the content its old text again."""
         old = self.content
-        await client.contents.edit(
-            old.id, lambda _: {"title": old.title, "html": old.html, "meta_description": old.meta_description}
-        )
+        changes: cmsapi.ContentChanges = {"html": old.html, "meta_description": old.meta_description}
+        if old.title is not None:
+            changes["title"] = old.title
+        await client.contents.edit(old.id, lambda _: changes)
 
     async def delete_file(self) -> None:
         """Delete the file, once the decision between the two texts is made."""

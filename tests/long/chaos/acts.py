@@ -72,7 +72,7 @@ async def write(run: Record) -> None:
     if content is None:
         return
     # Reading, saving, and reading again after a conflict that may be with itself; five times.
-    change = {"title": "A better draft"}
+    change: cmsapi.ContentChanges = {"title": "A better draft"}
     await run.make(
         "update_content", lambda: client.contents.edit(content.id, lambda _: change), content.id, requests=16
     )

@@ -77,6 +77,8 @@ def places() -> Iterator[Place]:
                 yield from _of_method(resource, method, inspect.signature(function).parameters)
     for name in CHANGES:
         yield Place("contents.update", name, lambda c, s, name=name: c.contents.update("c", 1, **{name: s}))  # type: ignore[misc]
+    for name in (*CHANGES[1:], "page_id"):
+        yield Place("contents.create", name, lambda c, s, name=name: c.contents.create("w", "t", **{name: s}))  # type: ignore[misc]
     for name in ("brand_voice_id", "custom_instructions"):
         yield Place(
             "contents.generate",

@@ -47,6 +47,33 @@ async def test_a_draft_is_created_edited_and_deleted(
     assert await command("contents", "show", content_id) == Exit.FAILED
 
 
+async def test_a_due_date_is_given_as_text_and_cleared(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """A date or a time with an offset is taken, an empty text clears it, and anything else is refused unsent."""
+    assert (
+        await command("contents", "create", box.workspace_id, "New", "--due-date", "2026-05-01", "--json") == Exit.DONE
+    )
+    content = json.loads(capsys.readouterr().out)
+    assert content["dueDate"] == "2026-05-01T00:00:00.000Z"
+    edit = ("contents", "edit", content["id"], "--json", "--due-date")
+    assert await command(*edit, "2026-05-01T14:00+02:00") == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["dueDate"] == "2026-05-01T12:00:00.000Z"
+    assert await command(*edit, "") == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["dueDate"] is None
+    before = len(box.ledger)
+    for bad in ("tomorrow", "2026-05-01T14:00"):
+        assert await command(*edit, bad) == Exit.USAGE
+        assert "--due-date must be a date" in capsys.readouterr().err
+    assert [entry.operation for entry in box.ledger[before:]] == ["get_content"]
+
+
+async def test_contents_are_listed_by_assignee(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The option has the name that it has in the other commands."""
+    assert (
+        await command("contents", "list", box.workspace_id, "--assigned-to-id", box.user_ids[1], "--json") == Exit.DONE
+    )
+    assert {each["assignedTo"]["id"] for each in json.loads(capsys.readouterr().out)} == {box.user_ids[1]}
+
+
 async def test_nothing_is_deleted_without_a_terminal(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -49,12 +49,13 @@ WRONG: list[tuple[str, Call]] = [
     ("meta_description", lambda c: c.contents.create("w", "t", meta_description=7)),  # type: ignore[arg-type]
     ("due_date", lambda c: c.contents.create("w", "t", due_date=NAIVE)),
     ("due_date", lambda c: c.contents.create("w", "t", due_date=7)),  # type: ignore[arg-type]
-    ("due_date", lambda c: c.contents.create("w", "t", due_date="tomorrow")),
-    ("due_date", lambda c: c.contents.create("w", "t", due_date="2026-05-01T12:00:00")),
-    ("due_date", lambda c: c.contents.create("w", "t", due_date="")),
+    ("due_date", lambda c: c.contents.create("w", "t", due_date="tomorrow")),  # type: ignore[arg-type]
+    ("due_date", lambda c: c.contents.create("w", "t", due_date="2026-05-01T12:00:00Z")),  # type: ignore[arg-type]
+    ("due_date", lambda c: c.contents.create("w", "t", due_date="")),  # type: ignore[arg-type]
     ("content_score", lambda c: c.contents.list("w", content_score=101)),
     ("content_score_min", lambda c: c.contents.list("w", content_score_min=-1)),
     ("content_score_max", lambda c: c.contents.list("w", content_score_max=1.5)),  # type: ignore[arg-type]
+    ("content_score_min", lambda c: c.contents.list("w", content_score_min=2, content_score_max=1)),
     ("assigned_to_id", lambda c: c.contents.list("w", assigned_to_id=7)),  # type: ignore[arg-type]
     ("content_status_id", lambda c: c.contents.list("w", content_status_id=[])),
     ("content_status_id", lambda c: c.contents.list("w", content_status_id={"a"})),  # type: ignore[arg-type]
@@ -63,12 +64,13 @@ WRONG: list[tuple[str, Call]] = [
     ("version", lambda c: c.contents.update("c", -1, title="t")),
     ("version", lambda c: c.contents.update("c", None, title="t")),  # type: ignore[arg-type]
     ("changes", lambda c: c.contents.update("c", 1)),
-    ("title", lambda c: c.contents.update("c", 1, title=None)),
+    ("title", lambda c: c.contents.update("c", 1, title=None)),  # type: ignore[arg-type]
     ("title", lambda c: c.contents.update("c", 1, title="x" * 256)),
     ("due_date", lambda c: c.contents.update("c", 1, due_date=NAIVE)),
-    ("due_date", lambda c: c.contents.update("c", 1, due_date="2026-02-30")),
-    ("folder_id", lambda c: c.contents.update("c", 1, folder_id=7)),
-    ("metaDescription", lambda c: c.contents.update("c", 1, metaDescription="m")),
+    ("due_date", lambda c: c.contents.update("c", 1, due_date="2026-02-28")),  # type: ignore[arg-type]
+    ("folder_id", lambda c: c.contents.update("c", 1, folder_id=7)),  # type: ignore[arg-type]
+    ("metaDescription", lambda c: c.contents.update("c", 1, metaDescription="m")),  # type: ignore[call-arg]
+    ("version", lambda c: c.contents.create("w", "t", version=1)),  # type: ignore[call-arg]
     ("attempts", lambda c: c.contents.edit("c", lambda _: {}, attempts=0)),
     ("change", lambda c: c.contents.edit("c", {"title": "t"})),  # type: ignore[arg-type]
     ("url", lambda c: c.contents.publish("c", url=7)),  # type: ignore[arg-type]
@@ -116,7 +118,8 @@ WRONG: list[tuple[str, Call]] = [
     ("page", lambda c: c.credit_usages.list(page=0)),
     ("q", lambda c: c.credit_usages.list("analysis", q=7)),  # type: ignore[arg-type]
     ("since", lambda c: c.credit_usages.report(since=NAIVE)),
-    ("since", lambda c: c.credit_usages.report(since="last week")),
+    ("since", lambda c: c.credit_usages.report(since="2026-01-01")),  # type: ignore[arg-type]
+    ("since", lambda c: c.credit_usages.report(since=date(2026, 1, 2), until=date(2026, 1, 1))),
     ("until", lambda c: c.credit_usages.report(until=7)),  # type: ignore[arg-type]
     ("limit", lambda c: first(c.credit_usages.list(limit=0))),
     ("limit", lambda c: c.users.list(limit=10**5000)),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any, cast
 
 import pytest
 
@@ -28,7 +28,7 @@ async def test_an_edit_reads_changes_and_saves(client: cmsapi.Client, sandbox: S
 async def test_an_edit_changes_every_field(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """Each field that can be changed arrives by its Python name, and None clears it."""
     due = datetime(2026, 5, 1, tzinfo=UTC)
-    changes: dict[str, Any] = {
+    changes: cmsapi.ContentChanges = {
         "html": "<p>New</p>",
         "meta_description": "New",
         "folder_id": sandbox.folder_ids[1],
@@ -43,7 +43,8 @@ async def test_an_edit_changes_every_field(client: cmsapi.Client, sandbox: Sandb
     assert (content.html, content.meta_description, content.due_date) == ("<p>New</p>", "New", due)
     assert (content.folder.id, content.assigned_to.id) == (sandbox.folder_ids[1], sandbox.user_ids[2])
     assert content.content_status.id == sandbox.content_status_ids[2]
-    cleared = await client.contents.edit(sandbox.content_ids[0], lambda _: dict.fromkeys(changes))
+    nothing = cast("cmsapi.ContentChanges", dict.fromkeys(changes))
+    cleared = await client.contents.edit(sandbox.content_ids[0], lambda _: nothing)
     assert (cleared.html, cleared.meta_description, cleared.due_date, cleared.folder) == ("", None, None, None)
     assert (cleared.assigned_to, cleared.content_status, cleared.version) == (None, None, 3)
 
@@ -53,7 +54,7 @@ async def test_a_conflict_is_read_and_reapplied(client: cmsapi.Client, sandbox: 
     content_id = sandbox.content_ids[0]
     seen: list[Content] = []
 
-    async def change(content: Content) -> dict[str, Any]:
+    async def change(content: Content) -> cmsapi.ContentChanges:
         seen.append(content)
         await asyncio.sleep(1)
         if len(seen) < 3:
@@ -71,7 +72,7 @@ async def test_giving_up_shows_both_versions(client: cmsapi.Client, sandbox: San
     """When every try meets a conflict the error has the content as it was and as it is."""
     content_id = sandbox.content_ids[0]
 
-    def change(content: Content) -> dict[str, Any]:
+    def change(content: Content) -> cmsapi.ContentChanges:
         sandbox.touch_content(content_id, metaDescription="by a colleague")
         return {"title": "Mine"}
 
@@ -113,7 +114,7 @@ async def test_giving_up_on_a_content_that_is_gone_is_still_a_conflict() -> None
     sandbox = Sandbox()
     async with client_of(sandbox, transport=Spoiling(sandbox, conflict)) as client:
 
-        def change(content: Content) -> dict[str, Any]:
+        def change(content: Content) -> cmsapi.ContentChanges:
             sandbox.touch_content(content.id, metaDescription="by a colleague")
             return {"title": "Mine"}
 
@@ -138,11 +139,11 @@ async def test_a_change_gives_values_by_name(client: cmsapi.Client, sandbox: San
     assert operations(sandbox) == ["get_content"]
 
 
-@pytest.mark.parametrize("name", ["version", "content_id", "self", "type"])
+@pytest.mark.parametrize("name", ["version", "content_id", "self", "type", "titel"])
 async def test_what_cannot_be_changed_is_refused(client: cmsapi.Client, sandbox: Sandbox, name: str) -> None:
     """A field that is not the caller's to change is an `ArgumentError` that names it, whatever it is called."""
     with pytest.raises(cmsapi.ArgumentError) as caught:
-        await client.contents.edit(sandbox.content_ids[0], lambda _: {name: "x"})
+        await client.contents.edit(sandbox.content_ids[0], lambda _: cast("Any", {name: "x"}))
     assert caught.value.parameter == name
     assert operations(sandbox) == ["get_content"]
 
@@ -184,14 +185,14 @@ LOST = {
     "502": Fault(match="PATCH *", status=502, when="after"),
     "504": Fault(match="PATCH *", status=504, when="after"),
 }
-CHANGES: dict[str, dict[str, Any]] = {
+CHANGES: dict[str, cmsapi.ContentChanges] = {
     "title": {"title": "Mine"},
     "html": {"html": "<p>Mine</p>"},
     "cleared": {"html": None, "meta_description": None, "folder_id": None, "due_date": None},
     "references": {"folder_id": "FOLDER", "assigned_to_id": "USER", "content_status_id": "STATUS"},
     "due_date": {"due_date": datetime(2026, 5, 1, 12, tzinfo=UTC)},
-    "due_day": {"due_date": "2026-05-01"},
-    "due_text": {"due_date": "2026-05-01T14:00:00+02:00"},
+    "due_day": {"due_date": date(2026, 5, 1)},
+    "due_elsewhere": {"due_date": datetime(2026, 5, 1, 14, tzinfo=timezone(timedelta(hours=2)))},
 }
 
 
@@ -201,14 +202,14 @@ async def test_a_saved_change_whose_answer_is_lost_is_recognised(how: str, what:
     """The conflict with one's own change is a success: exactly one version step, and the change is made once."""
     sandbox = Sandbox(faults=Faults(rules=(LOST[how],)))
     ids = {"FOLDER": sandbox.folder_ids[2], "USER": sandbox.user_ids[2], "STATUS": sandbox.content_status_ids[2]}
-    changes = {
+    changes: Any = {
         name: ids.get(value, value) if isinstance(value, str) else value for name, value in CHANGES[what].items()
     }
     calls: list[int | None] = []
 
-    def change(content: Content) -> dict[str, Any]:
+    def change(content: Content) -> cmsapi.ContentChanges:
         calls.append(content.version)
-        return changes
+        return cast("cmsapi.ContentChanges", changes)
 
     async with client_of(sandbox) as client:
         content = await client.contents.edit(sandbox.content_ids[1], change)
@@ -232,7 +233,7 @@ async def test_a_change_that_lost_against_a_colleague_is_reapplied() -> None:
     content_id = sandbox.content_ids[0]
     calls: list[int | None] = []
 
-    def change(content: Content) -> dict[str, Any]:
+    def change(content: Content) -> cmsapi.ContentChanges:
         calls.append(content.version)
         if len(calls) == 1:
             sandbox.touch_content(content_id, title="Theirs", dueDate="2026-07-01T00:00:00Z")
@@ -245,12 +246,13 @@ async def test_a_change_that_lost_against_a_colleague_is_reapplied() -> None:
 
 async def test_a_due_date_is_recognised_in_each_spelling(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """A due date is what the service shows, however it was written, and another one is not."""
-    content = await client.contents.update(sandbox.content_ids[0], 1, due_date="2026-05-01")
-    for same in ("2026-05-01", date(2026, 5, 1), "2026-05-01T02:00:00+02:00", datetime(2026, 5, 1, tzinfo=UTC)):
+    content = await client.contents.update(sandbox.content_ids[0], 1, due_date=date(2026, 5, 1))
+    elsewhere = datetime(2026, 5, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+    for same in (date(2026, 5, 1), elsewhere, datetime(2026, 5, 1, tzinfo=UTC)):
         assert holds(content, {"due_date": same}, 1)
-    assert not holds(content, {"due_date": "2026-05-02"}, 1)
+    assert not holds(content, {"due_date": date(2026, 5, 2)}, 1)
     assert not holds(content, {"due_date": None}, 1)
-    assert not holds(content, {"due_date": "2026-05-01"}, 2)
+    assert not holds(content, {"due_date": date(2026, 5, 1)}, 2)
 
 
 async def test_edits_of_many_at_once_all_arrive(client: cmsapi.Client, sandbox: Sandbox) -> None:

@@ -64,7 +64,9 @@ def test_arguments_are_ordered_and_named_alike(name: str) -> None:
         if each.kind is each.POSITIONAL_OR_KEYWORD and each.default is not each.empty:
             assert f"{name} {each.name}" in OPTIONAL_POSITIONAL
         assert each.kind is not each.VAR_POSITIONAL
+        assert each.kind is not each.VAR_KEYWORD or "Unpack[" in str(each.annotation)
         assert each.annotation is not each.empty
+        assert "Any" not in str(each.annotation)
     required = [each.name for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
     assert all(word.endswith("_id") for word in required[:1])
     assert not {each.name for each in parameters} & {"id", "first", "number", "offset", "per_page", "page_number"}

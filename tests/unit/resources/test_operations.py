@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -78,7 +78,7 @@ async def test_folders_are_a_tree(client: cmsapi.Client, sandbox: Sandbox) -> No
 
 
 async def test_contents_are_created_with_all_they_can_have(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """Each argument of `create` arrives; due dates are given in any offset or as text."""
+    """Each argument of `create` arrives; due dates are given in any offset or as a day."""
     due = datetime(2026, 3, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     content = await client.contents.create(
         sandbox.workspace_id,
@@ -102,7 +102,7 @@ async def test_contents_are_created_with_all_they_can_have(client: cmsapi.Client
     assert content.due_date == due
     assert (content.version, content.type, content.is_started) == (1, "DRAFT", True)
     assert content == await client.contents.get(content.id)
-    blank = await client.contents.create(sandbox.workspace_id, "x" * 255, due_date="2026-03-01")
+    blank = await client.contents.create(sandbox.workspace_id, "x" * 255, due_date=date(2026, 3, 1))
     assert blank.page is not None
     assert blank.page.url is None
     assert blank.due_date == datetime(2026, 3, 1, tzinfo=UTC)
