@@ -189,18 +189,22 @@ from cmsapi.observability.events import (
     CallStarted as CallStarted,
     Event as Event,
     Hook as Hook,
-    JobObserved as JobObserved,
-    JobReleased as JobReleased,
-    JobWatched as JobWatched,
     QuotaWait as QuotaWait,
     RateLimitPaused as RateLimitPaused,
     RequestFinished as RequestFinished,
     RequestStarted as RequestStarted,
     RetryScheduled as RetryScheduled,
-    Throttled as Throttled,
 )
-from cmsapi.observability.hooks import (
-    log_event as log_event,
+from cmsapi.observability.job_events import (
+    JobObserved as JobObserved,
+    JobReleased as JobReleased,
+    JobWatched as JobWatched,
+    LaunchFinished as LaunchFinished,
+    LaunchLost as LaunchLost,
+    LaunchRecovered as LaunchRecovered,
+    LaunchSettled as LaunchSettled,
+    LaunchStarted as LaunchStarted,
+    Throttled as Throttled,
 )
 from cmsapi.observability.statistics import (
     Statistics as Statistics,

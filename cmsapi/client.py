@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 from cmsapi._version import __version__
 from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.wire.mismatch import excerpt
-from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts
+from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts, log_level
 from cmsapi.errors import ArgumentError, ConfigError
 from cmsapi.observability.events import Hook
+from cmsapi.observability.hooks import Hooks
+from cmsapi.observability.log import log_to_stderr
 from cmsapi.observability.statistics import Statistics
 from cmsapi.ratelimit.limiter import RateLimit
 from cmsapi.runtime.lazy import Lazy, lazy
@@ -22,6 +24,7 @@ from cmsapi.runtime.settings import Settings
 from cmsapi.state.opening import MEMORY, open_state
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
+from cmsapi.transport.headers import with_headers
 from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, Transport
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, check_path
@@ -79,6 +82,8 @@ class Client:
         session: The aiohttp session to use; the client does not close it. The client's own session reports when the
             bytes of a request leave and drops idle connections with unexpected bytes; a given session does neither.
         hooks: Functions that are called with each event of `cmsapi.observability`.
+        headers: Headers to add to each request, for example for a gateway. The client sets `Authorization`, `Host`,
+            `Content-Type` and `Content-Length` itself.
         proxy: URL of a proxy.
         ssl: TLS context for private authorities or client certificates.
         trust_env: Read proxies from the environment; each request then costs several times as much CPU.
@@ -120,14 +125,24 @@ class Client:
         transport: Transport | SendAwareTransport | None = None,
         session: aiohttp.ClientSession | None = None,
         hooks: Sequence[Hook] = (),
+        headers: Mapping[str, str] | None = None,
         proxy: str | None = None,
         ssl: ssl_module.SSLContext | None = None,
         trust_env: bool = False,
         largest_answer: int | None = None,
         allow_http: bool = False,
     ) -> None:
+        if (level := log_level()) is not None:
+            log_to_stderr(level)
         settings = Settings.of(
-            limits=limits, retry=retry, polling=polling, timeouts=timeouts, launch=launch, operations=operations
+            limits=limits,
+            retry=retry,
+            polling=polling,
+            timeouts=timeouts,
+            launch=launch,
+            operations=operations,
+            hooks=hooks,
+            headers=headers,
         )
         if state != MEMORY:
             # Refuses a URL that names no state, and a state whose extra is not installed.
@@ -161,9 +176,7 @@ class Client:
             raise ConfigError(
                 f"`transport` must have `async def send(request) -> Response`, got {type(transport).__name__}."
             )
-        if not isinstance(hooks, Sequence) or not all(callable(hook) for hook in hooks):
-            raise ConfigError(f"`hooks` must be a list of functions that take an event, got {type(hooks).__name__}.")
-        self._assemble(Runtime(account, transport, hooks, state), settings)
+        self._assemble(Runtime(account, transport, state), settings)
 
     def _assemble(self, runtime: Runtime, settings: Settings) -> None:
         self._runtime = runtime
@@ -178,13 +191,13 @@ class Client:
             retry=settings.retry,
             timeouts=settings.timeouts,
             max_wait=settings.limits.max_wait,
-            hooks=runtime.hooks,
+            hooks=Hooks(settings.hooks, runtime.account.api_key),
             rng=runtime.rng,
             active_calls=runtime.active_calls,
             base_url=runtime.account.base_url,
             counters=runtime.counters,
         )
-        builder = RequestBuilder(runtime.account, __version__)
+        builder = RequestBuilder(runtime.account, __version__, settings.headers)
         self._caller = OperationCaller(
             settings.operations, builder, pipeline, runtime.converter, runtime.open, runtime.observe
         )
@@ -254,6 +267,7 @@ class Client:
         *,
         params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
         json: Any = None,
+        headers: Mapping[str, str] | None = None,
         retry: bool | None = None,
     ) -> Any:
         """Call an operation that has no method here; one request, with the limits, retries and errors of all calls.
@@ -266,6 +280,7 @@ class Client:
             params: Query parameters, as a mapping or as a list of pairs, which may repeat a name. A value of None is
                 left out, and a list becomes `name[]` once per value.
             json: Body; None for no body.
+            headers: Headers to add to those of the client; one of the same name is replaced.
             retry: Whether to repeat the request when its outcome is unknown; False also forbids all other repeats. By
                 default only `GET`, `PUT` and `DELETE` are repeated then.
 
@@ -290,6 +305,8 @@ class Client:
             raise
         except ValueError as error:
             raise ArgumentError(f"`json` must be what JSON can say: {error}.", parameter="json") from error
+        if headers is not None:
+            request = with_headers(request, headers)
         options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None)
         return (await self._caller.pipeline.send(operation, request, options, limiter)).document
 
@@ -312,12 +329,16 @@ class Client:
         timeouts: Timeouts | None = None,
         launch: LaunchPolicy | None = None,
         operations: OperationTable | None = None,
+        hooks: Sequence[Hook] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> Self:
         """Make a copy with other settings, which shares connections, limits, jobs and life with this client.
 
         The settings of the copy change nothing for this client: a job that both wait for is polled with the settings
-        of this client. `RateLimits.max_wait` holds for the copy alone; the strictest counts hold for all clients of
-        the key in this process from now on, also when the copy is gone. Closing either client closes both.
+        of this client, and with the headers of the one that launched it. `hooks` and `headers` are added to those of
+        this client; a header of the same name is replaced. `RateLimits.max_wait` holds for the copy alone; the
+        strictest counts hold for all clients of the key in this process from now on, also when the copy is gone.
+        Closing either client closes both.
         """
         settings = Settings.of(
             self._settings,
@@ -327,6 +348,8 @@ class Client:
             timeouts=timeouts,
             launch=launch,
             operations=operations,
+            hooks=hooks,
+            headers=headers,
         )
         made: Self = copy.copy(self)
         for name in tuple(vars(made)):

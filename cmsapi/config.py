@@ -1,12 +1,13 @@
 """Settings: frozen and validated when they are made, so that a wrong value fails before the first request.
 
-`Account.resolve` is the only place that reads the environment.
+Only `Account.resolve` and `log_level` read the environment.
 """
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
+import logging
 import os
 import re
 import sys
@@ -21,6 +22,8 @@ from cmsapi.errors import ConfigError
 API_KEY_VARIABLE = "CMSAPI_API_KEY"
 BASE_URL_VARIABLE = "CMSAPI_BASE_URL"
 ALLOW_HTTP_VARIABLE = "CMSAPI_ALLOW_HTTP"
+LOG_VARIABLE = "CMSAPI_LOG"
+LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 LONGEST_API_KEY = 4096
 # The limiter keeps eight bytes for each request of an hour.
 LARGEST_COUNT = 1_000_000
@@ -289,11 +292,34 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
 
 
+def log_level() -> int | None:
+    """Return the level from which `CMSAPI_LOG` wants the log on standard error, or None if it is not set.
+
+    Raises:
+        ConfigError: It is set to another word.
+    """
+    word = _word_of(LOG_VARIABLE)
+    if word and word not in LOG_LEVELS:
+        raise ConfigError(
+            f"{LOG_VARIABLE} must be one of {', '.join(LOG_LEVELS)}, got {_shown(word)}. Nothing was sent."
+        )
+    return LOG_LEVELS.get(word)
+
+
 def _is_set(variable: str) -> bool:
-    word = os.environ.get(variable, "").strip().lower()
+    word = _word_of(variable)
     if word not in ("", "0", "false", "no", "off", "1", "true", "yes", "on"):
-        raise ConfigError(f"{variable} must be 1 or 0, got {word[:20]!r}. Nothing was sent.")
+        raise ConfigError(f"{variable} must be 1 or 0, got {_shown(word)}. Nothing was sent.")
     return word in ("1", "true", "yes", "on")
+
+
+def _word_of(variable: str) -> str:
+    return os.environ.get(variable, "").strip().lower()
+
+
+def _shown(word: str) -> str:
+    """Quote a wrong word; a key that was written into the wrong variable is masked."""
+    return "a key" if word.startswith("sk_") else repr(word[:20])
 
 
 def _at(host: str, port: int | None) -> str:

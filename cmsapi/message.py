@@ -6,11 +6,13 @@ same process or twenty lines of a user's test.
 
 from __future__ import annotations
 
+import re
 from collections.abc import ItemsView, Iterator, Mapping
 
 import attrs
 
-SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+# Names of headers whose values are secret, as far as a name tells.
+_SECRET = re.compile(r"auth(?!or)|cookie|credential|jwt|key(?!word)|passw|secret|session|signature|token")
 
 
 class Headers(Mapping[str, str]):
@@ -43,9 +45,16 @@ class Headers(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self.folded)
 
+    def redacted(self) -> dict[str, str]:
+        """Return names and values to show: values that look secret by their names, or hold the key, are masked."""
+        key = self.folded.get("authorization", "").rpartition(" ")[2]
+        return {
+            name: "***" if _SECRET.search(name) or (key and key in value) else value
+            for name, value in self.folded.items()
+        }
+
     def __repr__(self) -> str:
-        shown = {name: "***" if name in SECRET_HEADERS else value for name, value in self.folded.items()}
-        return f"Headers({shown!r})"
+        return f"Headers({self.redacted()!r})"
 
 
 def _headers(value: Mapping[str, str]) -> Headers:

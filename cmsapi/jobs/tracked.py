@@ -178,7 +178,7 @@ class TrackedJob:
         refusals: Early reads of its result that the service refused.
         explored: Whether it was polled to learn on which page of a list it is.
         due: A time for its next poll besides the one of its cohort, or None.
-        why: Why then.
+        why: Why then; empty once it waits in a cohort.
         cohort: The cohort of the poll queue in which it waits, or None; only the queue uses it.
     """
 

@@ -1,13 +1,13 @@
-"""Events of a client, as frozen data, and the hooks that receive them.
+"""Events of calls, as frozen data, and the hooks that receive them.
 
-No event holds a key, a body or a query. Paths are templates, except those that a program gives to `client.request`. A
-client without hooks of its user does not make `CallStarted`, `RequestStarted`, `CallFinished`, `JobWatched` and
-`JobReleased`.
+No event holds a key, a body or a query. Paths are templates, except those that a program gives to `client.request`. An
+event is made only if the client has hooks or if the log takes its level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeAlias
 
 import attrs
@@ -19,6 +19,8 @@ class Event:
 
     #: The name for filters and dashboards; it does not change.
     name: ClassVar[str]
+    #: Level of its line in the log.
+    level: ClassVar[int] = logging.INFO
 
 
 @attrs.frozen(kw_only=True)
@@ -32,13 +34,16 @@ class CallStarted(Event):
         method: HTTP method.
         path: Path template.
         base_url: Address of the service.
+        headers: Headers that the program adds to the request; secrets are masked.
     """
 
     name: ClassVar[str] = "cmsapi.call.started"
+    level: ClassVar[int] = logging.DEBUG
     operation: str
     method: str
     path: str
     base_url: str
+    headers: Mapping[str, str]
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +57,7 @@ class RequestStarted(Event):
     """
 
     name: ClassVar[str] = "cmsapi.request.started"
+    level: ClassVar[int] = logging.DEBUG
     operation: str
     attempt: int
     waited: float
@@ -62,29 +68,29 @@ class RequestFinished(Event):
     """Report the end of an attempt.
 
     Args:
-        operation: Name in the operations table.
         method: HTTP method.
         path: Path template.
-        attempt: Number of the attempt, from 1.
         status: HTTP status, or None without an answer.
         error: Name of the error, if there was no answer.
-        waited: Seconds spent waiting for the permit.
         duration: Seconds from the permit to the complete answer.
-        remaining: Requests that the hour still allows, or None without a limit.
+        attempt: Number of the attempt, from 1.
         request_id: What the service calls the request in its own log, or None when it does not tell.
+        operation: Name in the operations table.
+        waited: Seconds spent waiting for the permit.
+        remaining: Requests that the hour still allows, or None without a limit.
     """
 
     name: ClassVar[str] = "cmsapi.request.finished"
-    operation: str
     method: str
     path: str
-    attempt: int
     status: int | None
     error: str | None
-    waited: float
     duration: float
-    remaining: int | None = None
+    attempt: int
     request_id: str | None = None
+    operation: str
+    waited: float
+    remaining: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -102,6 +108,7 @@ class CallFinished(Event):
     """
 
     name: ClassVar[str] = "cmsapi.call.finished"
+    level: ClassVar[int] = logging.DEBUG
     operation: str
     method: str
     path: str
@@ -136,32 +143,23 @@ class QuotaWait(Event):
     Args:
         operation: Name of the operation whose call waits first.
         expected: Expected wait of this call in seconds.
+        window: What is used up: `"second"`, `"hour"`, or `"pause"` while the service asks for a pause.
+        reason: Why the call waits, in words.
     """
 
     name: ClassVar[str] = "cmsapi.quota.wait"
+    level: ClassVar[int] = logging.WARNING
     operation: str
     expected: float
-
-
-@attrs.frozen(kw_only=True)
-class Throttled(Event):
-    """Report that jobs of a kind are polled less often than the service advises: the hour has too few requests.
-
-    Args:
-        kind: Kind of job.
-        jobs: Number of running jobs of this kind.
-        interval: Seconds from a launch to its first poll, from now on.
-    """
-
-    name: ClassVar[str] = "cmsapi.jobs.throttled"
-    kind: str
-    jobs: int
-    interval: float
+    window: str
+    reason: str
 
 
 @attrs.frozen(kw_only=True)
 class RateLimitPaused(Event):
     """Report that the service refused a request with 429, and that all calls pause.
+
+    In the log it is a warning if the pause is longer than five seconds.
 
     Args:
         operation: Name of the refused operation.
@@ -171,75 +169,6 @@ class RateLimitPaused(Event):
     name: ClassVar[str] = "cmsapi.rate_limit.paused"
     operation: str
     seconds: float
-
-
-@attrs.frozen(kw_only=True)
-class JobWatched(Event):
-    """Report that a job has its first waiter, and is polled from now on.
-
-    The polls run in a copy of the waiter's context (`contextvars`), and so do hooks on this event: the polls see the
-    variables that a hook sets.
-
-    Args:
-        kind: Kind of job.
-        target: Identifier of the resource that the job works on.
-        id: Identifier of the job.
-        elapsed: Seconds since the launch, or since the client first knew of the job.
-    """
-
-    name: ClassVar[str] = "cmsapi.job.watched"
-    kind: str
-    target: str
-    id: str
-    elapsed: float
-
-
-@attrs.frozen(kw_only=True)
-class JobObserved(Event):
-    """Report what a poll showed of a job.
-
-    Args:
-        kind: Kind of job.
-        target: Identifier of the resource that the job works on.
-        phase: Phase after the poll.
-        state: The service's own word for it, or None.
-        polls: Number of polls so far.
-        error: Name of the error if the poll failed; a failed poll never fails the job.
-    """
-
-    name: ClassVar[str] = "cmsapi.job.observed"
-    kind: str
-    target: str
-    phase: str
-    state: str | None
-    polls: int
-    error: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class JobReleased(Event):
-    """Report that a job has finished, or has lost its last waiter.
-
-    Args:
-        kind: Kind of job.
-        target: Identifier of the resource that the job works on.
-        id: Identifier of the job.
-        phase: Phase of the job.
-        finished: Whether the job has finished.
-        polls: Number of polls so far.
-        elapsed: Seconds since the launch, or since the client first knew of the job.
-        error: Name of the error that the job ended with, or None.
-    """
-
-    name: ClassVar[str] = "cmsapi.job.released"
-    kind: str
-    target: str
-    id: str
-    phase: str
-    finished: bool
-    polls: int
-    elapsed: float
-    error: str | None
 
 
 #: Receives events on the event loop. A hook must return quickly and must not block.

@@ -1,75 +1,64 @@
-"""Call the hooks of a client with its events, and write events to the log `cmsapi`."""
+"""Give the events of a client to its hooks and to the log."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from cmsapi.observability.events import (
-    Event,
-    Hook,
-    QuotaWait,
-    RateLimitPaused,
-    RetryScheduled,
-    Throttled,
-)
-
-logger: logging.Logger = logging.getLogger("cmsapi")
-
-# Shorter pauses, in seconds, are not worth a warning.
-_LONG_PAUSE = 5.0
-_INFO_EVENTS = (QuotaWait, RateLimitPaused, RetryScheduled, Throttled)
+from cmsapi.observability.events import Event, Hook
+from cmsapi.observability.log import log_event, logger
+from cmsapi.observability.redaction import masked_text
 
 
 class Hooks:
-    """Call the hooks of a client in order. An error of a hook is logged, and does not reach the client's work."""
+    """Log each event of a client, and call its hooks in order.
 
-    __slots__ = ("_hooks", "listening")
+    An error of a hook is logged, and does not reach the client's work.
 
-    def __init__(self, hooks: Sequence[Hook] = ()) -> None:
-        self._hooks = (_warn_of_waits, *hooks)
-        #: Whether a user gave hooks: without them some events are not made.
-        self.listening: bool = bool(hooks)
+    Args:
+        functions: The hooks.
+        key: The API key of the client, which is masked in each event.
+    """
+
+    __slots__ = ("functions", "key", "wants")
+
+    def __init__(self, functions: Sequence[Hook] = (), key: str = "") -> None:
+        self.functions: Sequence[Hook] = functions
+        self.key = key
+        #: Tells whether an event of a level is needed. Without hooks only the log decides, which makes no call in here.
+        self.wants: Callable[[int], bool] = _always if functions else logger.isEnabledFor
 
     def __call__(self, event: Event) -> None:
-        """Call each hook with an event."""
-        for hook in self._hooks:
+        """Log an event, and call each hook with it."""
+        event = _without_key(event, self.key)
+        log_event(event)
+        for hook in self.functions:
             try:
                 hook(event)
             except Exception:
                 logger.exception("A hook failed on %s.", type(event).__name__)
 
-
-def _warn_of_waits(event: Event) -> None:
-    """Log a warning when calls have to wait for long; a hook that every client has."""
-    match event:
-        case QuotaWait():
-            logger.warning(
-                "Calls wait for the request limit, the first one about %.0f s.", event.expected, extra=_extra(event)
-            )
-        case RateLimitPaused() if event.seconds > _LONG_PAUSE:
-            logger.warning(
-                "The service asked for a pause: all calls wait for %.0f s.", event.seconds, extra=_extra(event)
-            )
+    @staticmethod
+    def joined(several: Iterable[Hooks]) -> Hooks:
+        """Return the hooks of several clients of one account, each once, for an event that concerns them all."""
+        key, functions = "", dict[Hook, None]()
+        for each in several:
+            key = each.key
+            functions |= dict.fromkeys(each.functions)
+        return Hooks(tuple(functions), key)
 
 
-def log_event(event: Event) -> None:
-    """Log an event to the logger `cmsapi`; a hook for `Client(hooks=[log_event])`.
-
-    Waits, pauses and retries have the level INFO, all other events DEBUG. Every client warns of long waits, even
-    without this hook. The message is the event's stable name with its fields; the record also has them as `event` and
-    `fields`.
-    """
-    level = logging.INFO if isinstance(event, _INFO_EVENTS) else logging.DEBUG
-    if not logger.isEnabledFor(level):
-        return
-    extra = _extra(event)
-    fields = " ".join(f"{name}={value!r}" for name, value in extra["fields"].items())
-    logger.log(level, "%s %s", extra["event"], fields, extra=extra)
+def _always(_: int) -> bool:
+    return True
 
 
-def _extra(event: Event) -> dict[str, Any]:
-    return {"event": event.name, "fields": attrs.asdict(event)}
+def _without_key(event: Event, key: str) -> Event:
+    """Mask the key in the texts of an event: some of them are words of the service or of a transport."""
+    texts = {field.name: getattr(event, field.name) for field in attrs.fields(type(event))}
+    changed = {
+        name: hidden
+        for name, text in texts.items()
+        if isinstance(text, str) and (hidden := masked_text(text, key)) != text
+    }
+    return attrs.evolve(event, **changed) if changed else event

@@ -20,15 +20,13 @@ from cmsapi.observability.events import (
     CallFinished,
     CallStarted,
     Event,
-    JobObserved,
-    JobReleased,
-    JobWatched,
     QuotaWait,
     RateLimitPaused,
     RequestFinished,
     RequestStarted,
     RetryScheduled,
 )
+from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
 
 with needs("otel"):
     from opentelemetry import context, metrics, trace
@@ -137,7 +135,7 @@ class OpenTelemetry:
                 retry: _Attributes = {"cmsapi.retry.delay": event.delay, "cmsapi.retry.reason": event.reason}
                 call.add(event, {"http.request.resend_count": event.attempt, **retry})
             case QuotaWait():
-                call.add(event, {"cmsapi.wait.expected": event.expected})
+                call.add(event, {"cmsapi.wait.expected": event.expected, "cmsapi.wait.window": event.window})
             case RateLimitPaused():
                 call.add(event, {"cmsapi.pause.duration": event.seconds})
             case CallFinished():

@@ -275,6 +275,20 @@ class RateLimiter:
         with self._lock:
             return max(windows.paused_until - now, windows.expected_wait(ahead, now, sparing=priority is _SPARING))
 
+    def why_wait(self, priority: Priority) -> tuple[str, str]:
+        """Tell which window makes a call wait that comes now (`"second"`, `"hour"` or `"pause"`), and why in words."""
+        now, sparing = self.time(), priority is _SPARING
+        with self._lock:
+            windows, then = self.windows.figures(now)
+            if self.windows.paused_until > now:
+                return "pause", "the service or the shared limits ask for a pause"
+            windows.advance(then)
+            if windows.left(sparing=sparing) > sum(self.waiting()[: priority + 1]):
+                return "second", f"{self.queued} calls wait before it, and {windows.per_second:g} may leave in a second"
+            others = f", {windows.foreign_usage.count} of them by others" if windows.foreign_usage.count else ""
+            kept = f", and polls leave {windows.reserve:.0f} to other calls" if sparing else ""
+            return "hour", f"{windows.used} of {windows.per_hour:.0f} requests of the hour are used{others}{kept}"
+
     def waiting(self) -> list[int]:
         """Return how many calls wait in each lane."""
         return [len(lane) for lane in self._lanes]

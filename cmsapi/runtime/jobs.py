@@ -15,7 +15,6 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import PollSettings
-from cmsapi.observability.hooks import Hooks
 from cmsapi.runtime.accounts import SharedAccount
 from cmsapi.runtime.settings import Settings
 from cmsapi.transport.caller import Observe, OperationCaller
@@ -26,7 +25,6 @@ class SharedJobs:
 
     Args:
         shared: What the clients of the account share on the loop.
-        hooks: Functions that are called with each event.
         rng: Source of chance.
         wall: Tells the time on which processes agree, in seconds since the epoch.
         first_user: The user that was read before, if any, and when: the first launch needs the balances.
@@ -35,7 +33,6 @@ class SharedJobs:
     def __init__(
         self,
         shared: SharedAccount,
-        hooks: Hooks,
         rng: random.Random,
         wall: Callable[[], float],
         first_user: tuple[User, float] | None,
@@ -49,7 +46,6 @@ class SharedJobs:
             self.journal.balances.saw(*first_user)
         self.observe: Observe = ResponseObserver(self.scheduler, self.journal.balances).observe
         self._base_url = account.base_url
-        self._hooks = hooks
         self._registry = JobRegistry(self.journal)
         self._pending = PendingLaunches()
         # Weak, because a client may be made for one call; a poller with work to do is held by its tasks.
@@ -64,7 +60,7 @@ class SharedJobs:
     def launcher(self, settings: Settings, caller: OperationCaller) -> Launcher:
         """Make the launcher and the poller of one client, with the settings that it has of its own."""
         poll_settings = PollSettings(caller, settings.polling, settings.depth)
-        poller = Poller(poll_settings, self._hooks, self._base_url, self.scheduler, self._registry)
+        poller = Poller(poll_settings, self._base_url, self.scheduler, self._registry)
         self._pollers.add(poller)
         # From now on the documents that this client reads are shown to jobs directly.
         caller.observe = self.observe

@@ -18,8 +18,6 @@ import anyio
 from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account, RateLimits
 from cmsapi.errors import ClientClosedError
-from cmsapi.observability.events import Hook
-from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.statistics import Counters
 from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.runtime.accounts import Accounts, SharedAccount, accounts_of_loop
@@ -37,15 +35,12 @@ if TYPE_CHECKING:
 class Runtime:
     """Hold what a client shares with the clients that are made from it, from the first use on one event loop."""
 
-    jobs: SharedJobs = lazy("cmsapi.runtime.jobs", "SharedJobs", "shared", "hooks", "rng", "wall", "first_user")
+    jobs: SharedJobs = lazy("cmsapi.runtime.jobs", "SharedJobs", "shared", "rng", "wall", "first_user")
 
-    def __init__(
-        self, account: Account, transport: Transport | SendAwareTransport, hooks: Sequence[Hook], state: str
-    ) -> None:
+    def __init__(self, account: Account, transport: Transport | SendAwareTransport, state: str) -> None:
         self.account = account
         self.transport = transport
         self.counters: Counters = Counters()
-        self.hooks: Hooks = Hooks(hooks)
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
         self.wall: Callable[[], float] = time.time

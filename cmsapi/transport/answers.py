@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import string
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,10 +19,9 @@ from cmsapi.api.wire.jsontext import loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import APIError, DecodeError, ServerError, ValidationError
 from cmsapi.message import Request, Response
+from cmsapi.observability.redaction import masked, masked_text
 from cmsapi.ratelimit.permits import Quota
 
-# So much of a key tells which one it is.
-_TRACE = 10
 _DAY = 86_400.0
 # A date from then on is no time that a clock shows.
 _END_OF_TIME = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
@@ -67,28 +65,21 @@ _BY_STATUS = {status: cls for status, _, cls in _ERRORS}
 # Statuses that tell nothing about whether the route is right.
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
-_WORDY = b"_-" + (string.ascii_letters + string.digits).encode()
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def without_key(text: bytes, request: Request) -> bytes:
     """Mask the key of a request in a text that repeats it, as pages of proxies and debugging servers do."""
-    return masked(text, request.headers.get("authorization", "").rpartition(" ")[2].encode())
+    return masked(text, _key(request).encode())
 
 
-def masked(text: bytes, key: bytes) -> bytes:
-    """Mask a key in a text, also one that was cut short at either end."""
-    begins, ends = key[:_TRACE], key[-_TRACE:]
-    if not key or (begins not in text and ends not in text):
-        return text
-    parts: list[bytes] = []
-    done = 0
-    for found in re.finditer(rb"(%s[\w-]*)|%s" % (re.escape(begins), re.escape(ends)), text):
-        before = text[done : found.start()]
-        # Not by a pattern that begins with any number of letters: on a long word that takes the square of its length.
-        parts += (before if found[1] else before.rstrip(_WORDY), b"sk_***")
-        done = found.end()
-    return b"".join((*parts, text[done:]))
+def text_without_key(text: str, request: Request) -> str:
+    """Mask the key of a request in a text that repeats it."""
+    return masked_text(text, _key(request))
+
+
+def _key(request: Request) -> str:
+    return request.headers.get("authorization", "").rpartition(" ")[2]
 
 
 def read_document(response: Response, operation: Operation, request: Request, attempts: int = 1) -> Any:

@@ -16,7 +16,7 @@ from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.errors import DecodeError
 from cmsapi.ratelimit.limiter import RateLimiter
-from cmsapi.transport.answers import without_key
+from cmsapi.transport.answers import text_without_key
 from cmsapi.transport.call import Call, CallOptions
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, expand
@@ -153,7 +153,7 @@ class OperationCaller:
             return structure(call.document, model)
         except DecodeError as error:
             error.operation, error.attempts = call.operation.name, call.attempts
-            error.excerpt = without_key(error.excerpt.encode(errors="replace"), call.request).decode()
+            error.excerpt = text_without_key(error.excerpt, call.request)
             if call.operation.hint is not None:
                 error.add_note(call.operation.hint)
             raise

@@ -42,6 +42,7 @@ from cmsapi.ratelimit.permits import Permit
 from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport import answers
 from cmsapi.transport.call import Call, CallOptions, being_cancelled
+from cmsapi.transport.headers import added_headers
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.retry import Failure, backoff, describe, failure_of, may_repeat, pause_after
 
@@ -133,13 +134,21 @@ class Pipeline:
         call, deadline = Call(operation, request, options, limiter), self.timeouts.deadline
         if deadline is not None:
             call.ends_at = limiter.time() + deadline
-        return await (self._observed(call) if self.hooks.listening else self._in_time(call))
+        return await (self._observed(call) if self.hooks.wants(CallFinished.level) else self._in_time(call))
 
     async def _observed(self, call: Call) -> Call:
         """Carry out a call with an event at its start and its end."""
         time, row, error = call.limiter.time, call.operation, None
         began = time()
-        self.hooks(CallStarted(operation=row.name, method=row.method, path=row.path, base_url=self.base_url))
+        self.hooks(
+            CallStarted(
+                operation=row.name,
+                method=row.method,
+                path=row.path,
+                base_url=self.base_url,
+                headers=added_headers(call.request),
+            )
+        )
         try:
             return await self._in_time(call)
         except BaseException as raised:
@@ -233,13 +242,13 @@ class Pipeline:
         call.attempts += 1
         self.counters.requests += 1
         self.active_calls.set_end(call.scope, min(now + self.timeouts.request, call.ends_at))
-        if self.hooks.listening:
+        if self.hooks.wants(RequestStarted.level):
             self.hooks(RequestStarted(operation=call.operation.name, attempt=call.attempts, waited=now - asked))
         try:
             response = await self._through_transport(call, permit)
         except BaseException as raised:
             error = self._unanswered(call, permit, raised)
-            if self.hooks.listening:
+            if self.hooks.wants(RequestFinished.level):
                 self._tell_end(call, asked, error=type(error).__name__)
             if error is raised or error is call.failure:
                 raise
@@ -252,7 +261,7 @@ class Pipeline:
             limiter.pause(answers.read_retry_after(headers) or 0.0)
         limiter.end(permit, "answered", quota)
         self.counters.answered += 1
-        if self.hooks.listening:
+        if self.hooks.wants(RequestFinished.level):
             self._tell_end(call, asked, request_id=answers.read_request_id(response, call.request))
         return response
 
@@ -282,6 +291,9 @@ class Pipeline:
         unsent = permit.stage == "taken" or isinstance(error, NotSentError | LeaseLostError)
         call.limiter.end(permit, "unsent" if unsent else "lost")
         call.in_doubt = call.in_doubt or permit.stage == "lost"
+        if isinstance(error, TransportError):
+            # A transport may quote its request.
+            error.args = tuple(answers.text_without_key(str(arg), call.request) for arg in error.args)
         if isinstance(error, asyncio.CancelledError):
             # A timeout around the call raises it on, or from it, and its frames hold the request.
             without_frames(error)
@@ -296,16 +308,16 @@ class Pipeline:
         row, limiter = call.operation, call.limiter
         self.hooks(
             RequestFinished(
-                operation=row.name,
                 method=row.method,
                 path=row.path,
-                attempt=call.attempts,
                 status=call.status,
                 error=error,
-                waited=call.sent_at - asked,
                 duration=limiter.time() - call.sent_at,
-                remaining=limiter.remaining,
+                attempt=call.attempts,
                 request_id=request_id,
+                operation=row.name,
+                waited=call.sent_at - asked,
+                remaining=limiter.remaining,
             )
         )
 
@@ -328,11 +340,14 @@ class Pipeline:
         reason = describe(error)
         call.ends.append((reason, delay))
         self.counters.retries += 1
-        self.hooks(RetryScheduled(operation=name, attempt=call.attempts, delay=delay, reason=reason))
+        if self.hooks.wants(RetryScheduled.level):
+            self.hooks(RetryScheduled(operation=name, attempt=call.attempts, delay=delay, reason=reason))
         return delay
 
     def _announce(self, call: Call, expected: float) -> None:
-        self.hooks(QuotaWait(operation=call.operation.name, expected=expected))
+        if self.hooks.wants(QuotaWait.level):
+            window, reason = call.limiter.why_wait(call.options.priority)
+            self.hooks(QuotaWait(operation=call.operation.name, expected=expected, window=window, reason=reason))
 
 
 def _no_answer(unsent: bool, how: str) -> TransportError:

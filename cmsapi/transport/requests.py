@@ -29,17 +29,25 @@ Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
 
 class RequestBuilder:
-    """Build requests of one account; the version of the SDK is for the `User-Agent`."""
+    """Build requests of one account.
 
-    def __init__(self, account: Account, version: str) -> None:
+    Args:
+        account: The account.
+        version: The version of the SDK, for the `User-Agent`.
+        headers: Headers that the program adds to each request, with names in lower case.
+    """
+
+    def __init__(self, account: Account, version: str, headers: Mapping[str, str] = {}) -> None:
         self._base_url = account.base_url
+        self.headers: Mapping[str, str] = headers
         # Specification 5, rule 1, and 1, general convention 1.
         common = {
-            "Accept": "application/json",
-            "User-Agent": f"cmsapi/{version} Python/{platform.python_version()}",
+            "accept": "application/json",
+            "user-agent": f"cmsapi/{version} Python/{platform.python_version()}",
+            **headers,
         }
-        key = {"Authorization": f"Bearer {account.api_key}"}
-        with_body = {**common, "Content-Type": "application/json"}
+        key = {"authorization": f"Bearer {account.api_key}"}
+        with_body = {**common, "content-type": "application/json"}
         # Of requests without a body, and with one.
         self._headers = Headers({**key, **common}), Headers({**key, **with_body})
         self._headers_without_key = Headers(common), Headers(with_body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
 import weakref
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +15,6 @@ from hypothesis import example, given, strategies as st
 
 import cmsapi
 from cmsapi import errors
-from cmsapi.observability.hooks import log_event
 from cmsapi.sandbox import Sandbox
 from tests.support.script import HANG, LOST, ME, Script, TellingScript, answer, refusal
 
@@ -284,25 +284,29 @@ async def test_events_tell_what_happened_without_secrets() -> None:
     assert "secret-id" not in repr(heard)
 
 
-async def test_log_event_logs_by_importance(caplog: pytest.LogCaptureFixture) -> None:
-    """As a hook it logs waits, pauses and retries as information, the rest for debugging; long waits warn anyway."""
+async def test_events_are_logged_by_importance(caplog: pytest.LogCaptureFixture) -> None:
+    """Requests, pauses and retries are information, long waits are warnings, and the rest is for debugging."""
     caplog.set_level(logging.DEBUG, "cmsapi")
     service = Script(answer(), refusal(429, "rate_limited"), answer())
-    async with client_of(service, hooks=[log_event], limits=cmsapi.RateLimits(per_hour=3)) as client:
+    async with client_of(service, limits=cmsapi.RateLimits(per_hour=3)) as client:
         await client.me()
         await client.me()
         await client.me()
-    levels = {record.getMessage().partition(" op")[0]: record.levelname for record in caplog.records}
+    levels = {record.getMessage().partition(" ")[0]: record.levelname for record in caplog.records}
     assert levels == {
-        "cmsapi.call.started": "DEBUG",
-        "cmsapi.request.started": "DEBUG",
-        "cmsapi.request.finished": "DEBUG",
-        "cmsapi.call.finished": "DEBUG",
-        "cmsapi.rate_limit.paused": "INFO",
-        "cmsapi.retry.scheduled": "INFO",
-        "cmsapi.quota.wait": "INFO",
-        "Calls wait for the request limit, the first one about 3602 s.": "WARNING",
+        "call.started": "DEBUG",
+        "request.started": "DEBUG",
+        "request.finished": "INFO",
+        "call.finished": "DEBUG",
+        "rate_limit.paused": "INFO",
+        "retry.scheduled": "INFO",
+        "quota.wait": "WARNING",
     }
+    (wait,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert re.fullmatch(
+        r'quota\.wait operation=get_me expected=360\d\S* window=hour reason="3 of 3 requests of the hour are used"',
+        wait,
+    )
 
 
 async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCaptureFixture) -> None:
@@ -310,9 +314,8 @@ async def test_a_long_pause_is_warned_of_without_any_hook(caplog: pytest.LogCapt
     service = Script(refusal(429, "rate_limited", {"Retry-After": "3000"}), answer())
     async with client_of(service) as client:
         await client.me()
-    assert [record.getMessage().partition(": ")[2] for record in caplog.records if record.levelname == "WARNING"] == [
-        "all calls wait for 3000 s."
-    ]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.startswith("rate_limit.paused operation=get_me seconds=3000")
 
 
 @pytest.mark.parametrize("state", ["", "memory", "sqlite://relative.db", "postgres://localhost/db", 3])

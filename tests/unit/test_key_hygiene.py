@@ -17,7 +17,6 @@ import attrs
 import pytest
 
 import cmsapi
-from cmsapi.observability.hooks import log_event
 from cmsapi.sandbox import Fault, FaultProxy, Fixed, Limits, Sandbox
 from tests.support.raw import DROP, SILENCE, RawServer, Say, http
 
@@ -93,7 +92,7 @@ def client_of(key: str, url: str, observer: ResponseObserver, **options: Any) ->
     options.setdefault("retry", FAST)
     options.setdefault("launch", cmsapi.LaunchPolicy(settle=0.05))
     options.setdefault("limits", cmsapi.RateLimits.unlimited())
-    return cmsapi.Client(key, base_url=url, hooks=[log_event, observer.note], **options)
+    return cmsapi.Client(key, base_url=url, hooks=[observer.note], **options)
 
 
 async def test_a_day_at_the_service(observer: ResponseObserver) -> None:

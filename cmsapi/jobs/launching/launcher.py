@@ -29,6 +29,7 @@ from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.sending import Sender
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import TrackedJob
+from cmsapi.observability.job_events import LaunchFinished, LaunchStarted
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -60,22 +61,8 @@ class Launcher:
         """
         if on_review is not None:
             function("on_review", on_review)
-        pending: PendingLaunch | None = None
-        job: TrackedJob | None = None
-        deadline = asyncio.timeout(self.reconciler.caller.pipeline.timeouts.deadline)
-        try:
-            async with deadline:
-                while job is None:
-                    found = await self._find(request)
-                    if isinstance(found, TrackedJob):
-                        job = found
-                    else:
-                        pending = found
-                        job = await self._answer(pending)
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise self._too_late(request, pending) from error
+        hooks = self.poller.hooks
+        job, _ = await (self._observed(request) if hooks.wants(LaunchFinished.level) else self._in_time(request))
         handle = job_of(job, self.poller)
         if on_review is not None and job.adopted:
             logger.warning("%r may be a colleague's, so that on_review does not decide on it", job)
@@ -85,6 +72,46 @@ class Launcher:
             context.run(PURPOSE.set, None)
             context.run(self.poller.decide_with, job, on_review)
         return handle
+
+    async def _observed(self, request: LaunchRequest) -> tuple[TrackedJob, bool]:
+        """Launch or join with an event at the start and the end."""
+        hooks, loop = self.poller.hooks, asyncio.get_running_loop()
+        kind, target, began = request.kind.name.value, request.target, loop.time()
+        job: TrackedJob | None = None
+        joined, error = False, None
+        hooks(LaunchStarted(kind=kind, target=target))
+        try:
+            job, joined = await self._in_time(request)
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        else:
+            return job, joined
+        finally:
+            job_id, duration = None if job is None else job.id, loop.time() - began
+            hooks(LaunchFinished(kind=kind, target=target, id=job_id, joined=joined, duration=duration, error=error))
+
+    async def _in_time(self, request: LaunchRequest) -> tuple[TrackedJob, bool]:
+        """Launch or join before the deadline; return the job, and whether this call sent nothing for it."""
+        pending: PendingLaunch | None = None
+        job: TrackedJob | None = None
+        joined = True
+        deadline = asyncio.timeout(self.reconciler.caller.pipeline.timeouts.deadline)
+        try:
+            async with deadline:
+                while job is None:
+                    found = await self._find(request)
+                    if isinstance(found, TrackedJob):
+                        job = found
+                    else:
+                        pending, mine = found, not found.callers
+                        job = await self._answer(pending)
+                        joined = not (mine and pending.attempts)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise self._too_late(request, pending) from error
+        return job, joined
 
     async def _find(self, request: LaunchRequest) -> PendingLaunch | TrackedJob:
         """Find the launch or the job that this launch would repeat, or begin to send it.

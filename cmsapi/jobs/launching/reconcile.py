@@ -35,6 +35,7 @@ from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.tracked import SENDING, Record, TrackedJob
+from cmsapi.observability.job_events import LaunchLost, LaunchSettled
 from cmsapi.state.entry import Entry
 from cmsapi.transport.caller import OperationCaller
 
@@ -95,6 +96,10 @@ class Reconciler:
             LaunchUnknownError: It stays unknown, and is not repeated.
             CMSError: The service or the state could not be read, and an orphan stays as it is.
         """
+        entry, hooks = launch.record.entry, self.poller.hooks
+        if launch.cause is not None and hooks.wants(LaunchLost.level):
+            wait = max(0.0, self._settles_in(launch))
+            hooks(LaunchLost(kind=entry.kind, target=entry.target, reason=launch.said, settles_in=wait))
         try:
             finding = await self._find_out(launch)
         except (Exception, asyncio.CancelledError) as error:
@@ -102,6 +107,17 @@ class Reconciler:
                 raise
             found = f"its reconciliation failed: {error}"
             raise self.unknown(launch, launch.said, found, stays=True) from launch.cause
+        if hooks.wants(LaunchSettled.level):
+            hooks(
+                LaunchSettled(
+                    kind=entry.kind,
+                    target=entry.target,
+                    verdict=finding.verdict.name.lower(),
+                    reason=finding.why,
+                    id=finding.job_id,
+                    orphan=launch.cause is None,
+                )
+            )
         if finding.verdict is Verdict.LAUNCHED:
             return await self._adopt(launch.record, finding)
         if finding.verdict is Verdict.UNKNOWN:

@@ -18,6 +18,7 @@ from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import INTENT, REVIEW, RUNNING, SENDING, Record, TrackedJob
+from cmsapi.observability.job_events import LaunchRecovered
 from cmsapi.state.entry import Lease
 
 
@@ -59,6 +60,31 @@ async def resume(reconciler: Reconciler) -> Resumed:
 
 
 async def _recover(reconciler: Reconciler, record: Record) -> TrackedJob | None:
+    """Recover an entry with an event of what became of it."""
+    entry, hooks, outcome = record.entry, reconciler.poller.hooks, "deleted"
+    try:
+        if (job := await _settled(reconciler, record)) is not None:
+            outcome = "polled"
+    except BaseException as raised:
+        outcome = type(raised).__name__
+        raise
+    else:
+        return job
+    finally:
+        if hooks.wants(LaunchRecovered.level):
+            hooks(
+                LaunchRecovered(
+                    kind=entry.kind,
+                    target=entry.target,
+                    id=record.entry.job_id,
+                    status=entry.status,
+                    outcome=outcome,
+                    elapsed=max(0.0, reconciler.journal.wall() - entry.asked_at),
+                )
+            )
+
+
+async def _settled(reconciler: Reconciler, record: Record) -> TrackedJob | None:
     """Return the job of an entry, or None when it was not launched, so that the entry is deleted."""
     journal, entry = reconciler.journal, record.entry
     if entry.status == INTENT:

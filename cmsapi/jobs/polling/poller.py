@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import attrs
+
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
 from cmsapi.jobs.journal.heartbeat import FOLLOW
@@ -29,8 +31,8 @@ from cmsapi.jobs.scheduling.list_reads import Listing
 from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
 from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
-from cmsapi.observability.events import JobObserved, JobReleased, JobWatched
 from cmsapi.observability.hooks import Hooks
+from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.transport.call import CallOptions
 
@@ -47,18 +49,15 @@ class Poller:
 
     Args:
         poll_settings: How to poll, and how often.
-        hooks: Hear of polls.
         base_url: Where the jobs run.
         scheduler: The scheduler of the account on the running loop.
         registry: The jobs in flight, and their journal; shared by clients that must not pay twice for the same work.
     """
 
-    def __init__(
-        self, poll_settings: PollSettings, hooks: Hooks, base_url: str, scheduler: Scheduler, registry: JobRegistry
-    ) -> None:
+    def __init__(self, poll_settings: PollSettings, base_url: str, scheduler: Scheduler, registry: JobRegistry) -> None:
         self.base_url = base_url
         self.poll_settings: PollSettings = poll_settings
-        self.hooks: Hooks = hooks
+        hooks = self.hooks = poll_settings.caller.pipeline.hooks
         self.scheduler: Scheduler = scheduler
         self.registry: JobRegistry = registry
         self.journal: LaunchJournal = registry.journal
@@ -105,7 +104,7 @@ class Poller:
         self.registry.add(job)
         observation = kind.observe(document, history, now)
         if observation.finished:
-            self._on_response(job, observation, document)
+            self._on_response(job, observation, document, "its creation shows it")
         else:
             self._note(job, observation)
         return job
@@ -113,10 +112,12 @@ class Poller:
     def join(self, job: TrackedJob) -> None:
         """Poll a job of another client with the settings of this one, if that one was made from it by `with_options`.
 
-        So the settings of a copy never change how its original waits.
+        So the settings of a copy never change how its original waits. The headers stay those of the launching client.
         """
-        mine = self.poll_settings
+        mine, its = self.poll_settings, job.settings.caller.builder
         if mine.depth < job.settings.depth:
+            if its.headers != mine.caller.builder.headers:
+                mine = attrs.evolve(mine, caller=attrs.evolve(mine.caller, builder=its))
             self.scheduler.change(job, mine)
 
     def status(self, job: TrackedJob) -> JobStatus:
@@ -142,9 +143,9 @@ class Poller:
     def subscribe(self, job: TrackedJob) -> None:
         """Poll a job from now on."""
         if job not in self.registry.subscribed:
-            self.registry.subscribed[job] = None
+            self.registry.subscribed[job] = self.hooks
             context = job.context = contextvars.copy_context()
-            if self.hooks.listening:
+            if self.hooks.wants(JobWatched.level):
                 watched = JobWatched(kind=job.kind.name.value, target=job.target, id=job.id, elapsed=job.elapsed)
                 context.run(self.hooks, watched)
         self._schedule(job)
@@ -153,10 +154,10 @@ class Poller:
         """Stop polling a job if nothing waits for it any more."""
         if job not in self.registry.subscribed or job.has_subscribers:
             return
-        del self.registry.subscribed[job]
+        hooks = self.registry.subscribed.pop(job)
         job.context = None
-        if self.hooks.listening:
-            self.hooks(
+        if hooks.wants(JobReleased.level):
+            hooks(
                 JobReleased(
                     kind=job.kind.name.value,
                     target=job.target,
@@ -263,27 +264,30 @@ class Poller:
 
     def _begin_poll(self, job: TrackedJob, priority: Priority) -> asyncio.Task[None]:
         if job.poll is None:
+            reason = ""
+            if self._hooks_of(job).wants(JobObserved.level):
+                reason = self.scheduler.why_now(job) if priority is Priority.POLL else "the program asks for it"
             self.scheduler.polling(job)
             # A copy, because a listener or a hook that asks for this may run in that very context.
             context = job.context.copy() if job.context is not None else None
-            poll = self.tasks.start(self._poll(job, priority), context)
+            poll = self.tasks.start(self._poll(job, priority, reason), context)
             # An eager task may have ended already.
             job.poll = None if poll.done() else poll
             return poll
         return job.poll
 
-    async def _poll(self, job: TrackedJob, priority: Priority) -> None:
+    async def _poll(self, job: TrackedJob, priority: Priority, reason: str) -> None:
         try:
             observation, result = await send_poll(job, self.scheduler, priority)
         except Exception as error:
             job.poll = None
             if not job.closed:
-                self._on_failure(job, error)
+                self._on_failure(job, error, reason)
             raise
         job.poll = None
         # A decision that was under way may have finished it meanwhile.
         if not job.closed:
-            self._on_response(job, observation, result)
+            self._on_response(job, observation, result, reason)
 
     def show(self, job: TrackedJob, document: Model, sent_at: float) -> None:
         """Show a job a document about it that was read for another reason."""
@@ -298,11 +302,11 @@ class Poller:
         if observation.finished and shown is not Shown.RESULT:
             self.scheduler.hasten(job, "another request shows that it is finished")
         elif observation.decided:
-            self._on_response(job, observation, document)
+            self._on_response(job, observation, document, "another request shows its state")
 
     # What a poll means
 
-    def _on_response(self, job: TrackedJob, observation: Observation, result: Any) -> None:
+    def _on_response(self, job: TrackedJob, observation: Observation, result: Any, reason: str) -> None:
         """Take in what a poll has shown, and what follows from it."""
         now, job.failures = _now(), None
         if not job.deciding:
@@ -311,7 +315,7 @@ class Poller:
             else:
                 self.scheduler.saw_running(job, certain=observation.decided)
         changed = self._note(job, observation)
-        self._count_poll(job, None)
+        self._count_poll(job, None, reason)
         # Without listeners there is no event, because a status costs a forecast.
         if job.listeners:
             job.tell(Observed(self.status(job), changed))
@@ -336,12 +340,12 @@ class Poller:
         job.word, job.observed_at = observation.state, now
         return before != (job.phase, job.word)
 
-    def _on_failure(self, job: TrackedJob, error: Exception) -> None:
+    def _on_failure(self, job: TrackedJob, error: Exception, reason: str) -> None:
         """Count a failed poll, and tell of it."""
         failures = job.failures = job.failures or Failures()
         failures.polls += 1
         self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
-        self._count_poll(job, error)
+        self._count_poll(job, error, reason)
         if failures.polls == _WORRYING_POLLS:
             logger.warning("the last %d polls of %r failed, and the polls go on: %s", _WORRYING_POLLS, job, error)
         if not isinstance(error, CMSError):
@@ -358,20 +362,31 @@ class Poller:
         elif not job.deciding and (end := end_after_failure(job, failures, error, _now())) is not None:
             self._finish(job, end)
 
-    def _count_poll(self, job: TrackedJob, error: Exception | None) -> None:
+    def _hooks_of(self, job: TrackedJob) -> Hooks:
+        """Return the hooks that hear of the polls of a job: those of the client that subscribed to it."""
+        return self.registry.subscribed.get(job, self.hooks)
+
+    def _count_poll(self, job: TrackedJob, error: Exception | None, reason: str) -> None:
         """Count a poll, and tell the hooks what it has shown."""
         counters = self.poll_settings.caller.pipeline.counters
         counters.polls += 1
         counters.poll_failures += error is not None
         job.polls += 1
-        if self.hooks.listening:
-            self.hooks(
+        hooks = self._hooks_of(job)
+        if hooks.wants(JobObserved.level):
+            next_poll = self.scheduler.next_poll(job)
+            hooks(
                 JobObserved(
                     kind=job.kind.name.value,
                     target=job.target,
+                    id=job.id,
                     phase=job.phase.value,
                     state=job.word,
                     polls=job.polls,
+                    elapsed=job.elapsed,
+                    reason=reason,
+                    next_in=None if next_poll is None else max(0.0, next_poll - _now()),
+                    next_reason=None if next_poll is None else self.scheduler.why(job),
                     error=type(error).__name__ if error is not None else None,
                 )
             )

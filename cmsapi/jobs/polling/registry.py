@@ -19,6 +19,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import JobKey, PollSettings, Record, TrackedJob
+from cmsapi.observability.hooks import Hooks
 from cmsapi.state.entry import Entry
 
 # A job that began this long ago is no longer joined: it may have ended long ago.
@@ -33,8 +34,8 @@ class JobRegistry:
     """
 
     def __init__(self, journal: LaunchJournal) -> None:
-        #: The jobs with subscribers, in the order of their subscriptions.
-        self.subscribed: dict[TrackedJob, None] = {}
+        #: The jobs with subscribers, in the order of their subscriptions, and the hooks that hear of their polls.
+        self.subscribed: dict[TrackedJob, Hooks] = {}
         self.journal: LaunchJournal = journal
         #: The jobs in flight, oldest first.
         self.jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()

@@ -82,7 +82,7 @@ class PollQueue:
         if cohort is None:
             cohort = self._cohorts[key] = Cohort(key, self._interval(*key))
         cohort.add(job)
-        job.cohort = cohort
+        job.cohort, job.why = cohort, ""
 
     def set(self, job: TrackedJob, due: float, why: str) -> None:
         """Have a job wait until a time of its own."""

@@ -29,8 +29,8 @@ from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
-from cmsapi.observability.events import Throttled
 from cmsapi.observability.hooks import Hooks
+from cmsapi.observability.job_events import Throttled
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport.caller import OperationCaller
@@ -235,6 +235,13 @@ class Scheduler:
             return job.why
         if (page := self.list_reads.page_of(job)) is not None:
             return f"one request for the list of its page shows {len(page.jobs)} jobs"
+        return self._why_interval(job)
+
+    def why_now(self, job: TrackedJob) -> str:
+        """Say why a poll of a job that is due begins now."""
+        return job.why or self._why_interval(job)
+
+    def _why_interval(self, job: TrackedJob) -> str:
         if job.group >= GROUPS:
             return "the first of a kind show how long they take"
         policy = job.settings.policy
@@ -254,8 +261,7 @@ class Scheduler:
         for key, pace in self.planner.replan(now):
             event = Throttled(kind=key[0].name.value, jobs=pace.load.count, interval=pace.interval(0, 0))
             scheduled = itertools.chain.from_iterable(self._jobs.values())
-            for hooks in {job.callbacks.hooks for job in scheduled if job.load_key == key}:
-                hooks(event)
+            Hooks.joined({job.callbacks.hooks for job in scheduled if job.load_key == key})(event)
 
     def _count_poll(self, kind: Kind, *, wasted: bool) -> Tally:
         """Count a poll of a job; it is wasted unless it found the job finished."""

@@ -73,9 +73,7 @@ async def test_nothing_private_is_exported(otel: Exported, caplog: pytest.LogCap
     caplog.set_level("DEBUG", "cmsapi")
     private = ("PRIVATE-html", "PRIVATE-title", "PRIVATE-wish", "PRIVATE-query", "PRIVATE-review")
     box = Sandbox(faults=[Fault(status=500, times=2), Fault(drop=True, times=1)], behaviour=Behaviour())
-    client = cmsapi.Client(
-        box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook, cmsapi.log_event]
-    )
+    client = cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, hooks=[otel.hook])
     async with client:
         await client.me()
         await client.contents.create(box.workspace_id, title="PRIVATE-title", html="<p>PRIVATE-html</p>")

@@ -9,10 +9,10 @@ from cmsapi.api.operations import OPERATIONS
 from cmsapi.config import Account
 from cmsapi.errors import DecodeError
 from cmsapi.message import Headers, Request, Response
+from cmsapi.observability.redaction import masked
 from cmsapi.ratelimit.permits import Quota
 from cmsapi.transport.answers import (
     error_from,
-    masked,
     read_date,
     read_document,
     read_quota,

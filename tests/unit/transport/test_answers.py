@@ -11,8 +11,8 @@ import pytest
 
 import cmsapi
 from cmsapi import errors
+from cmsapi.observability.redaction import masked
 from cmsapi.testing import mocked_aiohttp
-from cmsapi.transport.answers import masked
 from tests.support.connecting import Connect
 from tests.support.script import KEY, ME, Script, answer, refusal
 

@@ -16,7 +16,7 @@ import cmsapi
 from cmsapi.config import PollPolicy, RateLimits
 from cmsapi.jobs import Job
 from cmsapi.message import Request, Response
-from cmsapi.observability.events import JobObserved, Throttled
+from cmsapi.observability.job_events import JobObserved, Throttled
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Lognormal, Sandbox
 from tests.support.jobs import Spoiling, box, client_of, polls
 
