@@ -23,9 +23,10 @@ app: App = App(
     name="cmsapi",
     help="Work with the Content Marketing Service, or with its sandbox.",
     help_epilogue="The key comes from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL. --allow-http or "
-    "CMSAPI_ALLOW_HTTP=1 lets the key travel over plain http:// to another machine. Exit codes: 0 done, "
-    "1 refused or no result, 2 wrong usage, 3 some items without a result, 4 no credits left, 5 sent but outcome "
-    "unknown, 130 interrupted.",
+    "CMSAPI_ALLOW_HTTP=1 lets the key travel over plain http:// to another machine. -v shows requests, retries, waits, "
+    "polls and launches on standard error, -vv all events, as CMSAPI_LOG=info and CMSAPI_LOG=debug do. "
+    "Exit codes: 0 done, 1 refused or no result, 2 wrong usage, 3 some items without a result, 4 no credits left, "
+    "5 sent but outcome unknown, 130 interrupted.",
     version=__version__,
 )
 for _command in (

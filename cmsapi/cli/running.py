@@ -11,6 +11,7 @@ import errno
 import functools
 import inspect
 import io
+import logging
 import os
 import re
 import sys
@@ -26,11 +27,14 @@ from cmsapi.cli.support.exit_codes import Exit, error_text, exit_code
 from cmsapi.cli.support.output import print_message
 from cmsapi.cli.support.progress import PipeConsole
 from cmsapi.config import ALLOW_HTTP_VARIABLE
+from cmsapi.observability.log import log_to_stderr
 
 # Full disks and quotas, files that are too large, removed devices and closed pipes.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
 
 ALLOW_HTTP = "--allow-http"
+# Options that show the log, and by how many steps.
+VERBOSITY = {"-v": 1, "--verbose": 1, "-vv": 2}
 
 # Options whose names differ from the arguments of the SDK.
 _OPTION_NAMES = {
@@ -85,11 +89,14 @@ def parse(tokens: Sequence[str]) -> Callable[[], Any]:
         CycloptsError: The command or an option does not exist; the error is already printed.
         ArgumentError: An argument cannot be read.
     """
-    tokens = list(tokens)
-    if ALLOW_HTTP in tokens[: tokens.index("--") if "--" in tokens else None]:
-        # The option belongs to every command, before or after its name, like the variables for key and address.
-        tokens.remove(ALLOW_HTTP)
+    # These options belong to every command, before or after its name, like the variables that they stand for.
+    end = tokens.index("--") if "--" in tokens else len(tokens)
+    common = [token for token in tokens[:end] if token == ALLOW_HTTP or token in VERBOSITY]
+    tokens = [token for token in tokens[:end] if token not in common] + list(tokens[end:])
+    if ALLOW_HTTP in common:
         os.environ[ALLOW_HTTP_VARIABLE] = "1"
+    if verbosity := sum(VERBOSITY.get(token, 0) for token in common):
+        log_to_stderr(logging.DEBUG if verbosity > 1 else logging.INFO)
     try:
         command, bound, _ = app.parse_args(tokens, console=PipeConsole(), exit_on_error=False, print_error=False)
     except CycloptsError as error:

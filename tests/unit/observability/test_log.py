@@ -73,7 +73,7 @@ async def test_a_request_has_the_name_that_the_service_gave_it(caplog: pytest.Lo
     class Named:
         async def send(self, request: cmsapi.Request) -> cmsapi.Response:
             answer = await box.transport.send(request)
-            return cmsapi.Response(answer.status, {**answer.headers, "X-Request-Id": "req_7"}, answer.body)  # type: ignore[arg-type]
+            return cmsapi.Response(answer.status, {**answer.headers, "X-Request-Id": "req_7"}, answer.body)
 
     box = Sandbox()
     async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=Named()) as client:

@@ -1,0 +1,83 @@
+"""Launches in the log: how they end, what becomes of lost ones, and what was recovered."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Fault, Fixed, Sandbox
+
+pytestmark = pytest.mark.looptime
+
+
+def client_of(box: Sandbox, state: str = "memory:") -> cmsapi.Client:
+    """Make a client of a sandbox in this process."""
+    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, state=state)
+
+
+def lines(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
+    """Return the lines of events whose names begin with a word."""
+    messages = [record.getMessage() for record in caplog.records]
+    return [message for message in messages if message.startswith(word)]
+
+
+async def test_a_launch_ends_with_its_job_and_another_joins_it(caplog: pytest.LogCaptureFixture) -> None:
+    """The line of a launch names the job, and says whether this call has sent it or joined it."""
+    caplog.set_level("INFO", "cmsapi")
+    box = Sandbox(durations=Fixed(20))
+    async with client_of(box) as client:
+        one, two = await asyncio.gather(*(client.keywords.analyze(box.keyword_ids[0]) for _ in range(2)))
+        await client.keywords.analyze(box.keyword_ids[0])
+        await one
+        await two
+    launched = lines(caplog, "launch.finished")
+    assert [line.partition(" joined=")[2].partition(" ")[0] for line in launched] == ["false", "true", "true"]
+    assert all(f"target={one.target} id={one.id}" in line for line in launched)
+
+
+async def test_a_refused_launch_names_its_error(caplog: pytest.LogCaptureFixture) -> None:
+    """A launch that the service refuses has no job."""
+    caplog.set_level("INFO", "cmsapi")
+    box = Sandbox()
+    async with client_of(box) as client:
+        with pytest.raises(cmsapi.NotFoundError):
+            await client.keywords.analyze("kwd_unknown")
+    (line,) = lines(caplog, "launch.finished")
+    assert re.fullmatch(
+        r"launch\.finished kind=keyword_analysis target=kwd_unknown joined=false ms=\d+ error=NotFoundError", line
+    )
+
+
+async def test_a_lost_launch_warns_and_is_settled(caplog: pytest.LogCaptureFixture) -> None:
+    """A launch without an answer tells for how long it waits before it is found out, and what was found out."""
+    caplog.set_level("INFO", "cmsapi")
+    box = Sandbox(durations=Fixed(20), faults=Fault(match="POST */analyze", drop=True, when="after"))
+    async with client_of(box) as client:
+        await (await client.keywords.analyze(box.keyword_ids[0]))
+    (lost,) = lines(caplog, "launch.lost")
+    (settled,) = lines(caplog, "launch.settled")
+    target = f"kind=keyword_analysis target={box.keyword_ids[0]}"
+    assert re.fullmatch(rf'launch\.lost {target} reason="[^"]+" settles_in=60', lost)
+    assert re.fullmatch(rf'launch\.settled {target} verdict=launched reason="[^"]+"( id=\S+)? orphan=false', settled)
+    assert [record.levelname for record in caplog.records if record.getMessage() == lost] == ["WARNING"]
+
+
+async def test_what_was_recovered_is_told(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    """Each entry of the journal that `resume` takes up is a line: what it was, how old, and what became of it."""
+    caplog.set_level("INFO", "cmsapi")
+    box, state = Sandbox(durations=Fixed(20)), f"sqlite:///{tmp_path / 'jobs.db'}"
+    async with client_of(box, state) as client:
+        await client.keywords.analyze(box.keyword_ids[0])
+    async with client_of(box, state) as client:
+        resumed = await client.jobs.resume()
+        await client.jobs.gather(*resumed.jobs)
+    (line,) = lines(caplog, "launch.recovered")
+    assert re.fullmatch(
+        rf"launch\.recovered kind=keyword_analysis target={box.keyword_ids[0]} (id=\S+ )?status=running "
+        r"outcome=polled elapsed=[\d.]+",
+        line,
+    )
