@@ -22,6 +22,7 @@ from cmsapi.jobs.journal.heartbeat import FOLLOW
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
+from cmsapi.jobs.polling import events
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_request import start_read
 from cmsapi.jobs.polling.poll_request import send_poll
@@ -146,8 +147,7 @@ class Poller:
             self.registry.subscribed[job] = self.hooks
             context = job.context = contextvars.copy_context()
             if self.hooks.wants(JobWatched.level):
-                watched = JobWatched(kind=job.kind.name.value, target=job.target, id=job.id, elapsed=job.elapsed)
-                context.run(self.hooks, watched)
+                context.run(self.hooks, events.watched(job))
         self._schedule(job)
 
     def unsubscribe(self, job: TrackedJob) -> None:
@@ -157,18 +157,7 @@ class Poller:
         hooks = self.registry.subscribed.pop(job)
         job.context = None
         if hooks.wants(JobReleased.level):
-            hooks(
-                JobReleased(
-                    kind=job.kind.name.value,
-                    target=job.target,
-                    id=job.id,
-                    phase=job.phase.value,
-                    finished=job.closed,
-                    polls=job.polls,
-                    elapsed=job.elapsed,
-                    error=type(job.error).__name__ if job.error is not None else None,
-                )
-            )
+            hooks(events.released(job))
         self.scheduler.drop(job)
 
     def decide_with(self, job: TrackedJob, hook: ReviewHook) -> None:
@@ -374,22 +363,7 @@ class Poller:
         job.polls += 1
         hooks = self._hooks_of(job)
         if hooks.wants(JobObserved.level):
-            next_poll = self.scheduler.next_poll(job)
-            hooks(
-                JobObserved(
-                    kind=job.kind.name.value,
-                    target=job.target,
-                    id=job.id,
-                    phase=job.phase.value,
-                    state=job.word,
-                    polls=job.polls,
-                    elapsed=job.elapsed,
-                    reason=reason,
-                    next_in=None if next_poll is None else max(0.0, next_poll - _now()),
-                    next_reason=None if next_poll is None else self.scheduler.why(job),
-                    error=type(error).__name__ if error is not None else None,
-                )
-            )
+            hooks(events.observed(job, self.scheduler, reason, error))
 
     async def _decide(self, job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> None:
         try:
