@@ -25,6 +25,32 @@ _OF_BROWSERS = {
 }
 
 
+REFERENCES = {
+    "workspaceId": "workspace_id",
+    "folderId": "folder_ids",
+    "parentFolderId": "folder_ids",
+    "contentId": "content_ids",
+    "contentStatusId": "content_status_ids",
+    "assignedToId": "user_ids",
+    "brandVoiceId": "brand_voice_ids",
+    "pageId": "page_ids",
+    "keywordId": "keyword_ids",
+    "promptId": "prompt_ids",
+    "knowledgeDocumentId": "knowledge_document_ids",
+}
+
+
+def refer(box: Sandbox, fields: object) -> None:
+    """Replace generated references by existing identifiers, which a schema cannot know."""
+    if not isinstance(fields, dict):
+        return
+    for name, value in fields.items():
+        if name in REFERENCES and isinstance(value, str):
+            known = getattr(box, REFERENCES[name])
+            fields[name] = known if isinstance(known, str) else known[len(value) % len(known)]
+        refer(box, value)
+
+
 def check_described(sandbox: Sandbox, method: str, path: str, response: Response) -> None:
     """Fail unless an answer has a described status, the described headers and the described shape.
 

@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import unsupported_method
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Sandbox, serve_forever
 from cmsapi.sandbox.interface.openapi import document
 from tests.support.calling import Caller
+from tests.support.described import refer
 
 schema = schemathesis.openapi.from_dict(document())
 schema.config.generation.update(with_security_parameters=False)
@@ -39,32 +40,6 @@ def served() -> Iterator[Sandbox]:
     yield box
     loop.call_soon_threadsafe(serving.cancel)
     thread.join(10)
-
-
-REFERENCES = {
-    "workspaceId": "workspace_id",
-    "folderId": "folder_ids",
-    "parentFolderId": "folder_ids",
-    "contentId": "content_ids",
-    "contentStatusId": "content_status_ids",
-    "assignedToId": "user_ids",
-    "brandVoiceId": "brand_voice_ids",
-    "pageId": "page_ids",
-    "keywordId": "keyword_ids",
-    "promptId": "prompt_ids",
-    "knowledgeDocumentId": "knowledge_document_ids",
-}
-
-
-def refer(box: Sandbox, fields: object) -> None:
-    """Replace generated references by existing identifiers, which a schema cannot know."""
-    if not isinstance(fields, dict):
-        return
-    for name, value in fields.items():
-        if name in REFERENCES and isinstance(value, str):
-            known = getattr(box, REFERENCES[name])
-            fields[name] = known if isinstance(known, str) else known[len(value) % len(known)]
-        refer(box, value)
 
 
 @pytest.mark.enable_socket
