@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, cast, overload
 
@@ -14,6 +15,7 @@ from cmsapi.errors import ArgumentError
 from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import Fanout
+from cmsapi.jobs.fanout.planning import plan_jobs
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.view import OpenLaunch, read_journal
@@ -248,28 +250,33 @@ class Jobs:
         known.check(id)
         return job_of(TrackedJob(known, id, JobHistory(watched=True), poller.poll_settings), poller)
 
-    async def plan(self, kind: str, count: int) -> Forecast:
-        """Estimate the credits, requests and time of a fan-out. It launches nothing and takes one request.
+    async def plan(
+        self, kind: str, count: int, *, in_flight: int | Literal["auto"] = "auto", earlier: int = 0
+    ) -> Forecast:
+        """Estimate the credits, requests and time of a fan-out. It launches nothing and costs no credit.
 
-        That request reads the balances, and its answer shows how many requests the hour has left. The times rest on
-        the durations that this process, and others that share its state, have seen.
+        It takes one request, which reads the balances; the answer also shows how many requests the hour has left. The
+        state has what the rest needs: the durations that this process, and others that share the state, have seen, and
+        the jobs that run. When no answer comes within ten seconds, the plan is made without it, and `guesses` names
+        what it does not know.
 
         Args:
             kind: `"keyword_analysis"`, `"prompt_analysis"`, `"idea_search"`, `"generation"` or
                 `"knowledge_document"`.
-            count: How many jobs.
+            count: How many jobs are launched. Leave out the items of a batch that ended or run already.
+            in_flight: As for `map`.
+            earlier: Items of a batch that have ended, whose results the next run reads again.
 
         Raises:
             ArgumentError: There is no such kind, or `count` is not a number of jobs; nothing was sent.
             StateError: The state cannot be reached, so that the durations in it are not known; nothing was sent.
+            APIError: The service refuses the key.
         """
         poller, known = self._poller, _kind(kind)
         within("count", count, 0, _MOST)
-        if poller.scheduler.duration_store is not None:
-            await poller.scheduler.duration_store.known()
-        user = await poller.poll_settings.read_user()
-        balance = None if known.balance is None else known.balance.of(user)
-        return poller.scheduler.planner.forecast(known, poller.poll_settings.policy, count, balance)
+        within("earlier", earlier, 0, _MOST)
+        slots = math.inf if in_flight == "auto" else within("in_flight", in_flight, 1)
+        return await plan_jobs(poller, known, count, in_flight=slots, earlier=earlier)
 
     def show(self) -> JobTable:
         """Show the jobs that this client has launched, attached or waits for, as one table; sends nothing.

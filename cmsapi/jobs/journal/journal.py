@@ -108,6 +108,11 @@ class LaunchJournal:
         return self._scope
 
     @property
+    def opened(self) -> bool:
+        """Whether it is known whose journal it is."""
+        return self._scope is not None
+
+    @property
     def scope(self) -> str:
         """Whose journal it is, once it was opened."""
         if self._scope is None:

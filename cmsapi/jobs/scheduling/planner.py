@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 import attrs
@@ -82,14 +82,48 @@ class Planner:
         interval = pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
         return min(interval, max(scouting_interval(group), policy.min_interval)) if group >= GROUPS else interval
 
-    def forecast(self, kind: Kind, policy: PollPolicy, count: int, balance: int | None) -> Forecast:
-        """Say what more jobs of a kind would take."""
+    def forecast(
+        self,
+        kind: Kind,
+        policy: PollPolicy,
+        count: int,
+        *,
+        slots: float = math.inf,
+        earlier: int = 0,
+        elsewhere: Iterable[tuple[Kind, float]] = (),
+    ) -> Forecast:
+        """Say what more jobs of a kind would take.
+
+        Args:
+            kind: Their kind.
+            policy: How often they may be polled.
+            count: How many there are.
+            slots: How many may run at a time.
+            earlier: Results of an earlier run that are read again.
+            elsewhere: Kinds and ages of the jobs that other processes poll.
+        """
         now, loads, key = asyncio.get_running_loop().time(), self._loads(), (kind, policy)
+        for other, age in elsewhere:
+            load = loads.get((other, policy)) or self._load(other, policy)
+            loads[other, policy] = attrs.evolve(load, running=Counter(load.running) + Counter([step_before(age)]))
+        running, waiting = (sum(load.count for load in loads.values()), sum(load.queued for load in loads.values()))
         free, returning = self.limiter.free(now), partial(self.limiter.returning, now)
         left = spare(loads.values(), free)
-        load = attrs.evolve(loads.pop(key, self._load(*key)), queued=count, slots=math.inf)
+        load = loads.pop(key, self._load(*key))
+        ahead = load.queued
+        load = attrs.evolve(load, queued=ahead + count, slots=slots)
         pace, *_ = plan([load, *loads.values()], free, returning)
-        return forecast(kind, pace, left, returning, balance=balance, per_second=self.limiter.per_second)
+        return forecast(
+            kind,
+            pace,
+            left,
+            returning,
+            ahead=ahead,
+            earlier=earlier,
+            per_second=self.limiter.per_second,
+            running=running,
+            waiting=waiting,
+        )
 
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""

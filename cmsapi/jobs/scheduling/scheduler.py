@@ -217,6 +217,10 @@ class Scheduler:
         """Whether no job has waiters and no launch waits."""
         return not self._jobs and not self.admission.waiting
 
+    def polls(self, key: JobKey) -> bool:
+        """Tell whether a job of this kind and target is polled."""
+        return key in self._jobs
+
     def next_poll(self, job: TrackedJob) -> float | None:
         """Return the loop time of the next poll of a job, None when none is planned."""
         if job.callbacks is None or job in self._polling:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
-from cmsapi.sandbox import Fixed, Sandbox
+from cmsapi.sandbox import Fixed, Limits, Lognormal, Sandbox
+from tests.support.command import command
 from tests.support.memory import ProcessState, SharedMemory
 
 KIND = KINDS[JobKind.KEYWORD_ANALYSIS]
@@ -135,6 +138,68 @@ async def test_a_plan_knows_the_hour_before_the_first_request(tmp_path: Path) ->
             return (await client.jobs.plan("keyword_analysis", 5)).fits
 
     assert not await asyncio.to_thread(asyncio.run, later())
+
+
+async def test_a_plan_sees_the_jobs_of_other_processes(tmp_path: Path) -> None:
+    """Running jobs in the journal of the state count, although this process does not poll them."""
+    sandbox = Sandbox(durations=Fixed(600.0))
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+
+    def client_of() -> cmsapi.Client:
+        return cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=sandbox.transport, state=url)
+
+    async def later() -> int:
+        async with client_of() as client:
+            return (await client.jobs.plan("idea_search", 5)).running
+
+    async with client_of() as client:
+        for keyword_id in sandbox.keyword_ids[:3]:
+            await client.keywords.analyze(keyword_id)
+        assert await asyncio.to_thread(asyncio.run, later()) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.looptime
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_a_new_process_plans_what_then_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seed: int
+) -> None:
+    """After 101 analyses another process plans from them before its first job, in a program and on the command line."""
+    limits, url = cmsapi.RateLimits(per_second=None, per_hour=5000), f"sqlite:///{tmp_path / 'state.db'}"
+    allowed = Limits(per_second=5000, per_hour=5000)
+    async with Sandbox(seed=seed, keywords=161, durations=Lognormal(40.0, 0.5), limits=allowed) as sandbox:
+        monkeypatch.setenv("CMSAPI_STATE", url)
+        monkeypatch.setenv("CMSAPI_API_KEY", sandbox.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", sandbox.base_url)
+
+        async def plan() -> cmsapi.Forecast:
+            async with cmsapi.Client(state=url, limits=limits) as client:
+                return await client.jobs.plan("keyword_analysis", 60)
+
+        async with cmsapi.Client(state=url, limits=limits) as client:
+
+            async def analyse(items: Sequence[str]) -> float:
+                began = asyncio.get_running_loop().time()
+                async for outcome in client.jobs.map(client.keywords.analyze, items):
+                    outcome.result()
+                return asyncio.get_running_loop().time() - began
+
+            await analyse(sandbox.keyword_ids[:101])
+        # On loops of their own, where nothing is known but what the state tells.
+        forecast = await asyncio.to_thread(asyncio.run, plan())
+        typed = ["analyze", *sandbox.keyword_ids[101:], "--dry-run", "--json"]
+        assert await asyncio.to_thread(asyncio.run, command(*typed)) == 0
+        shown = capsys.readouterr()
+        before = len(sandbox.ledger)
+        async with cmsapi.Client(state=url, limits=limits) as client:
+            took = await analyse(sandbox.keyword_ids[101:])
+        requests = len(sandbox.ledger) - before
+    assert (forecast.learned_from, forecast.basis) == (101, "101 keyword analyses seen")
+    assert 0.65 <= requests / forecast.requests <= 1.5
+    assert forecast.requests_range[0] <= requests <= forecast.requests_range[1]
+    assert 0.8 * forecast.seconds_range[0] <= took <= 1.25 * forecast.seconds_range[1]
+    assert "101 keyword analyses seen" in shown.err
+    assert json.loads(shown.out)["learnedFrom"] == 101
 
 
 async def test_a_plan_does_not_guess_what_a_lost_state_knows(tmp_path: Path) -> None:
