@@ -41,8 +41,10 @@ async def analyze(
         keyword_ids: Keywords; - reads identifiers or CSV from standard input, @FILE from a file.
     """
     keyword_ids.require_nonempty(allow_empty)
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as batch_run:
-        planned = await print_plan(client, "keyword_analysis", keyword_ids, max_credits, batch_run)
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry, dry_run=dry_run) as batch_run:
+        planned = await print_plan(
+            client, "keyword_analysis", keyword_ids, max_credits, batch_run, output if dry_run else None
+        )
         if dry_run:
             return planned
         result = await fan_out(

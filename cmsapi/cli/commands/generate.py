@@ -105,7 +105,7 @@ async def generate(
     wanted = _settings(settings or [])
     decision = Decision.of(confirm=confirm, discard=discard, review=review)
     before: dict[str, cmsapi.Content] = {}
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry) as batch_run:
+    async with connect_with_journal(state) as client, open_batch(client, batch, retry, dry_run=dry_run) as batch_run:
 
         async def launch(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             content = before[content_id] = await client.contents.get(content_id)
@@ -119,7 +119,9 @@ async def generate(
                 )
             return await client.contents.generate(content_id, wanted)
 
-        planned = await print_plan(client, "generation", content_ids, max_credits, batch_run)
+        planned = await print_plan(
+            client, "generation", content_ids, max_credits, batch_run, output if dry_run else None
+        )
         if dry_run:
             return planned
         question = f"Pay for {counted(len(content_ids), 'article')} and discard them unread?"

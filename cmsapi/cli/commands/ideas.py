@@ -49,8 +49,11 @@ async def ideas(
     def key(keyword: str) -> str:
         return f"{workspace_id} {keyword}"
 
-    async with connect_with_journal(state) as client, open_batch(client, batch, retry, key) as batch_run:
-        planned = await print_plan(client, "idea_search", keywords, max_credits, batch_run)
+    async with (
+        connect_with_journal(state) as client,
+        open_batch(client, batch, retry, key, dry_run=dry_run) as batch_run,
+    ):
+        planned = await print_plan(client, "idea_search", keywords, max_credits, batch_run, output if dry_run else None)
         if dry_run:
             return planned
 

@@ -54,11 +54,13 @@ class BatchRun:
         batch: The batch.
         key: Returns the key of an item.
         entries: The open launches of the batch; None if they could not be read after the run.
+        retried: Keys of the items that a dry run counts as missing, because `--retry` would launch them again.
     """
 
     batch: cmsapi.Batch
     key: Callable[[str], str]
     entries: Sequence[cmsapi.OpenLaunch] | None
+    retried: Collection[str] = ()
 
     @property
     def in_progress(self) -> frozenset[str]:
@@ -88,13 +90,23 @@ class BatchRun:
 
     def missing(self, items: Sequence[str]) -> list[str]:
         """Return the items that have neither ended nor a running job: those that a run pays for."""
-        known = self.in_progress | set(self.batch.ended)
+        known = self.in_progress | set(self.batch.ended) - set(self.retried)
         return [item for item in items if self.key(item) not in known]
+
+    def read_again(self, items: Sequence[str]) -> int:
+        """Count the items with a result of an earlier run, which a run reads again."""
+        with_result = set(self.batch.ended) - set(self.batch.failed) - set(self.batch.unknown) - self.in_progress
+        return sum(self.key(item) in with_result for item in items)
 
 
 @asynccontextmanager
 async def open_batch(
-    client: cmsapi.Client, name: str | None, retry: Sequence[str], key: Callable[[str], str] = str
+    client: cmsapi.Client,
+    name: str | None,
+    retry: Sequence[str],
+    key: Callable[[str], str] = str,
+    *,
+    dry_run: bool = False,
 ) -> AsyncIterator[BatchRun | None]:
     """Open the batch that `--batch` names; yield None without one.
 
@@ -103,6 +115,7 @@ async def open_batch(
         name: The value of `--batch`, or None.
         retry: The values of `--retry`.
         key: Returns the key of an item.
+        dry_run: Whether to leave the batch as it is.
 
     Raises:
         ArgumentError: `--retry` was given without `--batch`.
@@ -115,11 +128,12 @@ async def open_batch(
     async with AsyncExitStack() as stack:
         with note_nothing_launched():
             batch = await stack.enter_async_context(client.jobs.batch(name))
-            if "failed" in retry:
+            failed, unknown = ("failed" in retry and batch.failed), ("unknown" in retry and batch.unknown)
+            if failed and not dry_run:
                 await batch.retry_failed()
-            if "unknown" in retry:
+            if unknown and not dry_run:
                 await batch.retry_unknown()
-            run = BatchRun(batch, key, await _read_entries(client, name))
+            run = BatchRun(batch, key, await _read_entries(client, name), (*(failed or ()), *(unknown or ())))
         yield run
     try:
         # Read the batch again: jobs that ended at the last moment are only in its state.

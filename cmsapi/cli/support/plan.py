@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import cmsapi
 from cmsapi.cli.support.batch import BatchRun
 from cmsapi.cli.support.connecting import note_nothing_launched
 from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import counted, print_message
+from cmsapi.cli.support.output import Columns, Output, counted, print_json, print_list, print_message
+
+_COLUMNS: Columns[cmsapi.Forecast] = {
+    "kind": lambda plan: plan.kind.value,
+    "count": lambda plan: plan.count,
+    "credits": lambda plan: plan.credits,
+    "balance": lambda plan: plan.balance,
+    "requests": lambda plan: plan.requests,
+    "requests left": lambda plan: plan.requests_left,
+    "seconds": lambda plan: round(plan.seconds),
+    "learned from": lambda plan: plan.learned_from,
+}
 
 
 async def print_plan(
-    client: cmsapi.Client, kind: str, items: Sequence[str], max_credits: int | None, batch_run: BatchRun | None
+    client: cmsapi.Client,
+    kind: str,
+    items: Sequence[str],
+    max_credits: int | None,
+    batch_run: BatchRun | None,
+    dry_run: Output | None,
 ) -> Exit:
     """Print the credits, requests and time of a fan-out to standard error.
 
@@ -22,6 +39,8 @@ async def print_plan(
         items: The items to launch.
         max_credits: The largest number of launches to pay for; None for no bound.
         batch_run: The batch of the items, or None.
+        dry_run: The form of a plan after which the command ends; None if it launches the items. A plan as JSON or CSV
+            is printed to standard output.
 
     Returns:
         The exit code of a dry run: whether the balance pays for the plan.
@@ -33,27 +52,28 @@ async def print_plan(
         print_message(
             f"batch {batch_run.batch.name!r}: {known} of {counted(len(items), 'item')} launched in earlier runs"
         )
-    if not count:
+    # A dry run that prints a document prints it for nothing, too.
+    if not count and not dry_run:
         print_message("plan: nothing to launch, no credit")
         return Exit.DONE
     with note_nothing_launched():
-        forecast = await client.jobs.plan(kind, count)
-    seen = forecast.learned_from
-    basis = f"learned from {counted(seen, 'job')}" if seen else "an estimate, no job observed yet"
-    room = "fits into this hour's requests" if forecast.fits else "needs requests of later hours"
-    words = forecast.kind.value.replace("_", " ")
-    left = "" if forecast.balance is None else f" of {forecast.balance:,} left"
-    print_message(
-        f"plan: {forecast.count} x {words}, {counted(forecast.credits, 'credit')}{left}, "
-        f"about {counted(forecast.requests, 'request')} and {_span(forecast.seconds)} ({basis}; {room})"
-    )
-    if forecast.affordable:
+        plan = await client.jobs.plan(kind, count, earlier=batch_run.read_again(items) if batch_run else 0)
+    print_message(f"plan: {plan.headline if dry_run is None else plan}")
+    if dry_run:
+        if dry_run.json:
+            print_json(_document(plan))
+        else:
+            print_list([plan], _COLUMNS, dry_run, _document)
+    if plan.affordable is not False:
         return Exit.DONE
-    print_message(f"The balance is too low: it pays for {forecast.balance} of {forecast.count}.", style="red")
+    print_message(f"The balance is too low: it pays for {plan.balance} of {plan.count}.", style="red")
     return Exit.CREDITS
 
 
-def _span(seconds: float) -> str:
-    if seconds < 7200:
-        return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+def _document(plan: cmsapi.Forecast) -> dict[str, Any]:
+    return {_camel(name): value for name, value in plan.to_dict().items()}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))

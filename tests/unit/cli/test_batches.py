@@ -91,6 +91,24 @@ async def test_failed_items_are_launched_again_on_request(box: Sandbox, capsys: 
     assert len(box.ledger.launches()) == 3
 
 
+async def test_a_dry_run_of_a_batch_plans_the_rest_and_changes_nothing(
+    box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Paid items are left out, and read again; failed items count with `--retry`, and stay failed."""
+    box.set_outcome(box.keyword_ids[0], "failed")
+    typed = ["analyze", *box.keyword_ids[:5], "--batch", "nightly"]
+    await command("analyze", *box.keyword_ids[:3], "--batch", "nightly")
+    capsys.readouterr()
+    assert await command(*typed, "--dry-run", "--json") == Exit.DONE
+    rest = json.loads(capsys.readouterr().out)
+    assert (rest["count"], rest["credits"], rest["earlier"]) == (2, 2, 2)
+    assert await command(*typed, "--dry-run", "--retry", "failed", "--json") == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["count"] == 3
+    assert await command(*typed, "--dry-run", "--json") == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["count"] == 2
+    assert len(box.ledger.launches()) == 3
+
+
 async def test_an_unknown_search_is_not_repeated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

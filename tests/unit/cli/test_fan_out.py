@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import json
 import re
@@ -62,11 +63,22 @@ async def test_a_plan_learns_from_earlier_commands(
     """A state keeps the durations of jobs, and the next command plans with them."""
     monkeypatch.setenv("CMSAPI_STATE", f"sqlite:///{tmp_path}/jobs.db")
     await command("analyze", *box.keyword_ids[:10], "--dry-run")
-    assert "an estimate, no job observed yet" in capsys.readouterr().err
+    assert "a guess: no keyword analysis was seen to end yet" in capsys.readouterr().err
     await command("analyze", *box.keyword_ids[:10])
     capsys.readouterr()
     await command("analyze", *box.keyword_ids[10:], "--dry-run")
-    assert "learned from 10 jobs" in capsys.readouterr().err
+    assert "10 keyword analyses seen" in capsys.readouterr().err
+
+
+async def test_a_dry_run_prints_the_plan_for_programs(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--json` the plan is one object, with `--csv` one row; both are on standard output."""
+    assert await command("analyze", *box.keyword_ids[:7], "--dry-run", "--json") == Exit.DONE
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["kind"], shown["count"], shown["credits"], shown["affordable"]) == ("keyword_analysis", 7, 7, True)
+    assert shown["requestsRange"][0] <= shown["requests"] <= shown["requestsRange"][1] <= shown["requestsLeft"]
+    assert await command("analyze", *box.keyword_ids[:7], "--dry-run", "--csv") == Exit.DONE
+    row = next(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert (row["count"], row["learned_from"]) == ("7", "0")
 
 
 async def test_the_same_error_is_printed_once(
