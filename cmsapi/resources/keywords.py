@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from cmsapi.api.arguments import text, texts
 from cmsapi.api.models.keyword import Keyword
@@ -55,6 +55,10 @@ class Keywords(Resource):
             LaunchRequest(kind=JobKind.KEYWORD_ANALYSIS, target=target, path=path)
         )
 
+    @overload
+    async def score(self, keyword_id: str, *, content_id: str, meta_description: str | None = None) -> Report: ...
+    @overload
+    async def score(self, keyword_id: str, *, title: str, html: str, meta_description: str | None = None) -> Report: ...
     async def score(
         self,
         keyword_id: str,

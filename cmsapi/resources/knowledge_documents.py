@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from cmsapi.api.arguments import text as check_text, texts
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.page import Page
@@ -27,6 +29,10 @@ class KnowledgeDocuments(Resource):
         path = {"workspaceId": workspace_id}
         return self._caller.paginate(KnowledgeDocument, "list_knowledge_documents", path, page=page, limit=limit)
 
+    @overload
+    async def create(self, workspace_id: str, name: str, *, text: str) -> Job[KnowledgeDocument]: ...
+    @overload
+    async def create(self, workspace_id: str, name: str, *, url: str) -> Job[KnowledgeDocument]: ...
     async def create(
         self, workspace_id: str, name: str, *, text: str | None = None, url: str | None = None
     ) -> Job[KnowledgeDocument]:

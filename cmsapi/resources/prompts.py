@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from cmsapi.api.arguments import text
 from cmsapi.api.models.keyword import Prompt
 from cmsapi.api.models.report import ScoreReport
@@ -52,6 +54,12 @@ class Prompts(Resource):
             LaunchRequest(kind=JobKind.PROMPT_ANALYSIS, target=target, path={"promptId": target})
         )
 
+    @overload
+    async def score(self, prompt_id: str, *, content_id: str, meta_description: str | None = None) -> ScoreReport: ...
+    @overload
+    async def score(
+        self, prompt_id: str, *, title: str, html: str, meta_description: str | None = None
+    ) -> ScoreReport: ...
     async def score(
         self,
         prompt_id: str,

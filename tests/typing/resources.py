@@ -36,6 +36,18 @@ async def change_contents(client: cmsapi.Client) -> None:
     await client.contents.edit("cnt_1", lambda _: {"titel": "x"})  # type: ignore[arg-type,return-value]  # pyright: ignore[reportArgumentType]
 
 
+async def give_one_of_two(client: cmsapi.Client) -> None:
+    """Score a content or a text, and make a document of a text or an address."""
+    await client.keywords.score("kwd_1", content_id="cnt_1")
+    await client.prompts.score("pro_1", title="T", html="<p></p>", meta_description="M")
+    await (await client.knowledge_documents.create("wsp_1", "Tone", text="Plain"))
+
+    await client.keywords.score("kwd_1")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    await client.keywords.score("kwd_1", title="T")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    await client.prompts.score("p", content_id="c", html="")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    await client.knowledge_documents.create("wsp_1", "Tone")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
 async def read_lists(client: cmsapi.Client) -> None:
     """Read lists in each way."""
     assert_type(await client.keywords.list("pag_1", page=2), cmsapi.Page[cmsapi.Keyword])

@@ -93,21 +93,21 @@ WRONG: list[tuple[str, Call]] = [
     ("keyword_id", lambda c: c.keywords.analyze("")),
     ("keyword_id", lambda c: c.keywords.analyze("..")),
     ("keyword_id", lambda c: c.keywords.analyze(7)),  # type: ignore[arg-type]
-    ("content_id", lambda c: c.keywords.score("k")),
-    ("content_id", lambda c: c.keywords.score("k", content_id="c", title="t")),
-    ("html", lambda c: c.keywords.score("k", title="t")),
-    ("title", lambda c: c.keywords.score("k", html="h")),
-    ("meta_description", lambda c: c.keywords.score("k", content_id="c", meta_description=7)),  # type: ignore[arg-type]
+    ("content_id", lambda c: c.keywords.score("k")),  # type: ignore[call-overload]
+    ("content_id", lambda c: c.keywords.score("k", content_id="c", title="t")),  # type: ignore[call-overload]
+    ("html", lambda c: c.keywords.score("k", title="t")),  # type: ignore[call-overload]
+    ("title", lambda c: c.keywords.score("k", html="h")),  # type: ignore[call-overload]
+    ("meta_description", lambda c: c.keywords.score("k", content_id="c", meta_description=7)),  # type: ignore[call-overload]
     ("keyword_id", lambda c: c.prompts.list("")),
     ("prompt", lambda c: c.prompts.create("k", "")),
     ("prompt_id", lambda c: c.prompts.get("")),
     ("prompt_id", lambda c: c.prompts.analyze("")),
-    ("content_id", lambda c: c.prompts.score("p", content_id="c", html="h")),
+    ("content_id", lambda c: c.prompts.score("p", content_id="c", html="h")),  # type: ignore[call-overload]
     ("brand_voice_id", lambda c: c.brand_voices.get("")),
-    ("text", lambda c: c.knowledge_documents.create("w", "n")),
-    ("text", lambda c: c.knowledge_documents.create("w", "n", text="t", url="u")),
+    ("text", lambda c: c.knowledge_documents.create("w", "n")),  # type: ignore[call-overload]
+    ("text", lambda c: c.knowledge_documents.create("w", "n", text="t", url="u")),  # type: ignore[call-overload]
     ("name", lambda c: c.knowledge_documents.create("w", "", text="t")),
-    ("url", lambda c: c.knowledge_documents.create("w", "n", url=7)),  # type: ignore[arg-type]
+    ("url", lambda c: c.knowledge_documents.create("w", "n", url=7)),  # type: ignore[call-overload]
     ("knowledge_document_id", lambda c: c.knowledge_documents.get("")),
     ("keyword", lambda c: c.content_ideas.search("w", "")),
     ("workspace_id", lambda c: c.content_ideas.search("", "tents")),

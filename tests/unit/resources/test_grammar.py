@@ -126,3 +126,16 @@ def test_the_types_of_lists_are_complete() -> None:
         item, page = typing.get_args(hints["return"])
         assert issubclass(item, cmsapi.Model), name
         assert issubclass(typing.get_origin(page) or page, cmsapi.Page), name
+
+
+async def test_what_is_no_call_sends_nothing() -> None:
+    """Every attribute of the client, of `client.jobs`, of a job and of a list can be read without a request."""
+    sandbox = Sandbox()
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        before = len(sandbox.ledger)
+        for thing in (client, client.jobs, job, client.contents.list(sandbox.workspace_id)):
+            for name in dir(type(thing)):
+                assert not inspect.isawaitable(each := getattr(thing, name)), each
+        assert len(sandbox.ledger) == before
+        job.detach()

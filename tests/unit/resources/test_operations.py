@@ -316,6 +316,28 @@ async def test_all_usages_come_newest_first(order: Any, limit: int) -> None:
         assert "hats 3" in {usage.keyword.keyword for usage in found}
 
 
+async def test_all_usages_have_pages() -> None:
+    """The merged entries are divided into pages like those of one type, and a page behind the last one is empty."""
+    sandbox = Sandbox(durations=Fixed(5.0))
+    async with client_of(sandbox) as client:
+        await spend(client, sandbox)
+        whole = await client.credit_usages.list()
+        assert (len(whole), whole.total, whole.number, whole.has_more) == (22, 22, 1, False)
+        usages = client.credit_usages.list(page=2, limit=6)
+        for prefetch in (0, 1):
+            pages = [page async for page in usages.pages(prefetch=prefetch)]
+            assert [(page.number, len(page), page.total, page.has_more) for page in pages] == [
+                (2, 6, 22, True),
+                (3, 6, 22, True),
+                (4, 4, 22, False),
+            ]
+            assert [usage for page in pages for usage in page] == list(whole[6:])
+        assert list(await usages) == list(whole[6:12])
+        empty = await client.credit_usages.list(page=2**40, limit=6)
+        assert (len(empty), empty.number, empty.has_more) == (0, 2**40, False)
+        assert not usages.total_changed
+
+
 async def test_all_usages_are_read_as_far_as_they_are_wanted(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """Whoever wants only the newest entries pays one page of each type."""
     await spend(client, sandbox)
