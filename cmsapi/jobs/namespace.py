@@ -29,7 +29,7 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.status import JobStatus
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.token import read_token
 from cmsapi.jobs.tracked import TrackedJob
 
 # The most jobs of one plan: times overflow above it.
@@ -217,10 +217,9 @@ class Jobs:
             ArgumentError: The text is not a token, was changed, or names a job of another service.
         """
         poller = self._poller
-        found = Token.read(token, poller.base_url)
-        history = JobHistory(launched_at=found.launched_at, watched=found.watched, job_id=found.job_id)
-        job = TrackedJob(KINDS[found.kind], found.target, history, poller.poll_settings)
-        if not found.watched:
+        kind, target, history = read_token(token, poller.base_url)
+        job = TrackedJob(kind, target, history, poller.poll_settings)
+        if not history.watched:
             job = poller.registry.attach(job)
             poller.join(job)
         return job_of(job, poller)

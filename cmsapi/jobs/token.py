@@ -12,12 +12,10 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
-import attrs
-
 from cmsapi.api.wire.jsontext import dumps, loads
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.kind import JobHistory, JobKind, Kind
 from cmsapi.jobs.kinds.registry import KINDS
 
 PREFIX = "cmsjob1"
@@ -27,60 +25,40 @@ LONGEST = 128 * 1024
 _YEARS = (1970, 9998)
 
 
-@attrs.frozen(kw_only=True)
-class Token:
-    """Hold the content of a token.
+def write_token(kind: JobKind, target: str, history: JobHistory, base_url: str) -> str:
+    """Write the token of a job of the service at a base URL."""
+    document = {
+        "kind": kind.value,
+        "target": target,
+        "job": history.job_id,
+        "launched": history.launched_at.isoformat() if history.launched_at else None,
+        "watched": history.watched,
+        "at": base_url,
+    }
+    payload = base64.urlsafe_b64encode(dumps(document)).rstrip(b"=").decode()
+    return f"{PREFIX}.{payload}.{_check(payload)}"
 
-    Args:
-        kind: Kind of job.
-        target: Identifier that a poll needs.
-        job_id: Identifier of the job if its kind has one apart from the target, or None.
-        launched_at: The service's time of the launch, or None.
-        watched: Whether another program launched it.
-        base_url: Base URL of the service that runs the job.
+
+def read_token(text: object, base_url: str) -> tuple[Kind, str, JobHistory]:
+    """Read a token for a client of `base_url`: the kind of its job, its target, and what decides about its polls.
+
+    Raises:
+        ArgumentError: The text is not a token, was changed, or names a job of another service.
     """
-
-    kind: JobKind
-    target: str
-    job_id: str | None
-    launched_at: datetime | None
-    watched: bool
-    base_url: str
-
-    def spell(self) -> str:
-        """Write the token as text."""
-        document = {
-            "kind": self.kind.value,
-            "target": self.target,
-            "job": self.job_id,
-            "launched": self.launched_at.isoformat() if self.launched_at else None,
-            "watched": self.watched,
-            "at": self.base_url,
-        }
-        payload = base64.urlsafe_b64encode(dumps(document)).rstrip(b"=").decode()
-        return f"{PREFIX}.{payload}.{_check(payload)}"
-
-    @classmethod
-    def read(cls, text: object, base_url: str) -> Token:
-        """Read a token for a client of `base_url`.
-
-        Raises:
-            ArgumentError: The text is not a token, was changed, or names a job of another service.
-        """
-        if not isinstance(text, str) or not text.isascii() or len(text) > LONGEST or text.count(".") != 2:
-            raise _bad("The text is not a job token.")
-        prefix, payload, check = text.split(".")
-        if prefix != PREFIX:
-            raise _bad(f"The text is not a job token of this version ({PREFIX}).")
-        if check != _check(payload):
-            raise _bad("The job token was changed or cut on its way.")
-        token = _read(payload)
-        if token.base_url != base_url:
-            raise _bad(f"The job runs at {token.base_url}, but this client uses {base_url}.")
-        return token
+    if not isinstance(text, str) or not text.isascii() or len(text) > LONGEST or text.count(".") != 2:
+        raise _bad("The text is not a job token.")
+    prefix, payload, check = text.split(".")
+    if prefix != PREFIX:
+        raise _bad(f"The text is not a job token of this version ({PREFIX}).")
+    if check != _check(payload):
+        raise _bad("The job token was changed or cut on its way.")
+    kind, target, history, at = _read(payload)
+    if at != base_url:
+        raise _bad(f"The job runs at {at}, but this client uses {base_url}.")
+    return kind, target, history
 
 
-def _read(payload: str) -> Token:
+def _read(payload: str) -> tuple[Kind, str, JobHistory, str]:
     document: Any = None
     # A text that is wrong in any other way names no job, either.
     with contextlib.suppress(ValueError, OverflowError):
@@ -89,21 +67,14 @@ def _read(payload: str) -> Token:
             case {
                 "kind": str(word),
                 "target": str(target),
-                "job": str() | None as job,
+                "job": str() | None as job_id,
                 "launched": str() | None as launched,
                 "watched": bool(watched),
-                "at": str(base_url),
+                "at": str(at),
             } if (kind := KINDS.get(word)) is not None:
                 kind.check(target)
                 launched_at = _moment(launched) if launched else None
-                return Token(
-                    kind=kind.name,
-                    target=target,
-                    job_id=job,
-                    launched_at=launched_at,
-                    watched=watched,
-                    base_url=base_url,
-                )
+                return kind, target, JobHistory(launched_at=launched_at, watched=watched, job_id=job_id), at
     match document:
         case {"kind": str(word)} if word not in KINDS:
             raise _bad(f"The token names a job of a kind that this version of cmsapi does not know: {excerpt(word)}.")

@@ -21,7 +21,7 @@ from cmsapi.display import markup
 from cmsapi.jobs.kinds.kind import JobHistory, Kind
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobEvent, Phase
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.token import write_token
 from cmsapi.state.entry import Entry, Lease
 from cmsapi.transport.caller import OperationCaller
 
@@ -258,14 +258,7 @@ class TrackedJob:
 
     def token(self, base_url: str) -> str:
         """Spell the token that attaches it again."""
-        return Token(
-            kind=self.kind.name,
-            target=self.target,
-            job_id=self.history.job_id,
-            launched_at=self.history.launched_at,
-            watched=self.history.watched,
-            base_url=base_url,
-        ).spell()
+        return write_token(self.kind.name, self.target, self.history, base_url)
 
     @property
     def elapsed(self) -> float:

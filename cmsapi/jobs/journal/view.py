@@ -8,9 +8,9 @@ import attrs
 
 from cmsapi.display import markup
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.kind import JobKind
+from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.token import write_token
 from cmsapi.jobs.tracked import INTENT, SENDING
 from cmsapi.state.entry import Entry
 
@@ -54,14 +54,9 @@ def _told(entry: Entry, base_url: str) -> OpenLaunch:
     kind = KINDS[entry.kind]
     token = None
     if entry.status not in (INTENT, SENDING):
-        token = Token(
-            kind=kind.name,
-            target=kind.job_target(entry.target, entry.job_id),
-            job_id=entry.job_id,
-            launched_at=None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC),
-            watched=False,
-            base_url=base_url,
-        ).spell()
+        launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
+        history = JobHistory(launched_at=launched_at, job_id=entry.job_id)
+        token = write_token(kind.name, kind.job_target(entry.target, entry.job_id), history, base_url)
     return OpenLaunch(
         kind=kind.name,
         target=entry.target,

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import attrs
 import pytest
 from hypothesis import example, given, strategies as st
 
 import cmsapi
 from cmsapi.jobs import JobKind
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.kinds.kind import JobHistory
+from cmsapi.jobs.token import read_token, write_token
 from cmsapi.sandbox import Behaviour, Fixed, Sandbox
 from cmsapi.transport.requests import expand
 from tests.support.jobs import client_of
@@ -97,10 +99,11 @@ async def test_odd_identifiers_outlive_the_process(tmp_path: Path, kind: str) ->
 @example("%2e%2e")
 @example("\0\r\n\\")
 @example("\U0001f600" * 8192)
-def test_any_text_goes_through_path_and_token(text: str) -> None:
+async def test_any_text_goes_through_path_and_token(text: str) -> None:
     """Whatever text the service gives as an identifier comes back as it was, from a path and from a token."""
     path = expand("/v1/things/{id}/part", {"id": text})
     assert path.isascii()
     assert [unquote(part) for part in path.split("/")] == ["", "v1", "things", text, "part"]
-    token = Token(kind=JobKind.IDEA_SEARCH, target=text, job_id=text, launched_at=None, watched=False, base_url=URL)
-    assert Token.read(token.spell(), URL) == token
+    history = JobHistory(job_id=text)
+    kind, target, again = read_token(write_token(JobKind.IDEA_SEARCH, text, history, URL), URL)
+    assert (kind.name, target, attrs.evolve(again, began=history.began)) == (JobKind.IDEA_SEARCH, text, history)

@@ -12,7 +12,8 @@ import pytest
 import cmsapi
 from cmsapi.jobs import JobKind
 from cmsapi.jobs.journal.journal import scope_of
-from cmsapi.jobs.token import Token
+from cmsapi.jobs.kinds.kind import JobHistory
+from cmsapi.jobs.token import write_token
 from cmsapi.jobs.tracked import INTENT, RUNNING, SENDING
 from cmsapi.sandbox import Sandbox
 from cmsapi.state.entry import Entry, Lease
@@ -94,9 +95,7 @@ async def test_a_word_without_a_kind_breaks_nothing() -> None:
     newcomer = JobKind(STRANGE)
     assert not newcomer.known
     sandbox = box(30.0)
-    token = Token(
-        kind=newcomer, target="vid_1", job_id=None, launched_at=None, watched=False, base_url=sandbox.base_url
-    ).spell()
+    token = write_token(newcomer, "vid_1", JobHistory(), sandbox.base_url)
     async with client_of(sandbox) as client:
         await client.keywords.get(sandbox.keyword_ids[0])
         await (await client.keywords.analyze(sandbox.keyword_ids[0]))
