@@ -29,8 +29,8 @@ class BalanceReadings:
         #: The latest launches that are known to have happened; their entries may be deleted before others need them.
         self.memory: deque[Entry] = deque(maxlen=_LARGEST_MEMORY)
         self._process = secrets.token_hex(4)
-        # The newest reading, the loop time at which its request left, its number, and the launches since.
-        self._newest: User | None = None
+        # The newest reading by kind, the loop time at which its request left, its number, and the launches since.
+        self._newest: dict[str, int | None] = {}
         self._asked_at = -math.inf
         self._count = 0
         self._left = 0
@@ -39,14 +39,15 @@ class BalanceReadings:
         """Remember the balances of a user that was read with a request that left at a loop time."""
         # A slow answer may be older than the newest reading.
         if sent_at >= self._asked_at:
-            self._newest, self._asked_at = user, sent_at
+            self._newest = {word: kind.balance.of(user) for word, kind in KINDS.items() if kind.balance is not None}
+            self._asked_at = sent_at
             self._count += 1
             self._left = 0
 
     @property
     def known(self) -> bool:
         """Whether balances were read at all."""
-        return self._newest is not None
+        return self._count > 0
 
     @property
     def fresh(self) -> bool:
@@ -57,7 +58,6 @@ class BalanceReadings:
     def leaves(self, kind: str) -> dict[str, Fact]:
         """Return the mark of a launch that leaves now, as facts of its entry; empty when no balance is known."""
         self._left += 1
-        user, known = self._newest, KINDS.get(kind)
-        if user is None or known is None or known.balance is None:
+        if kind not in self._newest:
             return {}
-        return {"mark": f"{self._process}:{self._count}", "balance": known.balance.of(user)}
+        return {"mark": f"{self._process}:{self._count}", "balance": self._newest[kind]}
