@@ -7,6 +7,7 @@ from cmsapi.api.models.idea_search import ContentIdea, ContentIdeaSearch
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import ContentIdeas, Job, JobKind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
@@ -34,7 +35,7 @@ class ContentIdeaSearches(Resource):
         target = text("keyword", keyword)
         path, body = {"workspaceId": workspace_id}, {"keyword": target}
         return await self._open_launcher().launch(
-            LaunchRequest(kind=JobKind.IDEA_SEARCH, target=target, path=path, body=body)
+            LaunchRequest(kind=KINDS[JobKind.IDEA_SEARCH], target=target, path=path, body=body)
         )
 
     async def get(self, content_idea_search_id: str) -> ContentIdeaSearch:

@@ -16,6 +16,7 @@ from cmsapi.api.wire.converter import to_dict
 from cmsapi.api.wire.jsontext import dumps
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.drafts import LONGEST_TITLE, ContentChanges, NewContent, holds, wire_fields
 from cmsapi.resources.resource import Resource
@@ -245,7 +246,7 @@ class Contents(Resource):
         """
         target = text("content_id", content_id)
         launch = LaunchRequest(
-            kind=JobKind.GENERATION,
+            kind=KINDS[JobKind.GENERATION],
             target=target,
             path={"contentId": target},
             body={"settings": _settings(settings)},

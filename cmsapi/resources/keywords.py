@@ -11,6 +11,7 @@ from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.errors import ArgumentError
 from cmsapi.jobs import Job, JobKind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
@@ -52,7 +53,7 @@ class Keywords(Resource):
         target = text("keyword_id", keyword_id)
         path = {"keywordId": target}
         return await self._open_launcher().launch(
-            LaunchRequest(kind=JobKind.KEYWORD_ANALYSIS, target=target, path=path)
+            LaunchRequest(kind=KINDS[JobKind.KEYWORD_ANALYSIS], target=target, path=path)
         )
 
     @overload

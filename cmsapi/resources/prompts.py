@@ -10,6 +10,7 @@ from cmsapi.api.models.report import ScoreReport
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.jobs import Job, JobKind
+from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.resources.keywords import scored
 from cmsapi.resources.resource import Resource
@@ -51,7 +52,7 @@ class Prompts(Resource):
         """
         target = text("prompt_id", prompt_id)
         return await self._open_launcher().launch(
-            LaunchRequest(kind=JobKind.PROMPT_ANALYSIS, target=target, path={"promptId": target})
+            LaunchRequest(kind=KINDS[JobKind.PROMPT_ANALYSIS], target=target, path={"promptId": target})
         )
 
     @overload

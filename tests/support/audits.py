@@ -135,7 +135,9 @@ class Audits:
 
     async def launch(self, page_id: str) -> Job[AuditReport]:
         """Launch the audit of a page; one analysis credit."""
-        return await self._open_launcher().launch(LaunchRequest(kind=WORD, target=page_id, path={"pageId": page_id}))
+        return await self._open_launcher().launch(
+            LaunchRequest(kind=KINDS[WORD], target=page_id, path={"pageId": page_id})
+        )
 
     def list(self, workspace_id: str) -> Paginator[Audit, Page[Audit]]:
         """List the audits of a workspace."""

@@ -28,7 +28,7 @@ from cmsapi.jobs.launching.reconcile import Reconciler
 from cmsapi.jobs.launching.request import LaunchRequest
 from cmsapi.jobs.launching.sending import Sender
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.tracked import TrackedJob
+from cmsapi.jobs.tracked import JobKey, TrackedJob
 from cmsapi.observability.job_events import LaunchFinished, LaunchStarted
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -119,22 +119,23 @@ class Launcher:
         After each wait the search starts again, because others may have launched meanwhile.
         """
         registry, check_join = self.poller.registry, self.reconciler.check_join
+        key = (request.kind, request.target)
         while request.kind.joins and self._policy.dedupe != "allow":
-            pending = self._launches.joinable.get(request.key)
-            if pending is not None and not pending.task.done():
+            pending = self._launches.joinable.get(key)
+            if pending is not None and not (pending.task.done() or pending.task.cancelling()):
                 check_join(request, self.poller.journal.digest(pending.request.body))
                 return pending
-            job = registry.jobs.get(request.key)
+            job = registry.jobs.get(key)
             if job is None:
                 break
             self.poller.join(job)
             # Without subscribers it may have ended, and an ended one is not what a new launch asks for.
             if not job.has_subscribers and not await self._goes_on(job):
                 registry.ended_elsewhere(job)
-            elif registry.jobs.get(request.key) is job:
+            elif registry.jobs.get(key) is job:
                 check_join(request, None if job.record is None else job.record.entry.settings, job)
                 return registry.reopen(job, self.poller.poll_settings) if job.closed else job
-        return self._send(request)
+        return self._send(request, key)
 
     async def _goes_on(self, job: TrackedJob) -> bool:
         if not job.closed:
@@ -150,14 +151,14 @@ class Launcher:
             return await job.kind.read_review(self.reconciler.caller, job.target, job.id) is not None
         return not job.closed or job.undecided
 
-    def _send(self, request: LaunchRequest) -> PendingLaunch:
+    def _send(self, request: LaunchRequest, key: JobKey) -> PendingLaunch:
         """Begin to send a launch. No other task may run between the search for one to join and this."""
         pending = PendingLaunch(request, self.poller, self._policy, self._launches, PURPOSE.get())
         pending.task = self.poller.tasks.start(self._sender.run(pending))
         if pending.purpose is not None:
             pending.purpose.launches.append(pending)
         if request.kind.joins:
-            self._launches.joinable[request.key] = pending
+            self._launches.joinable[key] = pending
         return pending
 
     async def _answer(self, pending: PendingLaunch) -> TrackedJob | None:

@@ -25,7 +25,7 @@ class PendingLaunches:
     """Remember the launches that are being sent, and count the credits that they may have cost.
 
     Args:
-        joinable: The launches that others of the same work join while their tasks run.
+        joinable: The launches that others of the same work join while their tasks run and were not called back.
         paid: Attempts that were sent and are not certainly free.
     """
 
@@ -89,8 +89,6 @@ class PendingLaunch:
 
     def call_back(self) -> None:
         """Stop it before it is sent; from now on it is not joined, and without attempts in doubt it costs nothing."""
-        if self.launches.joinable.get(self.request.key) is self:
-            del self.launches.joinable[self.request.key]
         if not self.in_flight:
             # At once, and not when its task ends.
             self.give_back(self.credits)

@@ -94,7 +94,7 @@ async def _settled(reconciler: Reconciler, record: Record) -> TrackedJob | None:
     if entry.status != SENDING:
         return reconciler.poller.take_over(record)
     try:
-        request = LaunchRequest(kind=entry.kind, target=entry.target, path={})
+        request = LaunchRequest(kind=KINDS[entry.kind], target=entry.target, path={})
         # Without what was asked for it cannot be repeated.
         orphan = PendingLaunch(
             request, reconciler.poller, reconciler.policy, record=record, callers=1, repeatable=False
