@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 import cmsapi
+from cmsapi.observability.log import StderrHandler
 from cmsapi.sandbox import Fault, FaultProxy, Fixed, Limits, Sandbox
 from tests.support.raw import DROP, SILENCE, RawServer, Say, http
 
@@ -251,6 +252,98 @@ async def test_nobody_listens(observer: ResponseObserver) -> None:
             cmsapi.Client(key, **options)
         observer.note(caught.value)
     _nowhere(key, observer)
+
+
+@attrs.define
+class Clumsy:
+    """Carry requests, and quote the key in the errors of some."""
+
+    box: Sandbox
+    errors: list[Exception]
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Fail with the next error, or have the request answered by a service that repeats the key."""
+        if self.errors:
+            raise self.errors.pop(0)
+        answer = await self.box.transport.send(request)
+        return cmsapi.Response(answer.status, {**answer.headers, "X-Request-Id": f"of {self.box.api_key}"}, answer.body)
+
+
+@pytest.fixture
+def at_debug(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Show the log at its lowest level on standard error, as `CMSAPI_LOG=debug` does."""
+    logger = logging.getLogger("cmsapi")
+    level = logger.level
+    monkeypatch.setenv("CMSAPI_LOG", "debug")
+    yield
+    logger.setLevel(level)
+    for handler in [handler for handler in logger.handlers if isinstance(handler, StderrHandler)]:
+        logger.removeHandler(handler)
+
+
+async def test_the_log_of_a_whole_day(
+    at_debug: None, capsys: pytest.CaptureFixture[str], observer: ResponseObserver
+) -> None:
+    """No line and no event has the key, although a header, a proxy, a transport and the service repeat it."""
+    box = Sandbox(durations=Fixed(0.2), limits=Limits.unlimited())
+    key = box.api_key
+    polling = cmsapi.PollPolicy(min_interval=0.1, max_interval=0.1)
+    heard: list[cmsapi.Event] = []
+
+    def note(event: cmsapi.Event) -> None:
+        heard.append(event)
+        if event.name == "cmsapi.job.released":
+            raise RuntimeError(f"a hook that quotes {key}")
+
+    def client_with(**options: Any) -> cmsapi.Client:
+        return cmsapi.Client(
+            key,
+            base_url=box.base_url,
+            retry=FAST,
+            polling=polling,
+            launch=cmsapi.LaunchPolicy(settle=0.05),
+            limits=cmsapi.RateLimits.unlimited(),
+            hooks=[note],
+            headers={"X-Debug": f"Bearer {key}", "X-Api-Key": key},
+            **options,
+        )
+
+    said = f"the request with {key} cannot be sent"
+    errors: list[Exception] = [cmsapi.NotSentError(said)]
+    transport = Clumsy(box, errors)
+    async with client_with(transport=transport) as client:
+        await client.me()
+        errors += [ConnectionError(said)]
+        await client.me()
+        job = await client.keywords.analyze(box.keyword_ids[0])
+        errors += [RuntimeError(said)]
+        await observer.see(job.wait)
+        errors += [cmsapi.NotSentError(said), ConnectionError(said)]
+        await job
+        errors += [ConnectionError(said)] * 2
+        observer.locals = False
+        await observer.see(lambda: client.contents.create(box.workspace_id, "T"))
+        errors += [cmsapi.OutcomeUnknownError(said)]
+        await observer.see(lambda: client.keywords.analyze(box.keyword_ids[1]))
+        await observer.see(lambda: client.request("GET", f"/v1/{key}", headers={"X-More": key}))
+    async with RawServer(DROP) as server:
+        proxy = server.url.replace("http://", f"http://user:{key}@")
+    async with cmsapi.Client(key, base_url="https://cms.example", proxy=proxy, retry=FAST, hooks=[note]) as client:
+        await observer.see(client.me)
+    shown = capsys.readouterr().err
+    for word in (
+        "request.finished",
+        "retry.scheduled",
+        "job.observed",
+        "launch.lost",
+        "launch.settled",
+        "call.started",
+    ):
+        assert f" cmsapi {word} " in shown, word
+    assert "went wrong" in shown
+    assert "RuntimeError: a hook that quotes sk_***" in shown
+    assert key[3:15] not in shown
+    assert key[3:15] not in repr(heard)
 
 
 def _nowhere(key: str, observer: ResponseObserver) -> None:

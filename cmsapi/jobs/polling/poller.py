@@ -58,14 +58,14 @@ class Poller:
     def __init__(self, poll_settings: PollSettings, base_url: str, scheduler: Scheduler, registry: JobRegistry) -> None:
         self.base_url = base_url
         self.poll_settings: PollSettings = poll_settings
-        hooks = self.hooks = poll_settings.caller.pipeline.hooks
+        self.hooks: Hooks = poll_settings.caller.pipeline.hooks
         self.scheduler: Scheduler = scheduler
         self.registry: JobRegistry = registry
         self.journal: LaunchJournal = registry.journal
         #: The tasks that belong to the client and not to their callers.
         self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
         self._read_list = partial(start_read, scheduler.list_reads, self.tasks)
-        self._callbacks = PollCallbacks(hooks, self.poll, self.show, self._read_list)
+        self._callbacks = PollCallbacks(self.hooks, self.poll, self.show, self._read_list)
         self._closed = False
 
     def datetime_at(self, loop_time: float) -> datetime:

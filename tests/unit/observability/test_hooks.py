@@ -1,0 +1,86 @@
+"""Hooks of a client and of its `with_options` copies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Fixed, Limits, Sandbox
+
+pytestmark = pytest.mark.looptime
+
+
+def client_of(box: Sandbox, **options: Any) -> cmsapi.Client:
+    """Make a client of a sandbox in this process."""
+    return cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, **options)
+
+
+def names(events: Sequence[cmsapi.Event]) -> list[str]:
+    """Return the names of events."""
+    return [event.name.removeprefix("cmsapi.") for event in events]
+
+
+async def test_a_copy_adds_hooks_and_leaves_its_original_alone() -> None:
+    """Events of a copy go to the hooks of both, those of the original to its own only."""
+    first: list[cmsapi.Event] = []
+    second: list[cmsapi.Event] = []
+    async with client_of(Sandbox(), hooks=[first.append]) as client:
+        copy = client.with_options(hooks=[second.append])
+        await copy.me()
+        assert first == second != []
+        again = copy.with_options(timeouts=cmsapi.Timeouts(request=10.0))
+        await again.me()
+        assert first == second
+        second.clear()
+        await client.me()
+        assert second == []
+        assert names(first[-2:]) == ["request.finished", "call.finished"]
+
+
+async def test_the_polls_of_a_job_report_to_the_client_that_waited_first() -> None:
+    """Each job that a hook sees watched it also sees released, whoever else waits for it."""
+    of_copy: list[cmsapi.Event] = []
+    box = Sandbox(durations=Fixed(20))
+    async with client_of(box) as client:
+        copy = client.with_options(hooks=[of_copy.append])
+        job = await copy.keywords.analyze(box.keyword_ids[0])
+        waiter = asyncio.create_task(job.wait())
+        await asyncio.sleep(1)
+        await (await client.keywords.analyze(box.keyword_ids[0]))
+        await waiter
+    seen = [name for name in names(of_copy) if name.startswith("job.")]
+    assert (seen[0], seen[-1]) == ("job.watched", "job.released")
+    assert set(seen[1:-1]) == {"job.observed"}
+    assert seen.count("job.released") == 1
+
+
+async def test_what_concerns_all_clients_is_told_once_to_each_hook() -> None:
+    """Where jobs of a client and of its copy are polled less often, a hook that both have hears it once."""
+    both: list[cmsapi.Event] = []
+    copys: list[cmsapi.Event] = []
+    box = Sandbox(keywords=300, durations=Fixed(600), limits=Limits(per_hour=700))
+    limits = cmsapi.RateLimits(per_hour=700)
+    async with client_of(box, hooks=[both.append], limits=limits) as client:
+        copy = client.with_options(hooks=[copys.append])
+        jobs = [
+            await each.keywords.analyze(id) for each, id in zip([client, copy] * 100, box.keyword_ids, strict=False)
+        ]
+        await client.jobs.gather(*jobs)
+    throttled = [event for event in both if isinstance(event, cmsapi.Throttled)]
+    assert throttled
+    assert throttled == [event for event in copys if isinstance(event, cmsapi.Throttled)]
+    assert len({(event.jobs, event.interval) for event in throttled}) == len(throttled)
+
+
+@pytest.mark.parametrize("hooks", [print, "print", [3], {print}])
+async def test_what_is_no_list_of_functions_is_refused(hooks: Any) -> None:
+    """The error says what hooks must be, at construction and in a copy."""
+    with pytest.raises(cmsapi.ConfigError, match="`hooks` must be a list of functions"):
+        client_of(Sandbox(), hooks=hooks)
+    async with client_of(Sandbox()) as client:
+        with pytest.raises(cmsapi.ConfigError, match="`hooks` must be a list of functions"):
+            client.with_options(hooks=hooks)
