@@ -25,7 +25,7 @@ class Hooks:
 
     def __init__(self, functions: Sequence[Hook] = (), key: str = "") -> None:
         self.functions: Sequence[Hook] = functions
-        self.key = key
+        self.key: str = key
         #: Tells whether an event of a level is needed. Without hooks only the log decides, which makes no call in here.
         self.wants: Callable[[int], bool] = _always if functions else logger.isEnabledFor
 

@@ -66,9 +66,8 @@ async def test_what_concerns_all_clients_is_told_once_to_each_hook() -> None:
     limits = cmsapi.RateLimits(per_hour=700)
     async with client_of(box, hooks=[both.append], limits=limits) as client:
         copy = client.with_options(hooks=[copys.append])
-        jobs = [
-            await each.keywords.analyze(id) for each, id in zip([client, copy] * 100, box.keyword_ids, strict=False)
-        ]
+        pairs = zip([client, copy] * 100, box.keyword_ids, strict=False)
+        jobs = [await each.keywords.analyze(keyword_id) for each, keyword_id in pairs]
         await client.jobs.gather(*jobs)
     throttled = [event for event in both if isinstance(event, cmsapi.Throttled)]
     assert throttled
