@@ -205,7 +205,7 @@ def _with_generated() -> dict[str, Read]:
     models: Any = importlib.import_module(f"{HTTPX}.models")
     return {
         "content": lambda body: models.Content.from_dict(orjson.loads(body)),
-        "page": lambda body: models.ListCreditUsagesResponse200.from_dict(orjson.loads(body)),
+        "page": lambda body: models.CreditUsageList.from_dict(orjson.loads(body)),
     }
 
 

@@ -81,7 +81,7 @@ def _generated_asyncio(*, trust_env: bool) -> Open:
         configuration = made.Configuration(host=url, access_token=KEY)
         configuration.client_session_kwargs = {"trust_env": trust_env}
         async with made.ApiClient(configuration) as client:
-            interface = made.DefaultApi(client)
+            interface = made.ContentsApi(client)
 
             async def call() -> object:
                 return await interface.get_content(ID)
@@ -94,7 +94,7 @@ def _generated_asyncio(*, trust_env: bool) -> Open:
 @contextlib.asynccontextmanager
 async def _generated_httpx(url: str) -> AsyncIterator[Call]:
     made: Any = importlib.import_module(HTTPX)
-    operation: Any = importlib.import_module(f"{HTTPX}.api.default.get_content")
+    operation: Any = importlib.import_module(f"{HTTPX}.api.contents.get_content")
     async with made.AuthenticatedClient(base_url=url, token=KEY) as client:
 
         async def call() -> object:

@@ -20,8 +20,8 @@ and nothing in it costs money.
 
 # By the noun of a path; `me` and `content-ideas` belong to other nouns.
 TAGS = {
-    "users": "The owner of the key and the members of the organisation.",
-    "workspaces": "Tracked websites, their members and workflow statuses.",
+    "users": "The owner of the key, and the members of the organisation and of workspaces.",
+    "workspaces": "Tracked websites, and their workflow statuses.",
     "folders": "A tree of contents in each workspace.",
     "contents": "Articles, their publication, and their generation with AI.",
     "pages": "URLs of the website, to which keywords and contents belong.",

@@ -19,16 +19,16 @@ from cmsapi.sandbox.messages.answers import CODES
 
 _COMPONENTS: dict[str, Schema] = {**WORDS, **REQUESTS, **RESPONSES}
 _ERRORS = {
-    "400": ("BadRequest", "Malformed request"),
-    "401": ("Unauthorized", "The key is missing, malformed, invalid or revoked"),
-    "403": ("Forbidden", "The key is valid, but its user may not do this"),
-    "404": ("NotFound", "The resource does not exist or is not visible to the user"),
-    "409": ("Conflict", "The request conflicts with the current state"),
-    "422": ("ValidationError", "The body violates its schema; the message names the field"),
-    "429": ("RateLimited", "The hourly or the burst limit is exceeded"),
-    "500": ("InternalError", "Unexpected server error"),
-    "502": ("BadGateway", "An upstream service returned an error"),
-    "503": ("ServiceUnavailable", "The service is temporarily unavailable"),
+    "400": ("BadRequest", "Malformed request."),
+    "401": ("Unauthorized", "The key is missing, malformed, invalid or revoked."),
+    "403": ("Forbidden", "The key is valid, but its user may not do this."),
+    "404": ("NotFound", "The resource does not exist or is not visible to the user."),
+    "409": ("Conflict", "The request conflicts with the current state."),
+    "422": ("ValidationError", "The body violates its schema; the message names the field."),
+    "429": ("RateLimited", "The hourly or the burst limit is exceeded."),
+    "500": ("InternalError", "Unexpected server error."),
+    "502": ("BadGateway", "An upstream service returned an error."),
+    "503": ("ServiceUnavailable", "The service is temporarily unavailable."),
 }
 _HEADERS: dict[str, Schema] = {
     "X-RateLimit-Limit": about(COUNT, "Requests that a key may send in 60 minutes."),

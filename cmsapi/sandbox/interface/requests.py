@@ -11,6 +11,7 @@ from cmsapi.sandbox.interface.shapes import (
     STRING,
     Schema,
     about,
+    absent,
     identifier,
     like,
     nullable,
@@ -57,7 +58,7 @@ REQUESTS: dict[str, Schema] = {
     "NewFolder": shape(
         {"name": like(FILLED, "Guides")},
         "A folder to create.",
-        optional={"parentFolderId": nullable(identifier("fld", "Folder around the new one; null for the top level."))},
+        optional={"parentFolderId": absent(about(STRING, "Folder around the new one; null for the top level."))},
     ),
     "NewContent": shape(
         {"title": _TITLE},

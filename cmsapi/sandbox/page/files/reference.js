@@ -50,29 +50,22 @@ function typeName(schema) {
 function shape(schema, depth = 0) {
   let found = bare(schema);
   while (found.type === "array") found = bare(found.items);
+  if (found.oneOf) {
+    return element("div", {}, ...found.oneOf.map((each) => element("div", {}, element("p", {}, resolve(each).description), shape(each, depth))));
+  }
   if (!found.properties || depth > 3) return "";
   const required = new Set(found.required ?? []);
-  return element("ul", { class: "shape" }, ...Object.entries(found.properties).map(([name, each]) =>
-    element("li", {}, element("code", {}, name), " ", element("span", { class: "quiet" }, typeName(each) + (required.has(name) ? "" : ", optional")), shape(each, depth + 1))));
+  return element("ul", { class: "shape" }, ...Object.entries(found.properties).map(([name, each]) => {
+    const type = typeName(each) + (required.has(name) ? "" : ", optional") + (each.description ? ". " : "");
+    return element("li", {}, element("code", {}, name), " ", element("span", { class: "quiet" }, type, ...prose(each.description ?? "")), shape(each, depth + 1));
+  }));
 }
 
-function example(schema, name = "") {
-  const found = bare(schema);
+// Puts identifiers that exist into an example.
+function filled(value, name = "") {
   if (examples.values[name]) return examples.values[name];
-  if (found.enum) return found.enum[0];
-  if (found.type === "object") {
-    const required = found.required ?? (found.anyOf ? found.anyOf[0].required : null) ?? [];
-    // The first of several alternatives.
-    const wanted = [...required, ...(found.oneOf?.[0]?.required ?? [])];
-    const known = found.properties ?? {};
-    return Object.fromEntries([...new Set(wanted)].filter((each) => known[each]).map((each) => [each, example(known[each], each)]));
-  }
-  if (found.type === "array") return [];
-  if (found.type === "boolean") return false;
-  if (found.type === "integer" || found.type === "number") return found.minimum ?? 1;
-  if (found.format === "date-time") return new Date(Date.now() + 7 * 864e5).toISOString();
-  if (found.pattern?.includes("http")) return "https://northwind.example/a-page";
-  return name === "html" ? "<p>Text.</p>" : name.endsWith("Code") ? "en" : `example ${name}`.trim();
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([each, inner]) => [each, filled(inner, each)]));
 }
 
 function field(parameter, values) {
@@ -83,7 +76,7 @@ function field(parameter, values) {
     input = element("select", { id, name: parameter.name }, ...(parameter.required ? [] : [element("option", { value: "" }, "any")]),
       ...found.enum.map((word) => element("option", {}, word)));
   } else {
-    input = element("input", { id, name: parameter.name, required: Boolean(parameter.required), autocomplete: "off", spellcheck: "false",
+    input = element("input", { title: parameter.description, id, name: parameter.name, required: Boolean(parameter.required), autocomplete: "off", spellcheck: "false",
       inputmode: found.type === "integer" ? "numeric" : "text", placeholder: found.default ?? (parameter.required ? "" : "optional") });
     if (parameter.in === "path") input.value = values[parameter.name] ?? "";
   }
@@ -138,12 +131,13 @@ async function send(method, address, body, open, place) {
 }
 
 function body(operation) {
-  const wanted = operation.requestBody?.content?.["application/json"]?.schema;
-  if (!wanted) return null;
-  const text = JSON.stringify(example(wanted), null, 2);
+  const media = operation.requestBody?.content?.["application/json"];
+  if (!media) return null;
+  // The first of several alternatives.
+  const text = JSON.stringify(filled(media.example ?? Object.values(media.examples)[0].value), null, 2);
   const area = element("textarea", { name: "body", spellcheck: "false", rows: String(Math.min(12, text.split("\n").length + 1)) });
   area.value = text;
-  return { wanted, area };
+  return { wanted: media.schema, area };
 }
 
 function fill(details, method, path, operation) {
@@ -152,7 +146,7 @@ function fill(details, method, path, operation) {
   const json = body(operation);
   const [good] = Object.entries(operation.responses).filter(([status]) => status < 300);
   const answers = good[1].content?.["application/json"]?.schema;
-  const form = element("form", {}, element("h3", {}, "Try it"), ...parameters.map((each) => field(each, examples.values)));
+  const form = element("form", {}, element("p", {}, ...prose(operation.description)), element("h3", {}, "Try it"), ...parameters.map((each) => field(each, examples.values)));
   if (json) form.append(element("label", {}, "Body", json.area));
   const again = () => { command.textContent = curl(method, target(path, form, parameters), json?.area.value.trim(), open); };
   const button = element("button", { class: "main" }, "Send");
@@ -173,9 +167,9 @@ function fill(details, method, path, operation) {
   if (json) known.append(element("h3", {}, "Body"), shape(json.wanted));
   known.append(element("h3", {}, `Answer ${good[0]}`), answers ? shape(answers) || element("p", { class: "quiet" }, typeName(answers)) : "");
   const wrong = Object.entries(operation.responses).filter(([status]) => status >= 300)
-    .map(([status, response]) => `${status} ${resolve(response).description}`);
+    .map(([status, response]) => [element("strong", {}, status), " ", ...prose(response.description ?? resolve(response).description)]);
   if (wrong.length) {
-    known.append(element("details", {}, element("summary", {}, "Errors"), element("ul", { class: "rules" }, ...wrong.map((each) => element("li", {}, each)))));
+    known.append(element("details", {}, element("summary", {}, "Errors"), element("ul", { class: "rules" }, ...wrong.map((each) => element("li", {}, ...each)))));
   }
   details.append(element("div", { class: "operation" }, form, known, place));
 }
@@ -183,17 +177,15 @@ function fill(details, method, path, operation) {
 function draw(operations) {
   const groups = new Map();
   for (const one of operations) {
-    // Group by the noun of the path; operations without a key belong to the service.
-    const nouns = one.path.split("/").slice(2).filter((part) => part && !part.startsWith("{"));
-    const noun = one.operation.security?.length === 0 ? "service" : nouns[0] === "workspaces" && nouns[1] && nouns[1] !== "users" ? nouns[1] : nouns[0];
-    const title = noun.charAt(0).toUpperCase() + noun.slice(1).replaceAll("-", " ");
+    const [title] = one.operation.tags;
     groups.set(title, [...(groups.get(title) ?? []), one]);
   }
   const filter = element("input", { id: "filter", type: "search", placeholder: "Filter", "aria-label": "Filter the operations" });
   const contents = element("nav", { "aria-label": "Operations" });
   const list = element("div", {});
   for (const [title, members] of groups) {
-    const section = element("section", { class: "group" }, element("h2", {}, title));
+    const section = element("section", { class: "group" }, element("h2", {}, title),
+      element("p", { class: "quiet" }, description.tags.find((tag) => tag.name === title).description));
     const links = element("ul", {});
     for (const { method, path, operation } of members) {
       const details = element("details", { class: "card", id: operation.operationId },
