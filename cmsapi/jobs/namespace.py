@@ -284,17 +284,10 @@ class Jobs:
         """
         return JobTable(self._poller)
 
-    def statistics(self, kind: str | None = None) -> JobStatistics:
-        """Show how the jobs of this account were polled on this event loop; sends nothing.
-
-        Args:
-            kind: One kind of job, as in `plan`; all of them if left out.
-
-        Raises:
-            ArgumentError: There is no such kind.
-        """
-        tallies = self._poller.scheduler.tallies
-        return summary(tallies.values() if kind is None else [tallies[_kind(kind)]])
+    @property
+    def statistics(self) -> JobStatistics:
+        """How the jobs of this account were polled on this event loop, in all and `by_kind`; sends nothing."""
+        return summary(self._poller.scheduler.tallies, KINDS.values())
 
 
 def _kind(word: str) -> Kind:

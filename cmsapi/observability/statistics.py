@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 from cmsapi.api.wire.drift import Deviation
@@ -29,6 +31,10 @@ class Statistics:
     polls: int
     poll_failures: int
     drift: tuple[Deviation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as values of JSON."""
+        return attrs.asdict(self)
 
     def _repr_html_(self) -> str:
         counts = attrs.asdict(self, recurse=False)

@@ -17,7 +17,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -77,6 +77,10 @@ class RateLimit:
     in_flight: int
     foreign: int
     paused_for: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as values of JSON."""
+        return attrs.asdict(self)
 
     def _repr_html_(self) -> str:
         return markup.record(self, title="Rate limit")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import attrs
 
 from cmsapi.display import markup
+from cmsapi.jobs.kinds.kind import Kind
 
 # Enough for a percentile, and for a process that runs for months.
 _LARGEST_SAMPLE = 10_000
@@ -25,6 +27,7 @@ class JobStatistics:
         lateness_p50: Median of the seconds between the end of a job and the poll that saw it, or None.
         lateness_p95: The same, which 95 % do not exceed.
         stretch: Mean of the time from launch to the seen end, as a multiple of the time to the end; or None.
+        by_kind: The same for the jobs of each kind, by its word, such as `"keyword_analysis"`.
     """
 
     finished: int
@@ -34,6 +37,11 @@ class JobStatistics:
     lateness_p50: float | None
     lateness_p95: float | None
     stretch: float | None
+    by_kind: Mapping[str, JobStatistics] = attrs.field(factory=dict, repr=False, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as values of JSON, with those of each kind."""
+        return attrs.asdict(self)
 
     def _repr_html_(self) -> str:
         return markup.record(self)
@@ -56,9 +64,13 @@ class Tally:
         self.stretches.append(age / max(age - lateness, 1e-3))
 
 
-def summary(tallies: Iterable[Tally]) -> JobStatistics:
-    """Add up what was counted."""
-    counted = list(tallies)
+def summary(tallies: Mapping[Kind, Tally], kinds: Iterable[Kind]) -> JobStatistics:
+    """Add up what was counted, and show it for each of these kinds."""
+    by_kind = {kind.name.value: _total([tallies[kind]] if kind in tallies else []) for kind in kinds}
+    return attrs.evolve(_total(tallies.values()), by_kind=by_kind)
+
+
+def _total(counted: Collection[Tally]) -> JobStatistics:
     lateness = sorted(late for tally in counted for late in tally.lateness)
     stretches = [stretch for tally in counted for stretch in tally.stretches]
     finished, polls = sum(tally.finished for tally in counted), sum(tally.polls for tally in counted)

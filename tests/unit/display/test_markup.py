@@ -44,7 +44,7 @@ async def test_all_objects_have_html(sandbox: Sandbox, client: cmsapi.Client) ->
         (await search, NASTY),
         (await (await client.contents.generate(content_id)), "review"),
         (await client.jobs.plan("keyword_analysis", 300), "300"),
-        (client.jobs.statistics(), "2"),
+        (client.jobs.statistics, "2"),
         (client.jobs.show(), sandbox.keyword_ids[0]),
         (client.statistics, "requests"),
         (client.rate_limit, "1000"),

@@ -27,7 +27,7 @@ async def analyze(sandbox: Sandbox, number: int, **options: Any) -> int:
     """Analyze a keyword with a client of its own; return how many polls of the account are known to it."""
     async with client_of(sandbox, polling=POLLING, **options) as client:
         await (await client.keywords.analyze(sandbox.keyword_ids[number]))
-        return client.jobs.statistics().polls
+        return client.jobs.statistics.polls
 
 
 async def test_what_was_learned_outlives_the_clients(state: str) -> None:
@@ -38,7 +38,7 @@ async def test_what_was_learned_outlives_the_clients(state: str) -> None:
     third = await analyze(sandbox, 2, state=state)
     assert 0 < first < second < third
     async with client_of(sandbox, state=state) as client:
-        assert client.jobs.statistics().polls == third
+        assert client.jobs.statistics.polls == third
         await client.me()
         assert client.rate_limit.remaining == 1000 - len(sandbox.ledger)
 
@@ -48,7 +48,7 @@ async def test_accounts_are_apart(state: str) -> None:
     sandbox, other = box(0.1), box(0.1)
     await analyze(sandbox, 0, state=state)
     async with client_of(other, state=state, api_key=f"{other.api_key}2") as client:
-        assert client.jobs.statistics().polls == 0
+        assert client.jobs.statistics.polls == 0
         assert client.rate_limit.remaining == 1000
 
 
@@ -97,4 +97,4 @@ def test_a_client_is_made_before_its_loop() -> None:
 
     asyncio.run(main())
     with pytest.raises(cmsapi.ClientClosedError, match="no running event loop"):
-        jobs.statistics()
+        _ = jobs.statistics

@@ -70,7 +70,7 @@ async def test_everything_takes_its_word() -> None:
         async with client.jobs.batch("audits") as batch:
             outcomes = [outcome async for outcome in batch.map(client.audits.launch, page_ids)]
         assert sorted(outcome.item for outcome in outcomes if outcome.error is None) == sorted(page_ids)
-        assert jobs.statistics("page_audit").finished == 3
+        assert jobs.statistics.by_kind["page_audit"].finished == 3
         plan = await jobs.plan("page_audit", 10)
         assert (plan.kind, plan.credits, plan.learned_from) == (WORD, 10, 3)
         assert plan.balance == sandbox.credits.analysis

@@ -121,7 +121,7 @@ async def test_a_copy_does_not_open_the_journal_for_its_original(tmp_path: Path)
     state = f"sqlite:///{tmp_path / 'state.db'}"
     polling = cmsapi.PollPolicy(min_interval=0.1, max_interval=0.2)
     async with client_of(sandbox, state=state, polling=polling) as client:
-        client.jobs.statistics()
+        _ = client.jobs.statistics
         others = weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, Poller))
         copy = client.with_options(timeouts=cmsapi.Timeouts(deadline=0.01))
         with pytest.raises(cmsapi.DeadlineError):

@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import attrs
 import pytest
 
 import cmsapi
@@ -105,11 +106,11 @@ async def test_statistics_count_what_the_service_saw() -> None:
     """Polls, wasted ones and ends add up to what the ledger shows, by kind and in all."""
     sandbox = Sandbox(keywords=20, durations=Lognormal(60.0, 0.6))
     async with client_of(sandbox) as client:
-        assert client.jobs.statistics().polls_per_job is None
+        assert client.jobs.statistics.polls_per_job is None
         await analysed(client, sandbox.keyword_ids)
-        statistics = client.jobs.statistics("keyword_analysis")
-        assert statistics == client.jobs.statistics()
-        assert client.jobs.statistics("generation").finished == 0
+        statistics = client.jobs.statistics.by_kind["keyword_analysis"]
+        assert statistics == attrs.evolve(client.jobs.statistics, by_kind={})
+        assert client.jobs.statistics.by_kind["generation"].finished == 0
     assert statistics.finished == 20
     assert statistics.polls == sandbox.ledger.count(operation="get_keyword")
     assert statistics.wasted_polls == statistics.polls - 20
@@ -210,6 +211,19 @@ async def test_a_plan_is_a_document() -> None:
     document = json.loads(json.dumps(forecast.to_dict()))
     assert (document["kind"], document["affordable"], document["basis"]) == ("keyword_analysis", True, forecast.basis)
     assert document["seconds_range"] == list(forecast.seconds_range)
+
+
+async def test_figures_are_documents() -> None:
+    """What the properties of a client show can be written as JSON; reading them sends nothing."""
+    sandbox = box()
+    async with client_of(sandbox) as client:
+        await analysed(client, sandbox.keyword_ids[:2])
+        sent = len(sandbox.ledger)
+        shown = [client.jobs.statistics.to_dict(), client.statistics.to_dict(), client.rate_limit.to_dict()]
+        jobs, requests, limit = json.loads(json.dumps(shown))
+        assert len(sandbox.ledger) == sent
+    assert jobs["by_kind"]["keyword_analysis"]["finished"] == jobs["finished"] == 2
+    assert (requests["requests"], limit["remaining"]) == (sent, 1000 - sent)
 
 
 @pytest.mark.parametrize(("kind", "count", "parameter"), [("analysis", 3, "kind"), ("generation", -1, "count")])
