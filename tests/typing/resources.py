@@ -68,3 +68,12 @@ async def read_lists(client: cmsapi.Client) -> None:
     await client.credit_usages.report(since="2026-01-01")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     for _ in client.keywords.list("pag_1"):  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues,reportUnknownVariableType]
         pass
+
+
+async def read_properties(client: cmsapi.Client) -> None:
+    """Read what sends nothing, and call what sends."""
+    assert_type(client.statistics, cmsapi.Statistics)
+    assert_type(await client.me(), cmsapi.User)
+
+    await client.statistics  # type: ignore[misc]  # pyright: ignore[reportGeneralTypeIssues]
+    client.me()  # type: ignore[unused-coroutine]  # pyright: ignore[reportUnusedCoroutine]
