@@ -1,6 +1,9 @@
 # The public names and their modules. At run time `cmsapi` imports each name from here on its first use.
 
 from cmsapi._version import __version__ as __version__
+from cmsapi.api.identifiers import (
+    IdentifierWarning as IdentifierWarning,
+)
 from cmsapi.api.model import (
     Extra as Extra,
     Model as Model,

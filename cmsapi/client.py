@@ -199,7 +199,13 @@ class Client:
         )
         builder = RequestBuilder(runtime.account, __version__, settings.headers)
         self._caller = OperationCaller(
-            settings.operations, builder, pipeline, runtime.converter, runtime.open, runtime.observe
+            settings.operations,
+            builder,
+            pipeline,
+            runtime.converter,
+            runtime.open,
+            runtime.observe,
+            runtime.identifiers,
         )
         self._launcher: Launcher | None = None
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from cmsapi.api.identifiers import IdentifierPrefixes
 from cmsapi.api.wire.converter import Converter
 from cmsapi.config import Account, RateLimits
 from cmsapi.errors import ClientClosedError
@@ -43,6 +44,7 @@ class Runtime:
         self.counters: Counters = Counters()
         self.clock: ServerClock = ServerClock()
         self.converter: Converter = Converter()
+        self.identifiers: IdentifierPrefixes = IdentifierPrefixes()
         self.wall: Callable[[], float] = time.time
         self.rng: random.Random = random.Random()  # noqa: S311  jitter, not secrets
         self.active_calls: ActiveCalls = ActiveCalls()

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from cmsapi.api.arguments import within
+from cmsapi.api.identifiers import IdentifierPrefixes
 from cmsapi.api.model import Model
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.page import Page
@@ -49,6 +50,7 @@ class OperationCaller:
     converter: Converter
     open: Callable[[], RateLimiter]
     observe: Observe | None = None
+    identifiers: IdentifierPrefixes = attrs.field(factory=IdentifierPrefixes)
 
     async def exchange(
         self,
@@ -60,6 +62,9 @@ class OperationCaller:
         options: CallOptions = _INTERACTIVE,
     ) -> Call:
         """Call an operation of the table by its name, and return the call with its answer as it came."""
+        self._check_identifiers(path)
+        if body is not None:
+            self._check_identifiers({name: value for name, value in body.items() if name.endswith("Id")})
         limiter, row = self.open(), self.operations.rows[operation]
         request = self.builder.build(row.method, expand(row.path, path), query, body)
         call = await self.pipeline.send(row, request, options, limiter)
@@ -80,6 +85,8 @@ class OperationCaller:
         """Call an operation that answers with one resource; the arguments are those of `exchange`."""
         call = await self.exchange(operation, path, query=query, body=body, options=options)
         document = self.read(call, model)
+        if operation not in self.identifiers.learned:
+            self.identifiers.learn(self.operations, operation, path, (document,))
         if self.observe is not None:
             self.observe((document,), call.sent_at, None, None)
         return document
@@ -89,7 +96,10 @@ class OperationCaller:
 
         async def fetch(_: int) -> P:
             call = await self.exchange(operation, path)
-            return whole(self._read(call, self.converter.structure_page, model)[0], model=model)
+            items = self._read(call, self.converter.structure_page, model)[0]
+            if operation not in self.identifiers.learned:
+                self.identifiers.learn(self.operations, operation, path, items)
+            return whole(items, model=model)
 
         return Paginator(fetch, operation=operation)
 
@@ -132,6 +142,8 @@ class OperationCaller:
         asked = {**(query or {}), "page": number, "limit": limit}
         call = await self.exchange(operation, path, query=asked, options=options)
         items, place = self._read(call, self.converter.structure_page, model)
+        if operation not in self.identifiers.learned:
+            self.identifiers.learn(self.operations, operation, path, items)
         if self.observe is not None and items:
             # On pages of another size the items have other places.
             self.observe(items, call.sent_at, path, number if limit == LARGEST_PAGE else None)
@@ -147,6 +159,14 @@ class OperationCaller:
     def read(self, call: Call, model: type[M]) -> M:
         """Read the answer to a call into a model; an error names the operation."""
         return self._read(call, self.converter.structure, model)
+
+    def _check_identifiers(self, named: Mapping[str, Any]) -> None:
+        """Warn of identifiers that begin like those of another parameter."""
+        for parameter, identifier in named.items():
+            if isinstance(identifier, str):
+                other = self.identifiers.parameters.get(identifier.partition("_")[0])
+                if other is not None and other != parameter:
+                    self.identifiers.warn(parameter, identifier, other)
 
     def _read(self, call: Call, structure: Callable[[Any, type[T]], R], model: type[T]) -> R:
         try:

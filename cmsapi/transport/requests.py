@@ -12,6 +12,7 @@ from cmsapi.api.arguments import text as check_text
 from cmsapi.api.operations import UNLIMITED_PATHS
 from cmsapi.api.wire.jsontext import dumps
 from cmsapi.api.wire.mismatch import excerpt
+from cmsapi.api.wire.shape import python_name
 from cmsapi.config import Account
 from cmsapi.errors import ArgumentError
 from cmsapi.message import Headers, Request
@@ -23,7 +24,6 @@ LONGEST_ID = 8192
 _UNWRITTEN = re.compile(r"[\x00-\x20\x7f-\x9f\\?#\ud800-\udfff]|%(?![0-9A-Fa-f]{2})")
 # What identifiers look like as a rule: nothing to refuse and nothing to encode.
 _PLAIN = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_ID}}}")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Query: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
@@ -79,7 +79,7 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 def _segment(name: str, value: object) -> str:
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
-    parameter = _NAME.sub(lambda word: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word[0]).lower(), name)
+    parameter = python_name(name)
     identifier = check_text(parameter, value, 1, LONGEST_ID)
     if identifier in (".", ".."):
         raise ArgumentError(

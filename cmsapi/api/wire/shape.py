@@ -7,6 +7,7 @@ both use this table.
 from __future__ import annotations
 
 import functools
+import re
 import types
 import typing
 from datetime import datetime
@@ -16,6 +17,8 @@ import attrs
 
 from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.operations import Provenance
+
+_WORD = re.compile("(?<=[a-z])[A-Z]")
 
 SCALARS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
 
@@ -58,6 +61,11 @@ def wire_name(name: str) -> str:
     """Return the name on the wire of a field or parameter: it is in camel case."""
     head, *tail = name.split("_")
     return head + "".join(part.capitalize() for part in tail)
+
+
+def python_name(wire: str) -> str:
+    """Return the name in Python of a field or parameter on the wire."""
+    return _WORD.sub(r"_\g<0>", wire).lower()
 
 
 def is_model(type_: object) -> bool:
