@@ -19,7 +19,7 @@ from cyclopts import Parameter, Token
 from cmsapi.cli.support.output import unescape_formula
 from cmsapi.errors import ArgumentError
 
-# No identifier has these characters: they separate cells, quote, nest, or begin a comment.
+# No identifier in a list has these characters: they separate cells, quote, nest, or begin a comment.
 _FORBIDDEN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
 # The header of a list that was printed to a pipe without --csv; the table of a terminal cannot be read.
 _PLAIN_HEADER = re.compile(r"id {2,}\S")
@@ -88,11 +88,22 @@ def _converter(
 def _identifiers(column: str) -> Callable[[_Source], Iterator[str]]:
     def read(source: _Source) -> Iterator[str]:
         if not source.is_file:
-            yield from (_validated(word, repr(word)) for word in source.text.split())
+            yield from filter(None, [_validated_argument(source.text)])
             return
         yield from _cells(source, column)
 
     return read
+
+
+def _validated_argument(text: str) -> str:
+    """Return an argument, which is one identifier with its spaces; a blank one counts as empty."""
+    if not text.isprintable() or _FORBIDDEN.search(re.sub("[ #]", "", text)):
+        raise ArgumentError(
+            f"{text!r} is not a valid argument: each argument is one identifier. Nothing was sent. Write an identifier "
+            "with such characters to a CSV file with the header id, and pass @FILE.",
+            parameter="file",
+        )
+    return text if text.strip() else ""
 
 
 def _validated(word: str, what: str) -> str:

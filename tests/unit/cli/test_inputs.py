@@ -73,6 +73,24 @@ async def test_a_table_may_have_odd_identifiers(
         assert len(box.ledger.launches()) == len(box.keyword_ids)
 
 
+async def test_an_argument_is_one_identifier(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An identifier with spaces is an argument as it is; what looks like a list is refused with a way out."""
+    async with Sandbox(behaviour=Behaviour(identifiers="odd")) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        assert await command("analyze", *box.keyword_ids[:2]) == Exit.DONE
+        assert await command("contents", "show", box.content_ids[0]) == Exit.DONE
+        assert await command("generate", box.content_ids[0]) == Exit.DONE
+        assert len(box.ledger.launches()) == 3
+        capsys.readouterr()
+        for wrong in ("kwd_1,kwd_2", "kwd_1\nkwd_2", '["kwd_1"]'):
+            assert await command("analyze", wrong) == Exit.USAGE
+            assert "pass @FILE" in capsys.readouterr().err
+        assert len(box.ledger.launches()) == 3
+
+
 async def test_odd_identifiers_are_offered_in_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
