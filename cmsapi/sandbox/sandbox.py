@@ -128,7 +128,7 @@ class Sandbox(Controls):
         service = Service(world, keys, self.routes, self.job_kinds)
         super().__init__(service, FaultInjector(as_faults(faults), seed), self.user_ids[_COLLEAGUE])
         self._examples = examples(data, {"admin": self.api_key, "member": self.member_key, "revoked": self.revoked_key})
-        self._exchange = Exchange(self._service, self._injector)
+        self._exchange = Exchange(self._service, self._injector, identifiers.RequestIds(seed))
         self._serving = AsyncExitStack()
         self._home = f"https://sandbox-{next(_numbers)}.invalid"
         self.base_url: str = self._home

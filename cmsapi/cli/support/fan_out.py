@@ -130,11 +130,11 @@ class FanOutResult(Generic[R]):
         Args:
             next_command: Continues the run.
         """
-        # Items that failed alike share one line, with the notes of the first: only their waiting times differ.
+        # Items that failed alike share one line, with the notes and the request id of the first.
         alike: dict[str, tuple[str, list[str]]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
-                _, items = alike.setdefault(str(outcome.error), (error_text(outcome.error), []))
+                _, items = alike.setdefault(_without_request_id(outcome.error), (error_text(outcome.error), []))
                 items.append(printable(outcome.item))
         for text, items in alike.values():
             more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
@@ -212,6 +212,11 @@ async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> 
         else:
             return f"@{path}"
     return shlex.join(words)
+
+
+def _without_request_id(error: Exception) -> str:
+    request_id = error.request_id if isinstance(error, cmsapi.APIError) else None
+    return str(error).replace(request_id, "") if request_id else str(error)
 
 
 def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str, Any]:

@@ -31,12 +31,14 @@ _ERRORS = {
     "503": ("ServiceUnavailable", "The service is temporarily unavailable."),
 }
 _HEADERS: dict[str, Schema] = {
+    "X-Request-Id": about(STRING, "What the service calls the request in its own log."),
     "X-RateLimit-Limit": about(COUNT, "Requests that a key may send in 60 minutes."),
     "X-RateLimit-Remaining": about(COUNT, "Requests left in the rolling 60 minutes."),
     "X-RateLimit-Reset": about(COUNT, "Seconds until the oldest request leaves the 60 minutes."),
     "Retry-After": about(COUNT, "Seconds to wait before the next request."),
     "WWW-Authenticate": about(STRING, "The scheme of authentication: `Bearer`."),
 }
+_EVERY = ("X-Request-Id",)
 _RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 _OWN_HEADERS = {"401": ("WWW-Authenticate",), "429": ("Retry-After",)}
 # Statuses of answers to requests without a valid key, and of faults.
@@ -128,7 +130,7 @@ def _body(name: str) -> dict[str, Any]:
 
 
 def _successes(route: Route) -> dict[str, Any]:
-    headers = _header_refs(_RATE_HEADERS)
+    headers = _header_refs((*_EVERY, *_RATE_HEADERS))
     if route.answers is None:
         return {
             "200": {"description": "Deleted", "headers": headers, "content": _json({"type": "null"})},
@@ -172,7 +174,7 @@ def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
         "description": DESCRIPTIONS[name],
         "security": [],
         "responses": {
-            "200": {"description": _MEANINGS[200], "content": content},
+            "200": {"description": _MEANINGS[200], "headers": _header_refs(_EVERY), "content": content},
             "400": {"$ref": "#/components/responses/BadRequest"},
             **faults,
         },
@@ -180,7 +182,7 @@ def _public(name: str, text: str, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error(status: str, limited: bool) -> dict[str, Any]:
-    headers = (*(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ()))
+    headers = (*_EVERY, *(_RATE_HEADERS if limited else ()), *_OWN_HEADERS.get(status, ()))
     meaning = _ERRORS[status][1]
     told = {"error": {"code": CODES[int(status)], "message": meaning}}
     described: dict[str, Any] = {
@@ -191,7 +193,7 @@ def _error(status: str, limited: bool) -> dict[str, Any]:
     if int(status) >= HTTPStatus.INTERNAL_SERVER_ERROR:
         schema = _HEADERS["Retry-After"]
         shown["Retry-After"] = {"description": f"{schema['description']} It may be absent.", "schema": schema}
-    return {**described, "headers": shown} if shown else described
+    return {**described, "headers": shown}
 
 
 def _header_refs(names: Iterable[str]) -> dict[str, Any]:

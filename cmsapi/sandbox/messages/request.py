@@ -17,6 +17,7 @@ class Request:
         query: Query string, still percent-encoded.
         headers: Headers, whose names ignore case.
         body: Whole body; empty if there is none.
+        id: What the service calls the request.
     """
 
     method: str
@@ -24,6 +25,7 @@ class Request:
     query: str
     headers: Mapping[str, str]
     body: bytes
+    id: str
 
     @property
     def authorization(self) -> str | None:

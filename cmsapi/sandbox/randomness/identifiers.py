@@ -31,6 +31,17 @@ class Identifiers:
         return f"{prefix}{self._mark}01hx{''.join(letters)}"
 
 
+class RequestIds:
+    """Make the identifiers of requests, such as `req_7c9e6679f4e5`; the nth depends on the seed and n only."""
+
+    def __init__(self, seed: object) -> None:
+        self._rng = seeded_random(seed, "request")
+
+    def new(self) -> str:
+        """Return the next identifier."""
+        return f"req_{self._rng.getrandbits(64):016x}"
+
+
 def checked_api_key(text: str) -> str:
     """Return an API key that a person chose.
 

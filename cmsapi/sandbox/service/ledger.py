@@ -25,6 +25,7 @@ class Entry:
         target_id: The resource of the path, or the one that the request created.
         charged: Whether the request consumed a credit on arrival.
         effect: Whether the request changed anything.
+        request_id: The `X-Request-Id` of its answer.
     """
 
     at: float
@@ -37,6 +38,7 @@ class Entry:
     target_id: str | None
     charged: bool
     effect: bool
+    request_id: str
 
 
 class Ledger(Sequence[Entry]):

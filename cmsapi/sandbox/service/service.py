@@ -113,7 +113,19 @@ class Service:
         at, label = self.world.clock.seconds(), self.keys.label(request.authorization)
         name = self._operation_name(request)
         self.ledger.append(
-            Entry(at, request.method, request.path, name, label, status, outcome, None, charged=False, effect=False)
+            Entry(
+                at=at,
+                method=request.method,
+                path=request.path,
+                operation=name,
+                key=label,
+                status=status,
+                outcome=outcome,
+                target_id=None,
+                charged=False,
+                effect=False,
+                request_id=request.id,
+            )
         )
 
     def gateway_error(self, request: Request, status: int, message: str) -> Answer:
@@ -214,6 +226,7 @@ class Service:
             target_id=_target_id(call),
             charged=charged,
             effect=answer.code is None and request.method != "GET" and operation not in _WITHOUT_EFFECT,
+            request_id=request.id,
         )
         self.ledger.append(entry)
         return answer

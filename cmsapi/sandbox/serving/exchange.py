@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.faults.injector import FaultInjector
     from cmsapi.sandbox.faults.rules import Fault
     from cmsapi.sandbox.messages.answers import Answer
+    from cmsapi.sandbox.randomness.identifiers import RequestIds
     from cmsapi.sandbox.service.service import Service
 
 
@@ -26,11 +27,13 @@ class Exchange:
     Args:
         service: The service.
         injector: Delays and faults on the way.
+        request_ids: Makes the `X-Request-Id` of each answer.
     """
 
-    def __init__(self, service: Service, injector: FaultInjector) -> None:
+    def __init__(self, service: Service, injector: FaultInjector, request_ids: RequestIds) -> None:
         self._service = service
         self._injector = injector
+        self._request_ids = request_ids
 
     async def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
         """Return the answer to a request; None means that the connection breaks.
@@ -42,7 +45,7 @@ class Exchange:
             body: Whole body.
         """
         path, _, query = target.partition("?")
-        request = Request(method, path, query, headers, body)
+        request = Request(method, path, query, headers, body, self._request_ids.new())
         # Other tasks run here even without latency, as they do during each real request.
         await asyncio.sleep(self._injector.draw_latency())
         clock = self._service.world.clock
@@ -57,11 +60,12 @@ class Exchange:
             answer = self._fault_answer(request, fault) if fault.replaces_answer else await delivered
         if delay := self._injector.draw_latency() + (fault.slow or 0.0 if fault else 0.0):
             await asyncio.sleep(delay)
-        return answer
+        return None if answer is None else _named(answer, request)
 
     def answer_unreadable(self, status: int, message: str) -> Answer:
         """Return the answer to bytes that are not a request: it does not count, and the ledger has no entry."""
-        return self._service.gateway_error(Request("", "", "", {}, b""), status, message)
+        request = Request("", "", "", {}, b"", self._request_ids.new())
+        return _named(self._service.gateway_error(request, status, message), request)
 
     def _deliver(self, request: Request, fault: Fault | None) -> Answer | None:
         """Let a request reach the service, and break it or its answer as a fault says."""
@@ -111,3 +115,8 @@ class Exchange:
         if fault.retry_after is not None:
             answer.headers["Retry-After"] = str(fault.retry_after)
         return answer
+
+
+def _named(answer: Answer, request: Request) -> Answer:
+    answer.headers["X-Request-Id"] = request.id
+    return answer
