@@ -65,6 +65,8 @@ _BY_STATUS = {status: cls for status, _, cls in _ERRORS}
 # Statuses that tell nothing about whether the route is right.
 _NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
 
+# What the common servers say to plain HTTP at their TLS port.
+_SPEAKS_TLS = re.compile(rb"plain HTTP|HTTP request to an HTTPS server")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -162,6 +164,8 @@ def error_from(response: Response, operation: Operation, request: Request, *, at
     hint = None if response.status in _NOT_OF_THE_ROUTE else operation.hint
     if 300 <= response.status < 400:
         hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
+    elif response.status == 400 and code is None and _SPEAKS_TLS.search(response.body[:_KEPT]):
+        hint = "A TLS server answers there: base_url must begin with https://."
     details: dict[str, Any] = {
         "status": response.status,
         "code": code,

@@ -6,16 +6,15 @@ aiohttp is loaded with the first transport, not with the package: it is most of 
 from __future__ import annotations
 
 import copy
-import socket
 import ssl as ssl_module
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
-from urllib.parse import urlsplit
 
 from cmsapi.config import Timeouts
 from cmsapi.errors import ClientClosedError, ConfigError, DecodeError, NotSentError, OutcomeUnknownError, TransportError
 from cmsapi.message import Headers, Request, Response
+from cmsapi.transport.connecting import no_answer, no_connection
 
 if TYPE_CHECKING:
     import aiohttp
@@ -28,15 +27,6 @@ KEEP_ALIVE = 5.0
 _TRIES = 10
 # A page of a hundred drafts is a few megabytes; what is larger is a mistake or an attack.
 LARGEST_ANSWER = 32 * 1024 * 1024
-
-# Names that OpenSSL gives to bytes that are no TLS; they differ from version to version.
-_NOT_TLS = {
-    "WRONG_VERSION_NUMBER",
-    "RECORD_LAYER_FAILURE",
-    "PACKET_LENGTH_TOO_LONG",
-    "HTTP_REQUEST",
-    "UNKNOWN_PROTOCOL",
-}
 
 
 class Transport(Protocol):
@@ -196,11 +186,9 @@ class AiohttpTransport:
         cause = (error.__cause__ if isinstance(error, _DroppedError) else None) or error
         failure: TransportError
         if not departed or isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            failure = NotSentError(_no_connection(urlsplit(request.url).netloc, cause))
+            failure = NotSentError(no_connection(request.url, cause, by_proxy="proxy" in self._options))
         else:
-            failure = OutcomeUnknownError(
-                f"The request was sent, but no whole answer came back ({type(cause).__name__})."
-            )
+            failure = OutcomeUnknownError(no_answer(request.url, cause))
         # An error about an answer holds the request's headers.
         if not isinstance(cause, aiohttp.ClientResponseError):
             failure.__cause__ = without_frames(cause)
@@ -234,37 +222,6 @@ class _Pool:
         self._closed = True
         if self.own and self._session is not None:
             await self._session.close()
-
-
-def _no_connection(place: str, error: BaseException) -> str:
-    """Say why there is no connection to a host and port, and what to check."""
-    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
-    name = type(error).__name__
-    advice = "Check base_url, the network and the proxy."
-    if "Proxy" in name:
-        place += " by way of the proxy"
-    match inner:
-        case ssl_module.SSLCertVerificationError():
-            why = f"its certificate is not accepted: {inner.verify_message}"
-            advice = "Check the host's name; the authority of a private certificate has to be in the TLS context."
-        case ssl_module.SSLError() if inner.reason in _NOT_TLS:
-            why = "what answers there does not speak TLS"
-            advice = "Is it plain HTTP, at an address that begins with http://? Check base_url."
-        case ssl_module.SSLError():
-            why = f"TLS failed: {inner.reason or inner.strerror}"
-        case _ if isinstance(inner, socket.gaierror) or "DNS" in name:
-            why = "its name is not known (DNS)"
-        case ConnectionRefusedError():
-            why = "nothing is listening there"
-        case TimeoutError():
-            why = "it does not answer"
-        case OSError(strerror=str(why)) if why:
-            pass
-        case _ if (status := getattr(inner, "status", 0)) and "Proxy" in name:
-            why = f"the proxy answered {status}"
-        case _:
-            why = name
-    return f"No connection to {place}: {why}. Nothing was sent, changed or charged. {advice}"
 
 
 def without_frames(error: BaseException) -> BaseException:

@@ -353,5 +353,7 @@ class Pipeline:
 def _no_answer(unsent: bool, how: str) -> TransportError:
     """Return the error of an attempt without an answer: how long it took, or what ended it."""
     if unsent:
-        return NotSentError(f"No connection {how}. Nothing was sent, changed or charged.")
+        return NotSentError(
+            f"No connection {how}. Nothing was sent, changed or charged. Check base_url, the network and the proxy."
+        )
     return OutcomeUnknownError(f"The request was sent, but no whole answer came back {how}.")

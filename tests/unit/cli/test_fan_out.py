@@ -223,3 +223,14 @@ async def test_ideas_name_their_keyword(box: Sandbox, capsys: pytest.CaptureFixt
     ideas = json.loads(capsys.readouterr().out)
     assert {idea["seed"] for idea in ideas} == {"trail running", "barefoot shoes"}
     assert await command("jobs", "watch", "-", "--csv") in (Exit.DONE, Exit.USAGE)
+
+
+async def test_items_that_fail_alike_share_a_line(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same refusal of several items is printed once, with the request id of the first, which the ledger has."""
+    for keyword_id in box.keyword_ids[:2]:
+        box.add_fault(Fault(match=f"POST /v1/keywords/{keyword_id}/analyze", status=403))
+    await command("analyze", *box.keyword_ids[:2])
+    shown = capsys.readouterr().err
+    assert shown.count("403 forbidden") == 1
+    (named,) = re.findall(r"Request id: (\S+)", shown)
+    assert named in {entry.request_id for entry in box.ledger.filter(status=403)}
