@@ -122,7 +122,7 @@ class Launcher:
         key = (request.kind, request.target)
         while request.kind.joins and self._policy.dedupe != "allow":
             pending = self._launches.joinable.get(key)
-            if pending is not None and not (pending.task.done() or pending.task.cancelling()):
+            if pending is not None and not (pending.task.done() or pending.called_back):
                 check_join(request, self.poller.journal.digest(pending.request.body))
                 return pending
             job = registry.jobs.get(key)

@@ -51,6 +51,7 @@ class PendingLaunch:
         left_at: Loop time at which that attempt was written down, and once its bytes leave, at which they do.
         cause: What came instead of the answer to that attempt; None before, and for an orphan that is being settled.
         repeatable: Whether it may be sent once more.
+        called_back: Whether it was stopped before it was sent, because no caller waits for it any more.
         task: Sends it.
     """
 
@@ -67,6 +68,7 @@ class PendingLaunch:
     left_at: float = 0.0
     cause: Exception | None = None
     repeatable: bool = True
+    called_back: bool = False
     task: asyncio.Task[TrackedJob] = attrs.field(init=False)
 
     @property
@@ -89,6 +91,7 @@ class PendingLaunch:
 
     def call_back(self) -> None:
         """Stop it before it is sent; from now on it is not joined, and without attempts in doubt it costs nothing."""
+        self.called_back = True
         if not self.in_flight:
             # At once, and not when its task ends.
             self.give_back(self.credits)

@@ -176,6 +176,35 @@ async def test_what_is_found_is_joined_with_its_settings() -> None:
     assert posts(sandbox) == 1
 
 
+@attrs.define
+class SlowToStop:
+    """Never answer a launch, and take a second to stop when its time is over."""
+
+    sandbox: Sandbox
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Carry one request."""
+        if request.method == "POST":
+            try:
+                await asyncio.sleep(3600.0)
+            finally:
+                await asyncio.sleep(1.0)
+        return await self.sandbox.transport.send(request)
+
+
+async def test_a_launch_is_joined_while_the_time_of_its_request_ends() -> None:
+    """A launch with other settings is refused also in that moment, because the first one goes on."""
+    sandbox = box(300.0)
+    content_id, timeouts = sandbox.content_ids[0], cmsapi.Timeouts(request=5.0)
+    async with client_of(sandbox, transport=SlowToStop(sandbox), timeouts=timeouts) as client:
+        first = asyncio.create_task(client.contents.generate(content_id, CHECKED))
+        await asyncio.sleep(5.5)
+        with pytest.raises(cmsapi.JobError, match="already with other settings"):
+            await client.contents.generate(content_id)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+
+
 # How often
 
 
