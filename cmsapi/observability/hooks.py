@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
 from cmsapi.observability.events import Event, Hook
 from cmsapi.observability.log import log_event, logger
-from cmsapi.observability.redaction import masked_text
+from cmsapi.observability.redaction import masked_text, traces
 
 
 class Hooks:
@@ -21,23 +22,34 @@ class Hooks:
         key: The API key of the client, which is masked in each event.
     """
 
-    __slots__ = ("functions", "key", "wants")
+    __slots__ = ("_traces", "functions", "key", "wants")
 
     def __init__(self, functions: Sequence[Hook] = (), key: str = "") -> None:
         self.functions: Sequence[Hook] = functions
         self.key: str = key
+        self._traces = traces(key)
         #: Tells whether an event of a level is needed. Without hooks only the log decides, which makes no call in here.
         self.wants: Callable[[int], bool] = _always if functions else logger.isEnabledFor
 
     def __call__(self, event: Event) -> None:
         """Log an event, and call each hook with it."""
-        event = _without_key(event, self.key)
+        event = self._without_key(event)
         log_event(event)
         for hook in self.functions:
             try:
                 hook(event)
             except Exception:
                 logger.exception("A hook failed on %s.", type(event).__name__)
+
+    def _without_key(self, event: Event) -> Event:
+        """Mask the key in the texts of an event: some of them are words of the service or of a transport."""
+        begins, ends = self._traces
+        changed = {}
+        for name in _texts(type(event)):
+            text = getattr(event, name)
+            if text is not None and (begins in text or ends in text):
+                changed[name] = masked_text(text, self.key)
+        return attrs.evolve(event, **changed) if changed else event
 
     @staticmethod
     def joined(several: Iterable[Hooks]) -> Hooks:
@@ -53,12 +65,7 @@ def _always(_: int) -> bool:
     return True
 
 
-def _without_key(event: Event, key: str) -> Event:
-    """Mask the key in the texts of an event: some of them are words of the service or of a transport."""
-    texts = {field.name: getattr(event, field.name) for field in attrs.fields(type(event))}
-    changed = {
-        name: hidden
-        for name, text in texts.items()
-        if isinstance(text, str) and (hidden := masked_text(text, key)) != text
-    }
-    return attrs.evolve(event, **changed) if changed else event
+@functools.cache
+def _texts(kind: type[Event]) -> Sequence[str]:
+    """Return the names of the fields of an event that hold texts."""
+    return [field.name for field in attrs.fields(kind) if field.type in ("str", "str | None")]

@@ -52,4 +52,6 @@ def with_headers(request: Request, headers: Mapping[str, str]) -> Request:
 
 def added_headers(request: Request) -> dict[str, str]:
     """Return the headers that the program added to a request, with masked secrets."""
+    if request.headers.folded.keys() <= _OF_THE_CLIENT:
+        return {}
     return {name: value for name, value in request.headers.redacted().items() if name not in _OF_THE_CLIENT}
