@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
@@ -10,6 +9,8 @@ import attrs
 from cmsapi.observability.events import Event, Hook
 from cmsapi.observability.log import log_event, logger
 from cmsapi.observability.redaction import masked_text, traces
+
+_TEXTS: dict[type[Event], Sequence[str]] = {}
 
 
 class Hooks:
@@ -65,7 +66,9 @@ def _always(_: int) -> bool:
     return True
 
 
-@functools.cache
 def _texts(kind: type[Event]) -> Sequence[str]:
     """Return the names of the fields of an event that hold texts."""
-    return [field.name for field in attrs.fields(kind) if field.type in ("str", "str | None")]
+    found = _TEXTS.get(kind)
+    if found is None:
+        found = _TEXTS[kind] = [field.name for field in attrs.fields(kind) if field.type in ("str", "str | None")]
+    return found
