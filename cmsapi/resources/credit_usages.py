@@ -18,6 +18,7 @@ from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
 
 TypeWord: TypeAlias = Literal["analysis", "ai_writing", "content_idea_search"]
+_Usages: TypeAlias = Paginator[CreditUsage, Page[CreditUsage]]
 
 
 class CreditUsages(Resource):
@@ -87,12 +88,12 @@ class CreditUsages(Resource):
         return CreditReport(tuple(entries), begin, end)
 
 
-class _Merged(Paginator[CreditUsage, Page[CreditUsage]]):
+class _Merged(_Usages):
     """Merge lists of entries, newest first, and divide the result into pages."""
 
     __slots__ = ("_limit", "_lists")
 
-    def __init__(self, lists: Sequence[Paginator[CreditUsage, Page[CreditUsage]]], page: int, limit: int) -> None:
+    def __init__(self, lists: Sequence[_Usages], page: int, limit: int) -> None:
         super().__init__(self._read, page, operation="list_credit_usages")
         self._lists, self._limit = lists, limit
 
@@ -103,7 +104,7 @@ class _Merged(Paginator[CreditUsage, Page[CreditUsage]]):
     async def pages(self, *, prefetch: int = 0) -> AsyncGenerator[Page[CreditUsage], None]:
         number = 1
         entries: list[CreditUsage] = []
-        totals: dict[Paginator[CreditUsage, Page[CreditUsage]], int | None] = {}
+        totals: dict[_Usages, int | None] = {}
 
         def page(*, has_more: bool) -> Page[CreditUsage]:
             self.total_changed = any(each.total_changed for each in self._lists)
@@ -134,9 +135,7 @@ async def _merge(streams: Sequence[AsyncGenerator[CreditUsage, None]]) -> AsyncG
 
 
 async def _newest_first(
-    usages: Paginator[CreditUsage, Page[CreditUsage]],
-    prefetch: int,
-    totals: dict[Paginator[CreditUsage, Page[CreditUsage]], int | None],
+    usages: _Usages, prefetch: int, totals: dict[_Usages, int | None]
 ) -> AsyncGenerator[CreditUsage, None]:
     gathered: list[CreditUsage] = []
     async with contextlib.aclosing(usages.pages(prefetch=prefetch)) as pages:

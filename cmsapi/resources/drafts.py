@@ -78,17 +78,14 @@ def _wire_value(name: str, value: object) -> str | None:
 
 def holds(content: Content, changes: Mapping[str, Any], base_version: int) -> bool:
     """Tell whether a content is newer than a version and has all the values that were sent for it."""
-    now = {
-        "title": content.title,
-        "html": content.html,
-        "meta_description": content.meta_description,
-        "folder_id": content.folder.id if content.folder else None,
-        "assigned_to_id": content.assigned_to.id if content.assigned_to else None,
-        "content_status_id": content.content_status.id if content.content_status else None,
-        "due_date": content.due_date,
-    }
     newer = content.version is not None and content.version > base_version
-    return newer and all(_same(now[name], value) for name, value in changes.items())
+    return newer and all(_same(_value(content, name), value) for name, value in changes.items())
+
+
+def _value(content: Content, name: str) -> Any:
+    """Return what a content has now, by the name of a change: of a reference that is the identifier."""
+    value = getattr(content, name.removesuffix("_id"))
+    return value.id if value is not None and name.endswith("_id") else value
 
 
 def _same(now: Any, sent: Any) -> bool:
