@@ -63,7 +63,7 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
     for route in routes:
         paths.setdefault(route.template, {})[route.method.lower()] = _operation(route)
     paths["/health"] = {"get": _public("health", "Report that the service is up", _json(ref("Health")))}
-    paths["/openapi.json"] = {"get": _public("openapi", "Describe the interface as OpenAPI", _json({"type": "object"}))}
+    paths["/openapi.json"] = {"get": _public("openapi", "Describe the interface as OpenAPI", _json(ref("Description")))}
     html = {"text/html": {"schema": STRING}}
     paths["/docs"] = {"get": _public("docs", "Describe the interface for people", html)}
     tags = dict.fromkeys([*map(_tag, routes), "service"])

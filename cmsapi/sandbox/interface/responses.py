@@ -96,6 +96,7 @@ RESPONSES: dict[str, Schema] = {
     ),
     "Message": shape({"message": like(STRING, "Analysis started")}, "A text for people."),
     "Health": shape({"status": like(STRING, "ok")}, "The state of the service."),
+    "Description": {"type": "object", "description": "An OpenAPI 3.1 document.", "examples": [{"openapi": "3.1.0"}]},
     "Pagination": shape(
         {
             "total": like(COUNT, 1, "Items on all pages."),
