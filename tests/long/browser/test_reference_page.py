@@ -18,6 +18,16 @@ async def test_it_has_every_operation(page: Page, box: Sandbox) -> None:
     await expect(page.locator("details.card:visible")).to_have_count(3)
 
 
+async def test_it_shows_the_texts_of_the_description(page: Page, box: Sandbox) -> None:
+    """An opened operation has its text, the words of an enumeration, and the reason of its conflict."""
+    await page.goto(f"{box.base_url}/docs#update_content")
+    operation = page.locator("#update_content")
+    await expect(operation).to_contain_text("Send the version that the changes are based on.")
+    await expect(operation).to_contain_text('"DRAFT" | "PUBLISHED" | "ORIGINAL"')
+    await operation.get_by_text("Errors").click()
+    await expect(operation.get_by_text("409 The content has another version")).to_be_visible()
+
+
 async def test_a_request_can_be_sent(page: Page, box: Sandbox) -> None:
     """A launch with the suggested values takes effect, and no key is in an address, in the page or in a storage."""
     addresses: list[str] = []

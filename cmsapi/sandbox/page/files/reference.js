@@ -115,7 +115,7 @@ async function send(method, address, body, open, place) {
     const answer = await fetch(address, { method, headers, body: body || undefined, credentials: "omit", cache: "no-store", redirect: "error" });
     const text = await answer.text();
     const took = Math.round(performance.now() - began);
-    const limits = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "Content-Type"]
+    const limits = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "X-Request-Id", "Content-Type"]
       .filter((name) => answer.headers.has(name)).map((name) => `${name}: ${answer.headers.get(name)}`);
     let shown = text;
     try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* The body is not JSON, and is shown as it is. */ }
