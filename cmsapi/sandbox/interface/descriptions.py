@@ -14,7 +14,7 @@ and nothing in it costs money.
 - **Limits**: a key may send 20 requests in any second and 1,000 in any 60 minutes. A further request gets a 429, with
   the seconds to wait in `Retry-After`.
 - **Errors** have the form `{"error": {"code": "…", "message": "…"}}`. Repeat a request after 429, 500, 502 or 503, with
-  exponential backoff; never repeat a launch that may have cost a credit without a look at its target.
+  exponential backoff. A launch may have cost a credit: read its target before you repeat it.
 - **Collections** take `page` and `limit`, except folders and workflow statuses, which are complete.
 - **Asynchronous work** has no events: poll it every 5 to 10 seconds."""
 

@@ -89,7 +89,7 @@ def document(routes: tuple[Route, ...] = ROUTES, rate_headers: str = "every") ->
                     "description": "An API key: `Authorization: Bearer sk_…`.",
                 }
             },
-            "schemas": {**_COMPONENTS, **dict(_answer(route.answers) for route in routes if route.answers)},
+            "schemas": {**_unknown(routes), **_COMPONENTS, **dict(map(_answer, _answers(routes)))},
             "headers": {
                 name: {"required": True, "description": schema["description"], "schema": schema}
                 for name, schema in _HEADERS.items()
@@ -150,6 +150,15 @@ def _answer(answers: str) -> tuple[str, Schema]:
     if kind == "list":
         return f"{item}List", shape(data, "A whole collection.")
     return item, _COMPONENTS.get(item, {})
+
+
+def _answers(routes: Iterable[Route]) -> list[str]:
+    return [route.answers for route in routes if route.answers]
+
+
+def _unknown(routes: Iterable[Route]) -> dict[str, Schema]:
+    """Return schemas of any JSON for the answers of operations that a subclass of the sandbox adds."""
+    return {answers.rpartition(" of ")[2]: {} for answers in _answers(routes)}
 
 
 def _refusals(route: Route) -> dict[str, Any]:

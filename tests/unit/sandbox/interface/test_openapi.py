@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import unsupported_method
 
 from cmsapi.sandbox import Behaviour, Fault, Fixed, Limits, Sandbox, serve_forever
 from cmsapi.sandbox.interface.openapi import document
+from tests.support.audit_sandbox import AuditSandbox
 from tests.support.calling import Caller
 from tests.support.described import refer
 
@@ -68,6 +69,14 @@ async def test_the_description_is_valid_openapi(call: Caller) -> None:
     assert described["info"]["version"] == "1.0.0"
     assert described == document()
     assert described["servers"]
+
+
+async def test_the_description_of_a_subclass_is_valid() -> None:
+    """Added operations have a tag and answers of any shape."""
+    described = await Caller(AuditSandbox()).get("/openapi.json")
+    validate(described)
+    assert described["paths"]["/v1/audits/{auditId}"]["get"]["tags"] == ["Audits"]
+    assert described["components"]["schemas"]["Remark"] == {}
 
 
 @pytest.mark.parametrize("rate_headers", ["every", "valid_key"])
