@@ -184,13 +184,8 @@ def error_from(response: Response, operation: Operation, request: Request, *, at
 
 def _shown(response: Response, request: Request) -> Response:
     """Return an answer as an error shows it: without the key, and of a long body only the beginning."""
-    headers = {name: _header_without_key(value, request) for name, value in response.headers.items()}
+    headers = {name: text_without_key(value, request) for name, value in response.headers.items()}
     return Response(response.status, headers, without_key(response.body, request)[:_KEPT])
-
-
-def _header_without_key(value: str, request: Request) -> str:
-    # Bytes that are no UTF-8 come as halves of surrogate pairs.
-    return without_key(value.encode(errors="surrogatepass"), request).decode(errors="surrogatepass")
 
 
 def read_request_id(response: Response, request: Request) -> str | None:
@@ -198,7 +193,7 @@ def read_request_id(response: Response, request: Request) -> str | None:
     headers = response.headers.folded
     for name in _REQUEST_ID_HEADERS:
         if (said := headers.get(name)) and said.isprintable():
-            return _header_without_key(said, request)[:_LONGEST_REQUEST_ID]
+            return text_without_key(said, request)[:_LONGEST_REQUEST_ID]
     return None
 
 

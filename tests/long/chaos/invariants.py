@@ -19,8 +19,6 @@ from cmsapi import errors
 from cmsapi.api.operations import OPERATIONS, Replay
 from tests.long.chaos.record import Call, Record
 
-# The sandbox notes no effect of what only computes.
-WITHOUT_EFFECT = {"score_keyword", "score_prompt"}
 LAUNCHES = {name for name, row in OPERATIONS.items() if row.replay is Replay.COSTS_CREDIT}
 DECISIONS = {"confirm_generation": "confirm", "cancel_generation": "cancel"}
 CHANGES = {name for name, row in OPERATIONS.items() if row.replay is not Replay.SAFE}
@@ -35,7 +33,7 @@ def violations(run: Record) -> Iterator[str]:
         for outcome in call.taken:
             if outcome.job is not None:
                 yield from _of_job(run, "map", outcome.job.target, outcome.error)
-    for name in sorted(CHANGES - LAUNCHES - WITHOUT_EFFECT - set(DECISIONS)):
+    for name in sorted(CHANGES - LAUNCHES - set(DECISIONS)):
         yield from _of_changes(run, name)
     for name in sorted(LAUNCHES):
         yield from _of_launches(run, name)

@@ -47,18 +47,11 @@ class Call:
     @property
     def in_doubt(self) -> bool:
         """Whether its caller was told that it may have taken effect, or was gone before the answer came."""
-        error = self.error
-        match error:
-            case errors.OutcomeUnknownError() | errors.LaunchUnknownError() | errors.DecodeError():
+        match self.error:
+            case errors.DecodeError() | asyncio.CancelledError():
                 return True
-            case errors.ServerError() | asyncio.CancelledError():
-                return True
-            case errors.DeadlineError():
-                return error.sent
-            case errors.APIError():
+            case errors.CMSError() as error:
                 return error.in_doubt
-            case errors.ClientClosedError():
-                return "may have taken effect" in str(error)
             case _:
                 return False
 
