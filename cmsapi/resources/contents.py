@@ -89,21 +89,27 @@ class Contents(Resource):
         """Read a content; one request."""
         return await self._caller.call(Content, "get_content", {"contentId": content_id})
 
-    async def update(self, content_id: str, version: int, **changes: Unpack[ContentChanges]) -> Content:
+    async def update(self, content_id: str, version: int | None, **changes: Unpack[ContentChanges]) -> Content:
         """Change a content whose version is known; one request. `edit` reads the version by itself.
 
         Args:
             content_id: The content.
-            version: Its version; a stale one is refused (specification 9, rule 4).
+            version: Its `version`; a stale one is refused (specification 9, rule 4), and None before anything is sent.
             **changes: New values by the names of `ContentChanges`: `title` and what `create` takes, but for `page_id`.
                 What is left out stays untouched, and None clears it.
 
         Raises:
-            ArgumentError: There is no such field, or nothing to change.
+            ArgumentError: There is no such field, nothing to change, or no version.
             ConflictError: The content was changed in between; nothing was saved, unless the message says that an
                 earlier attempt may have been.
             OutcomeUnknownError: An answer was lost, and reading the content did not tell whether the change was saved.
         """
+        if version is None:
+            raise ArgumentError(
+                "`version` must be the version that the change is based on, got None. The service showed none with "
+                "this content: read it again with `contents.get`, or use `contents.edit`. Nothing was sent.",
+                parameter="version",
+            )
         within("version", version, 0)
         if not changes:
             raise ArgumentError("changes must name at least one field; nothing was sent.", parameter="changes")

@@ -20,6 +20,7 @@ async def change_contents(client: cmsapi.Client) -> None:
     content = await client.contents.update("cnt_1", 1, title="New", due_date=datetime(2026, 5, 1, tzinfo=UTC))
     content = await client.contents.update("cnt_1", 1, html=None)
     content = await client.contents.edit("cnt_1", lambda old: {"title": f"{old.title}!", "due_date": None})
+    content = await client.contents.update(content.id, content.version, title="New")
     assert_type(content, cmsapi.Content)
 
     async def change(old: cmsapi.Content) -> cmsapi.ContentChanges:
