@@ -45,6 +45,17 @@ LONGEST_REASON = 500
 _NOTHING = Entry(kind="", target="", asked_at=0.0)
 
 
+def _organization_of(user: User) -> str:
+    # The specification shows one, but a null is read as None.
+    organization = getattr(user.organization, "id", None)
+    if organization is None:
+        raise StateError(
+            "The answer to `get_me` does not show the organization of the key, so that the journal that its processes "
+            "share cannot be found. Nothing was sent or charged. With `state='memory:'` the client works without it."
+        )
+    return str(organization)
+
+
 def scope_of(base_url: str, organization_id: str) -> str:
     """Name the journal of an organisation."""
     return hashlib.blake2b(f"{base_url}\n{organization_id}".encode(), digest_size=16).hexdigest()
@@ -101,7 +112,7 @@ class LaunchJournal:
                     if self.shared and read_user is not None:
                         # Before the request, so that a state that does not work is found first.
                         await state.get_document(scope, "salt")
-                        scope = scope_of(self._base_url, (await read_user()).organization.id)
+                        scope = scope_of(self._base_url, _organization_of(await read_user()))
                         await state.evict_dead_owners(scope)
                     self._salt = await state.compare_and_set(scope, "salt", None, secrets.token_hex(16))
                     self._scope = scope

@@ -62,7 +62,7 @@ WRONG: list[tuple[str, Call]] = [
     ("content_status_id", lambda c: c.contents.list("w", content_status_id=["a", None])),  # type: ignore[list-item]
     ("content_id", lambda c: c.contents.get("..")),
     ("version", lambda c: c.contents.update("c", -1, title="t")),
-    ("version", lambda c: c.contents.update("c", None, title="t")),  # type: ignore[arg-type]
+    ("version", lambda c: c.contents.update("c", None, title="t")),
     ("changes", lambda c: c.contents.update("c", 1)),
     ("title", lambda c: c.contents.update("c", 1, title=None)),  # type: ignore[arg-type]
     ("title", lambda c: c.contents.update("c", 1, title="x" * 256)),

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,7 +18,7 @@ from cmsapi.jobs.journal.journal import LaunchJournal, scope_of
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.entry import Entry, Lease, digest_of
 from cmsapi.state.process import Owner
-from tests.support.jobs import box, client_of
+from tests.support.jobs import Spoiling, box, changed, client_of
 from tests.support.memory import ProcessState, SharedMemory
 
 pytestmark = pytest.mark.looptime
@@ -200,6 +201,16 @@ async def test_a_shared_journal_belongs_to_the_organisation(fleet: Fleet, shared
         assert len(sandbox.ledger) == disk.asked["heartbeat"] == shared
         organization = (await client.me()).organization.id
     assert set(names) == {scope_of(BASE_URL, organization) if shared else SCOPE} == {journal.scope}
+
+
+async def test_a_key_without_an_organisation_has_no_shared_journal(tmp_path: Path) -> None:
+    """A null there is refused in words before anything is launched, and not by a mistake of this package."""
+    sandbox = box()
+    state, transport = f"sqlite:///{tmp_path}/state.db", Spoiling(sandbox, changed("/v1/me", organization=None))
+    async with client_of(sandbox, state=state, transport=transport) as client:
+        with pytest.raises(StateError, match="does not show the organization of the key"):
+            await client.keywords.analyze(sandbox.keyword_ids[0])
+    assert not sandbox.ledger.launches(sandbox.keyword_ids[0])
 
 
 async def test_a_state_that_fails_is_found_before_the_request(fleet: Fleet) -> None:
