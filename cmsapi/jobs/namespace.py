@@ -181,8 +181,7 @@ class Jobs:
             raise
         if not inspect.isawaitable(launch):
             raise ArgumentError(
-                f"`launch` must be a launch, such as client.keywords.analyze(keyword_id), got {excerpt(launch)}. "
-                "Nothing was sent.",
+                f"`launch` must be a launch that was not awaited, got {excerpt(launch)}. Nothing was sent.",
                 parameter="launch",
             )
         job: Any = launch if isinstance(launch, Job) else await launch

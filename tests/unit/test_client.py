@@ -512,14 +512,11 @@ def test_arguments_are_checked_by_type_and_size() -> None:
     from cmsapi.api import arguments
 
     assert arguments.timestamp("due", None) is None
-    for midnight in ("2026-01-01", date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T02:00:00+02:00"):
+    for midnight in (date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC), datetime.fromisoformat("2026-01-01T02+02:00")):
         assert arguments.timestamp("due", midnight) == "2026-01-01T00:00:00.000Z"
     wrong: list[tuple[Any, tuple[Any, ...], str]] = [
         (arguments.timestamp, ("due", datetime(2026, 1, 1)), "aware"),  # noqa: DTZ001
-        *(
-            (arguments.timestamp, ("due", text), "aware")
-            for text in (7, "", "tomorrow", "2026-13-01", "2026-01-01T00:00")
-        ),
+        *((arguments.timestamp, ("due", text), "aware") for text in (7, "", "tomorrow", "2026-01-01")),
         (arguments.timestamp, ("due", "2026-01-01\ud80000:00Z"), "aware"),
         (arguments.timestamp, ("due", datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), "outside the years"),
         (arguments.text, ("due", ""), "at least 1"),
