@@ -80,9 +80,11 @@ class Load:
 
         More polls are expected of it than the curve says, because the fewer ends are known, the farther the curve may
         be off: without that, jobs of half an hour use up the hour in its first minutes. The doubt stays longer where
-        the jobs cannot be polled more rarely later.
+        the jobs cannot be polled more rarely later. A single job has the hour to itself.
         """
         doubt = _DOUBT / (1.0 + self.learned) ** (0.5 if self.strict else 1.0)
+        if not self.strict and self.count + self.queued <= 1:
+            doubt = 0.0
         return AdvisedSchedule(self.curve, self.policy.min_interval, self.policy.max_interval, 1.0 + doubt)
 
     @functools.cached_property

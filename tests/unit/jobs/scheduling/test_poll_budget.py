@@ -113,6 +113,8 @@ def at_price(load: Load, price: int) -> Schedule:
     """
     if price < 0 or load.strict:
         caution = 1.0 + 5.0 / (math.sqrt(1.0 + load.learned) if load.strict else 1.0 + load.learned)
+        if not load.strict and sum(load.running.values()) + sum(load.paged.values()) + load.queued < 2:
+            caution = 1.0
         return AdvisedSchedule(load.curve, load.policy.min_interval, load.policy.max_interval, caution)
     return priced(load.curve, min(price, useful(load)) if load.queued else price, load.policy.min_interval)
 
@@ -424,6 +426,14 @@ def test_a_guess_does_not_spend_the_hour(ends: int, stretched: bool) -> None:
     """As long as no end is known, jobs may take much longer than guessed, and need polls then, too."""
     load = Load(curve=believed(60.0, ends), learned=float(ends), policy=ADVISED, running={0: 30})
     assert plan([load], 900.0)[0].stretched is stretched
+
+
+def test_a_single_job_has_the_hour_to_itself() -> None:
+    """What is guessed of one job is believed, so that a short interval is kept from its first poll on."""
+    often = PollPolicy(min_interval=0.1, max_interval=0.2)
+    load = Load(curve=believed(60.0, 0), policy=often, running={0: 1})
+    assert not plan([load], 900.0)[0].stretched
+    assert plan([attrs.evolve(load, running={0: 2})], 900.0)[0].stretched
 
 
 def test_an_old_job_is_counted_for_as_long_as_it_will_be_polled() -> None:
