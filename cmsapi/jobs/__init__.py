@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cmsapi.jobs.fanout.as_completed import AsCompleted
 from cmsapi.jobs.fanout.batch import Batch, BatchOutcomes
-from cmsapi.jobs.fanout.fan_out import Fanout, Outcome
+from cmsapi.jobs.fanout.fan_out import Fanout
+from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.view import OpenLaunch

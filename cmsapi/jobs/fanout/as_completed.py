@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from cmsapi.errors import ArgumentError, ClientClosedError
-from cmsapi.jobs.fanout.fan_out import Outcome, OutcomeStream
+from cmsapi.jobs.fanout.fan_out import OutcomeStream
+from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.job import Job
 
 R = TypeVar("R")

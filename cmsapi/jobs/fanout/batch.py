@@ -20,8 +20,9 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, LaunchUnknownError
 from cmsapi.jobs.errors import without_result
-from cmsapi.jobs.fanout.fan_out import Fanout, Outcome, each
+from cmsapi.jobs.fanout.fan_out import Fanout, each
 from cmsapi.jobs.fanout.frames import collected
+from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of

@@ -14,15 +14,14 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar, cast
-
-import attrs
+from typing import Generic, Literal, Self, TypeVar
 
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
 from cmsapi.jobs.fanout.frames import collected
+from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import PURPOSE, LaunchPurpose
@@ -39,31 +38,6 @@ _CLOSED = "The client was closed before the fan-out was finished; `launched` lis
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
-
-
-@attrs.frozen
-class Outcome(Generic[I, R]):
-    """Hold how one item of a fan-out ended.
-
-    Args:
-        item: The item.
-        job: Its job, or None when it was not launched.
-        value: The job's result, or None.
-        error: Why there is no result, or None.
-        earlier: Whether the item ended in an earlier run of a batch.
-    """
-
-    item: I
-    job: Job[R] | None
-    value: R | None
-    error: Exception | None
-    earlier: bool = False
-
-    def result(self) -> R:
-        """Return the job's result, or raise `error`."""
-        if self.error is not None:
-            raise self.error
-        return cast("R", self.value)
 
 
 class OutcomeStream(abc.ABC, Generic[I, R]):
