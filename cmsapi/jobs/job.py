@@ -161,7 +161,8 @@ class Job(Generic[R]):
                     timer.cancel()
                 if waiter in job.waiters:
                     job.waiters.remove(waiter)
-                self._poller.unsubscribe(job)
+                if not job.closed:
+                    self._poller.unsubscribe(job)
             if interruption is not None:
                 raise _own(interruption)
         return self.result()

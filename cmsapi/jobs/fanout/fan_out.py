@@ -180,7 +180,6 @@ class Fanout(OutcomeStream[I, R]):
 
     async def _feed(self) -> None:
         """Launch the items in turn, and end the stream when all of them have ended."""
-        self._admission.open(self._launch_queue)
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._launch_all(tasks)
@@ -213,6 +212,8 @@ class Fanout(OutcomeStream[I, R]):
             if being_cancelled():
                 raise
             self._failure = JobError("`items` waited for something that was cancelled; no more jobs are launched.")
+        finally:
+            self._launch_queue.waiting, self._launch_queue.exhausted = 0, True
 
     def _check_open(self) -> None:
         """Launch no item of a closed client: its outcome would say no more than the end of the fan-out."""
@@ -245,7 +246,7 @@ class Fanout(OutcomeStream[I, R]):
             outcome = Outcome(item, job, None, error)
         finally:
             self._slots.release()
-        if job is not None and job.done():
+        if job is not None and job.tracked.closed:
             self._launched.pop(job, None)
         try:
             if self._keep is not None:

@@ -89,10 +89,11 @@ class Observation:
     state: str | None
     decided: bool = True
     newer_id: str | None = None
+    #: Whether it is certain that the job does not run any more.
+    finished: bool = attrs.field(init=False, repr=False)
 
-    @property
-    def finished(self) -> bool:
-        """Whether it is certain that the job does not run any more."""
+    @finished.default
+    def _finished(self) -> bool:
         return self.decided and self.phase is not Phase.RUNNING
 
 

@@ -30,6 +30,7 @@ class LaunchQueue:
         strict: Whether polls of its jobs cannot become rarer, so that they may take much more than others.
         key: What kind they are of; None until the first one is launched.
         launching: Jobs that are being launched.
+        exhausted: Whether none will be admitted any more.
     """
 
     waiting: int
@@ -38,6 +39,7 @@ class LaunchQueue:
     strict: bool = False
     key: LoadKey | None = None
     launching: int = 0
+    exhausted: bool = False
 
 
 class Admission:
@@ -58,12 +60,6 @@ class Admission:
         self._lives: Mapping[LoadKey, float] = {}
         self._spare = -math.inf
 
-    def open(self, launch_queue: LaunchQueue) -> None:
-        """Announce jobs that will be launched."""
-        self.launch_queues.append(launch_queue)
-        # What an old plan had left may have been used since.
-        self._spare = -math.inf
-
     def close(self, launch_queue: LaunchQueue) -> None:
         """Forget what will not be launched any more."""
         if launch_queue in self.launch_queues:
@@ -72,6 +68,10 @@ class Admission:
 
     async def admit(self, launch_queue: LaunchQueue) -> None:
         """Wait until one more job fits; `launched` is to be called when its launch has ended."""
+        if launch_queue not in self.launch_queues:
+            self.launch_queues.append(launch_queue)
+            # What an old plan had left may have been used since.
+            self._spare = -math.inf
         if not launch_queue.gated or (not self.waiting and self._fits(launch_queue)):
             self._take(launch_queue)
             return
@@ -99,6 +99,8 @@ class Admission:
             key: What kind of job it was, if it was one.
         """
         launch_queue.launching -= 1
+        if launch_queue.exhausted and not launch_queue.launching and launch_queue in self.launch_queues:
+            self.launch_queues.remove(launch_queue)
         if key is None or launch_queue.key != key:
             launch_queue.key = key or launch_queue.key
             self._wake()

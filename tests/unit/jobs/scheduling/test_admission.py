@@ -39,10 +39,8 @@ class Office:
         self.admission.serve(spare, {KEY: LIFE})
 
     def launch_queue(self, jobs: int = 100) -> LaunchQueue:
-        """Announce jobs to be launched."""
-        launch_queue = LaunchQueue(waiting=jobs, slots=100.0, gated=True, key=KEY)
-        self.admission.open(launch_queue)
-        return launch_queue
+        """Make a fan-out of so many jobs."""
+        return LaunchQueue(waiting=jobs, slots=100.0, gated=True, key=KEY)
 
     def admit(self, launch_queue: LaunchQueue) -> asyncio.Task[None]:
         """Ask for one launch."""
@@ -123,8 +121,10 @@ async def test_a_launch_that_failed_leaves_its_place_to_the_next() -> None:
     """When a launch gives no job, a new plan is asked for, so that who waits does not wait for the hour."""
     office = Office()
     launch_queue = office.launch_queue()
+    admitted = office.admit(launch_queue)
+    await turns()
     office.serve(1.0 * LIFE)
-    await office.admission.admit(launch_queue)
+    await admitted
     waiting = office.admit(launch_queue)
     await turns()
     asked = office.asked
