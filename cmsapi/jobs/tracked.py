@@ -61,31 +61,30 @@ class PollSettings:
         return await self.caller.call(User, "get_me")
 
 
+def _lease_of_no_scope(record: Record) -> Lease:
+    return Lease("", f"{record.entry.kind} {record.entry.target}")
+
+
 @attrs.define(eq=False)
 class Record:
     """Hold an entry of the launch journal as this client knows it.
 
     Args:
         entry: What it says.
-        lease: The lease under which this client holds it or asks for it; None before it was searched for.
+        lease: The lease under which this client holds it or asks for it; without a scope before it was found.
         held: Whether this client holds it.
-        exempt: Whether its job may be polled although this client does not hold the entry: there is no such entry, or
-            the journal cannot be reached.
+        pollable: Whether this client may poll its job: it holds the entry, there is no such entry, or the journal
+            cannot be reached.
         job: The job that it stands for, once there is one.
         working: Set when the task that launches or reconciles it has ended; None when no task does.
     """
 
     entry: Entry
-    lease: Lease | None = None
+    lease: Lease = attrs.field(default=attrs.Factory(_lease_of_no_scope, takes_self=True))
     held: bool = False
-    exempt: bool = False
+    pollable: bool = False
     job: TrackedJob | None = None
     working: asyncio.Event | None = None
-
-    @property
-    def pollable(self) -> bool:
-        """Whether this client may poll its job."""
-        return self.held or self.exempt
 
     @property
     def bound(self) -> bool:

@@ -37,11 +37,9 @@ class SharedJobs:
         wall: Callable[[], float],
         first_user: tuple[User, float] | None,
     ) -> None:
-        account, state = shared.account, shared.state
+        account = shared.account
         self.scheduler: Scheduler = shared.scheduler(rng)
-        self.journal: LaunchJournal = LaunchJournal(
-            state, account.digest, account.base_url, shared=state.shared, wall=wall
-        )
+        self.journal: LaunchJournal = LaunchJournal(shared.state, account.digest, account.base_url, wall=wall)
         if first_user is not None:
             self.journal.balances.saw(*first_user)
         self.observe: Observe = ResponseObserver(self.scheduler, self.journal.balances).observe

@@ -97,8 +97,8 @@ class State(abc.ABC):
         Raises:
             LeaseLostError: Another process has taken over, or the entry has ended.
         """
-        stood, _ = await self._step(lease, Standing.MINE, Step.HOLD)
-        _check_held(lease, stood, Standing.MINE)
+        if (await self._step(lease, Standing.MINE, Step.HOLD))[0] is not Standing.MINE:
+            raise _lost(lease)
 
     async def update(self, lease: Lease, entry: Entry) -> None:
         """Write the entry anew; it is flushed before this returns.
@@ -106,8 +106,8 @@ class State(abc.ABC):
         Raises:
             LeaseLostError: Another process has taken over, or the entry has ended; nothing was written.
         """
-        stood, _ = await self._step(lease, Standing.MINE, Step.HOLD, entry)
-        _check_held(lease, stood, Standing.MINE)
+        if (await self._step(lease, Standing.MINE, Step.HOLD, entry))[0] is not Standing.MINE:
+            raise _lost(lease)
 
     async def release(self, lease: Lease) -> None:
         """Let others claim the entry; one that is not held under this lease is left alone."""
@@ -125,8 +125,8 @@ class State(abc.ABC):
         Raises:
             LeaseLostError: Another process has taken over; nothing was written.
         """
-        stood, _ = await self._step(lease, Standing.MINE, Step.END, outcome)
-        _check_held(lease, stood, Standing.MINE, Standing.ABSENT, Standing.ENDED)
+        if (await self._step(lease, Standing.MINE, Step.END, outcome))[0] in (Standing.FREE, Standing.HELD):
+            raise _lost(lease)
 
     @abc.abstractmethod
     async def _step(
@@ -244,9 +244,8 @@ class State(abc.ABC):
         """Let others claim what this process holds, and let go of files and connections. May be called twice."""
 
 
-def _check_held(lease: Lease, stood: Standing, *good: Standing) -> None:
-    if stood not in good:
-        raise LeaseLostError(
-            f"{lease.key} is no longer held by this process: its heartbeat came too late, and another process has "
-            "taken over, or has ended it. Nothing was written; what this process has sent may have taken effect."
-        )
+def _lost(lease: Lease) -> LeaseLostError:
+    return LeaseLostError(
+        f"{lease.key} is no longer held by this process: its heartbeat came too late, and another process has "
+        "taken over, or has ended it. Nothing was written; what this process has sent may have taken effect."
+    )

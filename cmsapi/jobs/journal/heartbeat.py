@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from functools import partial
 
 from cmsapi.errors import LeaseLostError, StateError
+from cmsapi.jobs.journal.write_queue import WriteQueue
 from cmsapi.jobs.tracked import Record
 from cmsapi.state.store import LEASE_TTL, State
 
@@ -28,15 +29,12 @@ class Leases:
 
     Args:
         state: Where the journal is kept.
-        on_idle: Called at each heartbeat for each entry that this client neither works on nor waits for.
-        shared: Whether other processes may use the state too.
+        writes: Writes the entries.
     """
 
-    def __init__(self, state: State, on_idle: Callable[[Record], None], *, shared: bool) -> None:
+    def __init__(self, state: State, writes: WriteQueue) -> None:
         self._state = state
-        self._on_idle = on_idle
-        self._shared = shared
-        self._scope = ""
+        self._writes = writes
         #: The held entries, by key.
         self.records: dict[str, Record] = {}
         self._heartbeats: asyncio.Task[None] | None = None
@@ -47,9 +45,7 @@ class Leases:
 
     def hold(self, record: Record) -> None:
         """Note that an entry is held from now on."""
-        if record.lease is None:
-            return
-        record.held, self._scope = True, record.lease.scope
+        record.held = record.pollable = True
         if not self.records:
             self._heard = asyncio.get_running_loop().time()
         self.records[record.lease.key] = record
@@ -59,18 +55,50 @@ class Leases:
 
     def drop(self, record: Record) -> None:
         """Note that an entry is not held any more."""
-        record.held = False
-        if record.lease is not None and self.records.get(record.lease.key) is record:
+        if record.held:
+            record.held = record.pollable = False
+        if self.records.get(record.lease.key) is record:
             del self.records[record.lease.key]
 
+    def holds(self, record: Record) -> bool:
+        """Tell whether this client may poll a job; after a standstill its entry has to be acquired anew first."""
+        if record.held and self._lapsed:
+            self.drop(record)
+        return record.pollable
+
+    async def claim(self, record: Record) -> None:
+        """Hold an open entry, and read it, unless another process that is alive holds it."""
+        if not record.lease.scope or record.lease.key in self.records:
+            return
+        try:
+            entry = await self._state.claim(record.lease)
+            if entry is None and await self.evict(record.lease.scope):
+                entry = await self._state.claim(record.lease)
+        except BaseException:
+            # It may be held all the same.
+            self.release_later(record)
+            raise
+        if entry is not None:
+            record.entry = entry
+            self.hold(record)
+
+    async def release(self, record: Record) -> None:
+        """Let other processes hold an entry."""
+        self.drop(record)
+        await self._state.release(record.lease)
+
+    def release_later(self, record: Record) -> None:
+        """Let other processes hold an entry; it is written in a moment."""
+        self._writes.add(record.lease.key, partial(self.release, record))
+
     @property
-    def lapsed(self) -> bool:
+    def _lapsed(self) -> bool:
         """Whether other processes may have taken the entries over, because this one stood still for so long."""
-        return self._shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
+        return self._state.shared and asyncio.get_running_loop().time() - self._heard >= LEASE_TTL
 
     async def evict(self, scope: str) -> bool:
         """Evict dead processes, once a round for all that wait; tell whether this round or the last found one."""
-        if not self._shared:
+        if not self._state.shared:
             return False
         async with self._evicting:
             now = asyncio.get_running_loop().time()
@@ -94,10 +122,10 @@ class Leases:
             try:
                 for record in tuple(self.records.values()):
                     if record.idle:
-                        self._on_idle(record)
-                if self._shared and self.records:
-                    now, lapsed = asyncio.get_running_loop().time(), self.lapsed
-                    await self._state.evict_dead_owners(self._scope)
+                        self._writes.add(record.lease.key, partial(self._release_idle, record))
+                if self._state.shared and self.records:
+                    now, lapsed = asyncio.get_running_loop().time(), self._lapsed
+                    await self._state.evict_dead_owners(next(iter(self.records.values())).lease.scope)
                     for record in tuple(self.records.values()) if lapsed else ():
                         await self._keep(record)
                     self._heard = now
@@ -112,8 +140,12 @@ class Leases:
 
     async def _keep(self, record: Record) -> None:
         try:
-            if record.lease is not None:
-                await self._state.keep(record.lease)
+            await self._state.keep(record.lease)
         except LeaseLostError as error:
             logger.info("%s", error)
             self.drop(record)
+
+    async def _release_idle(self, record: Record) -> None:
+        """Release an entry that this client neither works on nor waits for."""
+        if record.idle:
+            await self.release(record)

@@ -70,15 +70,11 @@ class LaunchJournal:
         state: Where it is kept.
         account: Digest of base URL and key.
         base_url: Where the jobs run.
-        shared: Whether other processes may read it.
         wall: Tells the time on which processes agree, in seconds since the epoch.
     """
 
-    def __init__(
-        self, state: State, account: str, base_url: str, *, shared: bool, wall: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, state: State, account: str, base_url: str, *, wall: Callable[[], float] = time.time) -> None:
         self.state: State = state
-        self.shared: bool = shared
         self.wall: Callable[[], float] = wall
         self._account = account
         self._base_url = base_url
@@ -86,8 +82,9 @@ class LaunchJournal:
         self._opening: WeakValueDictionary[ReadUser | None, asyncio.Lock] = WeakValueDictionary()
         self._scope: str | None = None
         self._salt = ""
-        self._leases = Leases(state, self._release_idle, shared=shared)
         self._writes = WriteQueue()
+        #: The entries that this client holds.
+        self.leases: Leases = Leases(state, self._writes)
         self._seen: tuple[float, dict[str, Entry]] | None = None
         #: What was known before launches left.
         self.balances: BalanceReadings = BalanceReadings()
@@ -109,7 +106,7 @@ class LaunchJournal:
             async with self._opening.setdefault(read_user, asyncio.Lock()):
                 if self._scope is None:
                     state, scope = self.state, self._account
-                    if self.shared and read_user is not None:
+                    if state.shared and read_user is not None:
                         # Before the request, so that a state that does not work is found first.
                         await state.get_document(scope, "salt")
                         scope = scope_of(self._base_url, _organization_of(await read_user()))
@@ -143,7 +140,7 @@ class LaunchJournal:
         """
         lease = Lease(self.scope, key)
         await self._writes.flush(key)
-        if (mine := self._leases.records.get(key)) is not None:
+        if (mine := self.leases.records.get(key)) is not None:
             return mine
         record = Record(entry, lease)
         try:
@@ -153,22 +150,18 @@ class LaunchJournal:
             self.delete_later(record)
             raise
         if earlier is None:
-            self._leases.hold(record)
+            self.leases.hold(record)
             return record
         record.entry = earlier
         if not earlier.over:
-            await self._claim(record)
+            await self.leases.claim(record)
         return record
 
     async def claim(self, key: str) -> Record | None:
         """Hold an open entry to work on it; return None while another process that is alive holds it."""
         record = Record(_NOTHING, Lease(self.scope, key))
-        await self._claim(record)
+        await self.leases.claim(record)
         return record if record.held else None
-
-    def release_later(self, record: Record) -> None:
-        """Let the next one that asks hold an entry; it is written in a moment."""
-        self._later(record, partial(self.release, record))
 
     async def write(self, record: Record, **changes: Any) -> None:
         """Change what an entry says; it is flushed before this returns.
@@ -176,13 +169,11 @@ class LaunchJournal:
         Raises:
             LeaseLostError: Another process has taken it over; nothing was written.
         """
-        if record.lease is None:
-            return
         entry = attrs.evolve(record.entry, **changes)
         try:
             await self.state.update(record.lease, entry)
         except LeaseLostError:
-            self._leases.drop(record)
+            self.leases.drop(record)
             raise
         record.entry = entry
 
@@ -198,19 +189,17 @@ class LaunchJournal:
             raise
         except BaseException:
             # It may be held still, and no task works on it any more.
-            self.release_later(record)
+            self.leases.release_later(record)
             raise
 
     async def _delete(self, record: Record, status: str | None = None, **changes: Any) -> None:
-        if record.lease is None:
-            return
         outcome = None
         if status is not None and record.entry.batch is not None:
             outcome = attrs.evolve(record.entry, status=status, ended_at=self.wall(), **changes)
         try:
             await self.state.end(record.lease, outcome)
         finally:
-            self._leases.drop(record)
+            self.leases.drop(record)
 
     async def record_launched(self, record: Record, **changes: Any) -> None:
         """Write down that a launch has happened, and which job it is; if that fails, it is written once it can be."""
@@ -231,23 +220,21 @@ class LaunchJournal:
         """Delete the entry of a launch that may have happened, and tell the clients that follow it."""
         entry = attrs.evolve(record.entry, facts={**record.entry.facts, "found": why[:LONGEST_REASON]})
         self.balances.memory.append(attrs.evolve(entry, status=UNKNOWN))
-        if record.lease is not None:
-            await self._unknown.add(record.lease, entry.asked_at)
+        await self._unknown.add(record.lease, entry.asked_at)
         await self.delete(record, UNKNOWN, facts=entry.facts)
 
     def restore_later(self, record: Record) -> None:
         """Write the entry of a launch in doubt once more, because no caller has heard of the doubt, and release it."""
 
         async def restore() -> None:
-            lease = record.lease
-            if lease is not None and await self.state.begin(lease, record.entry) is None:
-                await self.release(record)
+            if await self.state.begin(record.lease, record.entry) is None:
+                await self.leases.release(record)
 
-        self._later(record, restore)
+        self._writes.add(record.lease.key, restore)
 
     async def was_unknown(self, record: Record, followed: Entry) -> bool:
         """Tell whether an earlier entry of the same key was deleted because its launch may have happened."""
-        return record.lease is not None and await self._unknown.has(record.lease, followed.asked_at)
+        return await self._unknown.has(record.lease, followed.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
         """Keep the outcome of an item whose job has the entry of another item."""
@@ -257,7 +244,7 @@ class LaunchJournal:
 
     def delete_later(self, record: Record) -> None:
         """Delete what was written under this lease, without an outcome; it is written in a moment."""
-        self._later(record, partial(self._delete, record))
+        self._writes.add(record.lease.key, partial(self._delete, record))
 
     def record_end(self, record: Record, status: str | None, decision: str | None = None) -> None:
         """Delete the entry of a job that is finished, as `delete` does; it is written in a moment."""
@@ -268,7 +255,7 @@ class LaunchJournal:
 
         async def note() -> None:
             await self.write(record, status=REVIEW)
-            await self.release(record)
+            await self.leases.release(record)
 
         self._later_if_held(record, note)
 
@@ -278,16 +265,9 @@ class LaunchJournal:
         Without `claim` this only checks that the entry is still there, unless a process has died.
         """
         if not record.pollable:
-            if record.lease is not None:
-                await self._writes.flush(record.lease.key)
-            mine = await self._hold(record) if claim or await self._leases.evict(self.scope) else record.held
-            record.exempt = not mine and (record.lease is None or record.lease.key not in await self._recent_entries())
-        return record.pollable
-
-    def holds(self, record: Record) -> bool:
-        """Tell whether this client may poll a job; after a standstill its entry has to be acquired anew first."""
-        if record.held and self._leases.lapsed:
-            self._leases.drop(record)
+            await self._writes.flush(record.lease.key)
+            mine = await self._hold(record) if claim or await self.leases.evict(self.scope) else record.held
+            record.pollable = mine or not record.lease.scope or record.lease.key not in await self._recent_entries()
         return record.pollable
 
     async def _recent_entries(self) -> dict[str, Entry]:
@@ -296,12 +276,6 @@ class LaunchJournal:
         if self._seen is None or not 0 <= now - self._seen[0] < FOLLOW / 2:
             self._seen = now, await self.state.entries(self.scope)
         return self._seen[1]
-
-    async def release(self, record: Record) -> None:
-        """Let other processes hold an entry."""
-        self._leases.drop(record)
-        if record.lease is not None:
-            await self.state.release(record.lease)
 
     async def known_entries(self) -> dict[str, Entry]:
         """Read the open entries by their keys, without those of kinds that only a newer version knows."""
@@ -324,15 +298,15 @@ class LaunchJournal:
         """Write what is to be written, and release all entries."""
         await self.flush()
         # All at once, so that a state that does not answer is waited for once.
-        await asyncio.gather(*(self._release_at_end(record) for record in self._leases.records.values()))
+        await asyncio.gather(*(self._release_at_end(record) for record in self.leases.records.values()))
         await self._writes.close()
         # Last, because an end that is written at the end may be held for it once more.
-        await self._leases.aclose()
+        await self.leases.aclose()
 
     async def _release_at_end(self, record: Record) -> None:
         with contextlib.suppress(StateError, LeaseLostError):
             # An intent that was not sent needs no other process.
-            await (self.delete(record) if record.entry.status == INTENT else self.release(record))
+            await (self.delete(record) if record.entry.status == INTENT else self.leases.release(record))
 
     async def _hold(self, record: Record) -> bool:
         """Hold a record if it can be held."""
@@ -345,10 +319,9 @@ class LaunchJournal:
             # No caller waits for this: it is tried again like a state that cannot be reached.
             raise StateError(f"It could not be found out whose journal it is: {error}") from error
         if not record.held:
-            if record.lease is None:
-                key = await self._find(record.entry)
-                record.lease = None if key is None else Lease(self.scope, key)
-            await self._claim(record)
+            if not record.lease.scope and (key := await self._find(record.entry)) is not None:
+                record.lease = Lease(self.scope, key)
+            await self.leases.claim(record)
         return record.held
 
     async def _find(self, wanted: Entry) -> str | None:
@@ -358,30 +331,6 @@ class LaunchJournal:
                 return key
         return None
 
-    async def _claim(self, record: Record) -> None:
-        if record.lease is None or record.lease.key in self._leases.records:
-            return
-        try:
-            entry = await self.state.claim(record.lease)
-            if entry is None and await self._leases.evict(self.scope):
-                entry = await self.state.claim(record.lease)
-        except BaseException:
-            # It may be held all the same.
-            self.release_later(record)
-            raise
-        if entry is not None:
-            record.entry = entry
-            self._leases.hold(record)
-
-    def _release_idle(self, record: Record) -> None:
-        """Release an entry that is not used here, after all else that is being written of it."""
-
-        async def release() -> None:
-            if record.idle:
-                await self.release(record)
-
-        self._later(record, release)
-
     def _later_if_held(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
         """Write in a moment, if the record can be held and is still the entry of the same launch."""
         asked_at = record.entry.asked_at
@@ -390,10 +339,6 @@ class LaunchJournal:
             if await self._hold(record):
                 # The entry of an attached job has no time of its launch.
                 same = asked_at in (record.entry.asked_at, _NOTHING.asked_at)
-                await (write() if same else self.release(record))
+                await (write() if same else self.leases.release(record))
 
-        self._later(record, write_if_held)
-
-    def _later(self, record: Record, write: Callable[[], Awaitable[None]]) -> None:
-        key = record.lease.key if record.lease is not None else f"{record.entry.kind} {record.entry.target}"
-        self._writes.add(key, write)
+        self._writes.add(record.lease.key, write_if_held)

@@ -37,6 +37,7 @@ class WriteQueue:
         before = self._last.get(key)
 
         async def work() -> None:
+            mine = asyncio.current_task()
             if before is not None and not before.done():
                 await asyncio.wait([before])
             try:
@@ -50,13 +51,14 @@ class WriteQueue:
                 self._failed.setdefault(key, []).append(write)
                 if self._timer is None and not self._closed:
                     self._timer = asyncio.get_running_loop().call_later(RETRY_AFTER, self._repeat)
+            finally:
+                if self._last.get(key) is mine:
+                    del self._last[key]
 
-        task = self._last[key] = asyncio.create_task(work())
-        task.add_done_callback(lambda done: self._forget(key, done))
-
-    def _forget(self, key: str, task: asyncio.Task[None]) -> None:
-        if self._last.get(key) is task:
-            del self._last[key]
+        task = asyncio.create_task(work())
+        # An eager task may have ended already.
+        if not task.done():
+            self._last[key] = task
 
     def _repeat(self) -> None:
         self._timer = None

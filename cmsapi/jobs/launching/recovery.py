@@ -101,7 +101,7 @@ async def _settled(reconciler: Reconciler, record: Record) -> TrackedJob | None:
         )
         settled = await reconciler.settle(orphan)
     except BaseException:
-        journal.release_later(record)
+        journal.leases.release_later(record)
         raise
     if isinstance(settled, TrackedJob):
         return settled

@@ -56,14 +56,13 @@ class End:
     error: Exception | None = None
 
 
-def end_of(job: TrackedJob, observation: Observation, result: Any, now: float) -> End | None:
+def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None:
     """Return how a job is finished after an observation, None while it goes on.
 
     Args:
         job: The job.
         observation: What a poll has shown.
         result: The result, or the document that the poll has read.
-        now: Time of the loop.
     """
     match observation.phase:
         case Phase.SUCCEEDED:
@@ -92,13 +91,12 @@ def end_of(job: TrackedJob, observation: Observation, result: Any, now: float) -
         return None
     unlisted_word = observation.phase is Phase.UNKNOWN and observation.state is not None
     longest = _LONGEST_DOUBT_OF_A_WORD if unlisted_word else _LONGEST_DOUBT
-    if now - job.history.began < _patience(job.settings.policy, longest):
+    if asyncio.get_running_loop().time() - job.history.began < _patience(job.settings.policy, longest):
         return None
     return _unknown_end(
         job,
         f"the service keeps showing {job.word!r}, which is either a word that this version does not know or the end "
         "of an earlier run",
-        now,
     )
 
 
@@ -112,10 +110,11 @@ def tells_waiters(error: Exception) -> bool:
     return not isinstance(error, APIError | TransportError | RateLimitWaitError | DeadlineError)
 
 
-def end_after_failure(job: TrackedJob, failures: Failures, error: Exception, now: float) -> End | None:
+def end_after_failure(job: TrackedJob, failures: Failures, error: Exception) -> End | None:
     """Return how a job is finished after one more failed poll, None while it goes on."""
     if (failure := _lasting(error)) is None:
         return None
+    now = asyncio.get_running_loop().time()
     if failures.lasting != failure:
         failures.lasting, failures.lasting_since, failures.lasting_polls = failure, now, 0
     failures.lasting_polls += 1
@@ -125,7 +124,7 @@ def end_after_failure(job: TrackedJob, failures: Failures, error: Exception, now
         return None
     if not gone:
         return _unknown_end(
-            job, f"its polls keep failing in the same way ({type(error).__name__}: {error})", now, cause=error
+            job, f"its polls keep failing in the same way ({type(error).__name__}: {error})", cause=error
         )
     job.enter(Phase.VANISHED, now)
     return End(
@@ -181,8 +180,8 @@ def _lasting(error: Exception) -> tuple[object, str | None] | None:
     return None
 
 
-def _unknown_end(job: TrackedJob, why: str, now: float, cause: Exception | None = None) -> End:
-    job.enter(Phase.UNKNOWN, now)
+def _unknown_end(job: TrackedJob, why: str, cause: Exception | None = None) -> End:
+    job.enter(Phase.UNKNOWN, asyncio.get_running_loop().time())
     error = UnknownJobStateError(
         f"The end of {job!r} cannot be told: {why}. Check it in the application; client.jobs.attach(token) waits for "
         "it again.",

@@ -151,8 +151,8 @@ class Poller:
         self._schedule(job)
 
     def unsubscribe(self, job: TrackedJob) -> None:
-        """Stop polling a job if nothing waits for it any more."""
-        if job not in self.registry.subscribed or job.has_subscribers:
+        """Stop polling a job if it is finished, or nothing waits for it any more."""
+        if job not in self.registry.subscribed or (not job.closed and job.has_subscribers):
             return
         hooks = self.registry.subscribed.pop(job)
         job.context = None
@@ -200,7 +200,7 @@ class Poller:
 
     def _schedule(self, job: TrackedJob) -> None:
         """Have a job polled once this client holds its entry in the journal."""
-        if self._closed or not job.has_subscribers or job.deciding:
+        if self._closed or job.deciding or job not in self.registry.subscribed:
             return
         record = job.record
         if record is not None and not record.pollable:
@@ -223,7 +223,7 @@ class Poller:
                 await asyncio.sleep(FOLLOW)
         except StateError as error:
             logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
-            record.exempt = True
+            record.pollable = True
         except CMSError as error:
             # It cannot be told whose journal it is.
             job.wake(error)
@@ -234,7 +234,7 @@ class Poller:
         except Exception:
             # A mistake, of a state or of this package: no code awaits this task, and the waiters would never wake.
             logger.exception("Journal unavailable; polling %r anyway", job)
-            record.exempt = True
+            record.pollable = True
         finally:
             job.acquiring = False
         self._schedule(job)
@@ -243,7 +243,7 @@ class Poller:
 
     def poll(self, job: TrackedJob) -> None:
         """Begin to poll a job because it is due, unless another process polls it by now."""
-        if job.record is not None and not self.journal.holds(job.record):
+        if job.record is not None and not self.journal.leases.holds(job.record):
             self.scheduler.drop(job)
             self._schedule(job)
             return
@@ -297,7 +297,7 @@ class Poller:
 
     def _on_response(self, job: TrackedJob, observation: Observation, result: Any, reason: str) -> None:
         """Take in what a poll has shown, and what follows from it."""
-        now, job.failures = _now(), None
+        job.failures = None
         if not job.deciding:
             if observation.finished:
                 self.scheduler.saw_end(job)
@@ -314,7 +314,7 @@ class Poller:
                 job.deciding = True
                 self.scheduler.drop(job)
                 self.tasks.start(self._decide(job, result, job.on_review))
-            elif (end := end_of(job, observation, result, now)) is not None:
+            elif (end := end_of(job, observation, result)) is not None:
                 self._finish(job, end)
         if self.scheduler.planner.stretched and isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
@@ -325,7 +325,7 @@ class Poller:
         """Note what was observed of a job, and tell whether it is something new."""
         now, before = _now(), (job.phase, job.word)
         if observation.phase is not job.phase:
-            job.enter(observation.phase, now)
+            job.phase, job.since = observation.phase, now
         job.word, job.observed_at = observation.state, now
         return before != (job.phase, job.word)
 
@@ -348,7 +348,7 @@ class Poller:
                 self.poll_settings.caller.open()
                 job.wake(error)
                 self.unsubscribe(job)
-        elif not job.deciding and (end := end_after_failure(job, failures, error, _now())) is not None:
+        elif not job.deciding and (end := end_after_failure(job, failures, error)) is not None:
             self._finish(job, end)
 
     def _hooks_of(self, job: TrackedJob) -> Hooks:

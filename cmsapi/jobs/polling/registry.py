@@ -42,10 +42,10 @@ class JobRegistry:
 
     def add(self, job: TrackedJob) -> None:
         """Remember a job so that a launch for the same target joins it."""
-        jobs, oldest = self.jobs, _now() - FORGOTTEN_AFTER
+        jobs, oldest = self.jobs, asyncio.get_running_loop().time() - FORGOTTEN_AFTER
         while jobs and (first := next(iter(jobs.values()))).history.began < oldest:
             del jobs[first.key]
-            if first.record is not None and not self.journal.shared:
+            if first.record is not None and not self.journal.state.shared:
                 # What only this process knows is not kept without limit.
                 self.journal.record_end(first.record, None)
         jobs[job.key] = job
@@ -113,7 +113,3 @@ class JobRegistry:
         self.journal.record_review(record)
         if review is not None:
             review.on_decided = partial(self.journal.record_end, record, Phase.SUCCEEDED.value)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

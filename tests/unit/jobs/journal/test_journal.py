@@ -44,6 +44,8 @@ class Gone(Owner):
 class Disk(ProcessState):
     """A state that counts what is asked, takes its time, fails when it is told to, and knows of dead processes."""
 
+    shared = True
+
     def __init__(self, memory: SharedMemory) -> None:
         super().__init__(memory)
         self.asked: Counter[str] = Counter()
@@ -122,6 +124,12 @@ class Disk(ProcessState):
         await super().evict(scope, owner)
 
 
+class OwnDisk(Disk):
+    """A state that no other process uses."""
+
+    shared = False
+
+
 class AtOnce(ThreadPoolExecutor):
     """Do work of threads on the loop: a thread knows nothing of virtual time."""
 
@@ -141,8 +149,8 @@ class Fleet:
 
     def process(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:
         """Begin another process, which does not know yet whose journal it is."""
-        disk = Disk(self.memory)
-        self.journals.append(LaunchJournal(disk, SCOPE, BASE_URL, shared=shared, wall=lambda: NOW))
+        disk = Disk(self.memory) if shared else OwnDisk(self.memory)
+        self.journals.append(LaunchJournal(disk, SCOPE, BASE_URL, wall=lambda: NOW))
         return self.journals[-1], disk
 
     async def open(self, *, shared: bool = True) -> tuple[LaunchJournal, Disk]:
@@ -176,7 +184,7 @@ async def others(journal: LaunchJournal, key: str = "k") -> bool:
     """Tell whether another process can claim an entry, and release it again."""
     if (record := await journal.claim(key)) is None:
         return False
-    await journal.release(record)
+    await journal.leases.release(record)
     return True
 
 
@@ -270,7 +278,7 @@ async def test_what_is_begun_is_held(fleet: Fleet) -> None:
     assert disk.asked["claim"] == 0
     theirs = await other.begin("k", attrs.evolve(ENTRY, asked_at=2.0))
     assert (theirs.entry, theirs.held) == (ENTRY, False)
-    await one.release(mine)
+    await one.leases.release(mine)
     theirs = await other.begin("k", attrs.evolve(ENTRY, asked_at=3.0))
     assert (theirs.entry, theirs.held) == (ENTRY, True)
     assert not mine.held
@@ -302,7 +310,7 @@ async def test_an_entry_that_may_have_been_written_is_withdrawn(fleet: Fleet) ->
 async def test_an_entry_that_may_be_held_is_left(fleet: Fleet) -> None:
     """A claim that fails blocks no other process, whether or not it had an effect."""
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
-    await other.release(await other.begin("k", ENTRY))
+    await other.leases.release(await other.begin("k", ENTRY))
     disk.fails = ("claim",)
     with pytest.raises(StateError, match=FULL):
         await one.claim("k")
@@ -328,7 +336,7 @@ async def test_who_was_taken_over_writes_nothing(fleet: Fleet, how: str) -> None
     """It finds out when it writes, holds the entry no longer, and may see what the other has made of it."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
-    await ProcessState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
+    await ProcessState(fleet.memory).release(record.lease)
     theirs = await other.claim("k")
     assert theirs is not None
     with pytest.raises(LeaseLostError, match="another process has taken over"):
@@ -374,7 +382,7 @@ async def test_a_launch_that_happened_is_not_lost_with_the_state(
     (one, disk), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ENTRY)
     if lost:
-        await ProcessState(fleet.memory).release(record.lease or Lease(SCOPE, "k"))
+        await ProcessState(fleet.memory).release(record.lease)
         assert await other.claim("k") is not None
     else:
         disk.fails = ("update",)
@@ -424,19 +432,6 @@ async def test_doubt_is_forgotten_after_a_day(fleet: Fleet) -> None:
     assert await fleet.entries() == {}
 
 
-async def test_what_was_never_written_needs_no_writing(fleet: Fleet) -> None:
-    """The writes of a job that has no entry in the journal do not use the state."""
-    journal, disk = await fleet.open()
-    record = Record(ENTRY)
-    await journal.write(record, status="running")
-    await journal.delete(record, "succeeded")
-    await journal.release(record)
-    await journal.record_unknown(record, "nobody knows")
-    assert not disk.asked
-    assert record.entry == ENTRY
-    assert not await journal.was_unknown(record, ENTRY)
-
-
 async def test_an_outcome_can_be_noted_without_an_entry(fleet: Fleet) -> None:
     """That of an item whose job stands for another item too; the first one that is noted counts."""
     journal, disk = await fleet.open()
@@ -459,7 +454,7 @@ async def test_an_end_is_written_once_it_was_seen(fleet: Fleet) -> None:
     """With its word and what was decided; the process that saw it need not hold the entry."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
-    await one.release(record)
+    await one.leases.release(record)
     one.record_end(record, "succeeded", "confirm")
     assert await fleet.entries() == {"k": ITEM}
     await one.flush()
@@ -474,12 +469,12 @@ async def test_what_is_seen_of_a_launch_is_not_said_of_a_later_one(fleet: Fleet,
     """When another process has deleted it and launched anew, the new entry stays as it is, and is free."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
-    await one.release(record)
+    await one.leases.release(record)
     theirs = await other.claim("k")
     assert theirs is not None
     await other.delete(theirs)
     later = attrs.evolve(ITEM, asked_at=ITEM.asked_at + 60.0)
-    await other.release(await other.begin("k", later))
+    await other.leases.release(await other.begin("k", later))
     _on_response(one, record, seen)
     await one.flush()
     assert (await fleet.entries(), await fleet.outcomes()) == ({"k": later}, {})
@@ -491,7 +486,7 @@ async def test_what_others_hold_is_theirs_to_write(fleet: Fleet, seen: str) -> N
     """An end, a review or long silence is left to the process that polls the job now."""
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = await one.begin("k", ITEM)
-    await one.release(record)
+    await one.leases.release(record)
     assert await other.claim("k") is not None
     _on_response(one, record, seen)
     await one.flush()
@@ -533,7 +528,7 @@ async def test_what_is_asked_of_an_entry_waits_for_what_is_being_written(fleet: 
     journal, disk = await fleet.open()
     record = await journal.begin("k", ENTRY)
     disk.slow = {"release": 0.5}
-    journal.release_later(record)
+    journal.leases.release_later(record)
     if how == "begin":
         again = await journal.begin("k", attrs.evolve(ENTRY, asked_at=1.0))
     else:
@@ -551,17 +546,17 @@ async def test_a_job_is_polled_by_one(fleet: Fleet) -> None:
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
     mine = await one.begin("k", ENTRY)
     theirs = Record(ENTRY, Lease(SCOPE, "k"))
-    assert not other.holds(theirs)
+    assert not other.leases.holds(theirs)
     assert not await other.acquire(theirs)
-    await one.release(mine)
+    await one.leases.release(mine)
     assert not await other.acquire(theirs, claim=False)
     assert await other.acquire(theirs)
-    assert (theirs.held, other.holds(theirs), one.holds(mine)) == (True, True, False)
+    assert (theirs.held, other.leases.holds(theirs), one.leases.holds(mine)) == (True, True, False)
     assert not await one.acquire(mine)
     await other.delete(theirs)
     await asyncio.sleep(1)
     assert await other.acquire(theirs, claim=False)
-    assert (theirs.held, theirs.exempt, other.holds(theirs)) == (False, True, True)
+    assert (theirs.held, theirs.pollable, other.leases.holds(theirs)) == (False, True, True)
     disk.asked.clear()
     assert await other.acquire(theirs)
     assert not disk.asked
@@ -571,7 +566,7 @@ async def test_a_job_is_polled_by_one(fleet: Fleet) -> None:
 async def test_a_poll_without_a_claim_asks_for_none(fleet: Fleet, shared: bool) -> None:
     """As long as no process was found dead, it only checks that the entry is still there."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open(shared=shared)
-    await one.release(await one.begin("k", ENTRY))
+    await one.leases.release(await one.begin("k", ENTRY))
     assert not await other.acquire(Record(ENTRY, Lease(SCOPE, "k")), claim=False)
     assert (disk.asked["claim"], disk.asked["heartbeat"]) == (0, shared)
 
@@ -587,7 +582,7 @@ async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
         "second": attrs.evolve(SEARCH, job_id="cis_2"),
     }
     for key, entry in running.items():
-        await one.release(await one.begin(key, entry))
+        await one.leases.release(await one.begin(key, entry))
     for key in ("keyword", "second"):
         wanted = attrs.evolve(running[key], asked_at=0.0, target="kwd_1")
         record = Record(wanted)
@@ -596,7 +591,7 @@ async def test_a_job_is_found_by_its_name(fleet: Fleet) -> None:
         assert await one.claim(key) is None
     unknown = Record(attrs.evolve(SEARCH, job_id="cis_3"))
     assert await other.acquire(unknown)
-    assert (unknown.held, unknown.exempt) == (False, True)
+    assert (unknown.held, unknown.pollable) == (False, True)
 
 
 async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> None:
@@ -604,7 +599,7 @@ async def test_an_entry_that_comes_later_is_found_at_the_end(fleet: Fleet) -> No
     (one, _), (other, _) = await fleet.open(), await fleet.open()
     record = Record(attrs.evolve(ENTRY, asked_at=0.0))
     assert await one.acquire(record)
-    await other.release(await other.begin("k", ENTRY))
+    await other.leases.release(await other.begin("k", ENTRY))
     one.record_end(record, "succeeded")
     await one.flush()
     assert await fleet.entries() == {}
@@ -660,7 +655,7 @@ async def test_a_claim_looks_for_the_dead(fleet: Fleet, died: bool) -> None:
 async def test_what_is_free_is_claimed_without_a_search(fleet: Fleet) -> None:
     """Dead processes do not matter then."""
     (one, _), (other, disk) = await fleet.open(), await fleet.open()
-    await one.release(await one.begin("k", ENTRY))
+    await one.leases.release(await one.begin("k", ENTRY))
     assert await other.claim("k") is not None
     assert disk.asked == {"claim": 1}
 
@@ -680,7 +675,7 @@ async def test_what_is_worked_on_is_held(fleet: Fleet) -> None:
         for _ in range(10):
             await asyncio.sleep(20)
             assert not await others(other, "busy")
-        assert (one.holds(busy), disk.asked["heartbeat"]) == (True, 21)
+        assert (one.leases.holds(busy), disk.asked["heartbeat"]) == (True, 21)
     await asyncio.sleep(10)
     assert await others(other, "busy")
     assert not busy.held
@@ -696,7 +691,7 @@ async def test_heartbeats_begin_anew(fleet: Fleet) -> None:
     assert record is not None
     with record.in_work():
         for _ in range(10):
-            assert one.holds(record)
+            assert one.leases.holds(record)
             await asyncio.sleep(10)
         assert not await others(other)
     assert disk.asked["heartbeat"] - beats == pytest.approx(10, abs=1)
@@ -708,7 +703,7 @@ async def test_in_memory_no_heartbeat_is_needed(fleet: Fleet) -> None:
     record = await journal.begin("k", ENTRY)
     with record.in_work():
         await asyncio.sleep(100)
-        assert journal.holds(record)
+        assert journal.leases.holds(record)
     assert not disk.asked["heartbeat"]
 
 
@@ -739,7 +734,7 @@ async def test_heartbeats_go_on_after_an_unexpected_error(fleet: Fleet, caplog: 
         for _ in range(10):
             await asyncio.sleep(10)
             assert not await others(other)
-        assert one.holds(record)
+        assert one.leases.holds(record)
 
 
 async def test_held_entries_are_lost_when_heartbeats_keep_failing(fleet: Fleet) -> None:
@@ -749,7 +744,7 @@ async def test_held_entries_are_lost_when_heartbeats_keep_failing(fleet: Fleet) 
     with record.in_work():
         disk.fails, disk.error = ("heartbeat",), OSError("no such device")
         await asyncio.sleep(31)
-        assert not one.holds(record)
+        assert not one.leases.holds(record)
         assert await others(other)
 
 
@@ -761,15 +756,15 @@ async def test_after_a_standstill_nothing_is_taken_for_held(fleet: Fleet) -> Non
     disk.slow = {"heartbeat": 45.0}
     with record.in_work():
         await asyncio.sleep(29.5)
-        assert one.holds(record)
+        assert one.leases.holds(record)
         await asyncio.sleep(0.5)
-        assert not one.holds(record)
+        assert not one.leases.holds(record)
         assert not record.held
         assert await others(other)
         disk.slow = {}
         await asyncio.sleep(30)
         assert await one.acquire(record)
-        assert one.holds(record)
+        assert one.leases.holds(record)
 
 
 async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
@@ -785,12 +780,12 @@ async def test_who_stood_still_keeps_what_is_left(fleet: Fleet, caplog: pytest.L
         assert theirs is not None
         with theirs.in_work():
             await asyncio.sleep(31)
-            assert (one.holds(lost), one.holds(kept), disk.asked["keep"]) == (False, True, 2)
+            assert (one.leases.holds(lost), one.leases.holds(kept), disk.asked["keep"]) == (False, True, 2)
             assert not lost.held
             (said,) = [record.getMessage() for record in caplog.records]
             assert said.startswith("lost is no longer held by this process")
             await asyncio.sleep(60)
-            assert (one.holds(kept), disk.asked["keep"]) == (True, 2)
+            assert (one.leases.holds(kept), disk.asked["keep"]) == (True, 2)
 
 
 # Closing
