@@ -86,7 +86,7 @@ async def _running_elsewhere(poller: Poller, user: User | None) -> list[tuple[Ki
         return user
 
     if user is None and not journal.opened:
-        return None if journal.shared else []
+        return None if journal.state.shared else []
     await journal.open(whose)
     now, found = journal.wall(), list[tuple[Kind, float]]()
     for entry in (await journal.known_entries()).values():
