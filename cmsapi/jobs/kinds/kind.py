@@ -74,6 +74,10 @@ class ChargeEvidence(enum.Enum):
     REQUIRED = "nothing is found out without them"
 
 
+def _is_finished(observation: Observation) -> bool:
+    return observation.decided and observation.phase is not Phase.RUNNING
+
+
 @attrs.frozen
 class Observation:
     """Say what one poll means.
@@ -90,11 +94,7 @@ class Observation:
     decided: bool = True
     newer_id: str | None = None
     #: Whether it is certain that the job does not run any more.
-    finished: bool = attrs.field(init=False, repr=False)
-
-    @finished.default
-    def _finished(self) -> bool:
-        return self.decided and self.phase is not Phase.RUNNING
+    finished: bool = attrs.field(init=False, repr=False, default=attrs.Factory(_is_finished, takes_self=True))
 
 
 @attrs.define
