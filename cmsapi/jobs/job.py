@@ -54,6 +54,15 @@ class Job(Generic[R]):
         return self.tracked.target
 
     @property
+    def name(self) -> str | None:
+        """What its target is called: the keyword, the prompt, or the title of the content; sends nothing.
+
+        None while this client has read no document that tells it: the first poll names most jobs of tokens. A long
+        prompt is cut.
+        """
+        return self._poller.registry.name(self.tracked)
+
+    @property
     def id(self) -> str:
         """Identifier of the job; for kinds without one, that of what it works on."""
         return self.tracked.id
@@ -84,7 +93,9 @@ class Job(Generic[R]):
         return repr(self.tracked)
 
     def _repr_html_(self) -> str:
-        return markup.record(self.status, ("kind", self.kind), ("id", self.id), ("token", self.token), title="Job")
+        return markup.record(
+            self.status, ("kind", self.kind), ("name", self.name), ("id", self.id), ("token", self.token), title="Job"
+        )
 
     # As on asyncio.Future
 

@@ -42,9 +42,10 @@ class SharedJobs:
         self.journal: LaunchJournal = LaunchJournal(shared.state, account.digest, account.base_url, wall=wall)
         if first_user is not None:
             self.journal.balances.saw(*first_user)
-        self.observe: Observe = ResponseObserver(self.scheduler, self.journal.balances).observe
+        observer = ResponseObserver(self.scheduler, self.journal.balances)
+        self.observe: Observe = observer.observe
         self._base_url = account.base_url
-        self._registry = JobRegistry(self.journal)
+        self._registry = JobRegistry(self.journal, observer.names)
         self._pending = PendingLaunches()
         # Weak, because a client may be made for one call; a poller with work to do is held by its tasks.
         self._pollers: weakref.WeakSet[Poller] = weakref.WeakSet()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from cmsapi.api.model import Model
-from cmsapi.api.models.content import Content
+from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
@@ -40,6 +40,8 @@ class ArticleGeneration(Kind):
     initial_duration: ClassVar[float] = 120.0
     # Its `lastGeneration` may be of another type, so that it only makes a poll due.
     shown_by: ClassVar[type[Model] | None] = Content
+    name_field: ClassVar[str] = "title"
+    named_by: ClassVar[tuple[type[Model], ...] | None] = (Content, ContentSummary)
     launch_operation: ClassVar[str] = "generate_content"
     answer: ClassVar[type[Model] | None] = Generation
     balance: ClassVar[Balance | None] = Balance("ai_writing", "ai_writing")

@@ -64,6 +64,7 @@ class IdeaSearch(Kind):
     operation: ClassVar[str] = "get_content_idea_search"
     parameter: ClassVar[str] = "contentIdeaSearchId"
     model: ClassVar[type[Model]] = ContentIdeaSearch
+    name_field: ClassVar[str] = "keyword"
     running: ClassVar[Words] = (SearchStatus.PENDING,)
     succeeded: ClassVar[Words] = (SearchStatus.SUCCESS,)
     failed: ClassVar[Words] = (SearchStatus.FAILED,)

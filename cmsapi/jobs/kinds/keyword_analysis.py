@@ -22,6 +22,7 @@ class KeywordAnalysis(Analysis):
     operation: ClassVar[str] = "get_keyword"
     parameter: ClassVar[str] = "keywordId"
     model: ClassVar[type[Model]] = Keyword
+    name_field: ClassVar[str] = "keyword"
     list_operation: ClassVar[str] = "list_keywords"
     list_parameter: ClassVar[str] = "pageId"
     launch_operation: ClassVar[str] = "analyze_keyword"

@@ -158,6 +158,10 @@ class Kind:
     initial_duration: ClassVar[float] = 60.0
     #: The documents that show something of such a job, by its target, whatever they were read for; None is `model`.
     shown_by: ClassVar[type[Model] | None] = None
+    #: The field that holds the name of the job's target, as people know it; empty without one.
+    name_field: ClassVar[str] = ""
+    #: The documents that have this field; None is `model`.
+    named_by: ClassVar[tuple[type[Model], ...] | None] = None
     #: The list whose items show the states of many such jobs, and its path parameter; empty when no list does.
     list_operation: ClassVar[str] = ""
     list_parameter: ClassVar[str] = ""

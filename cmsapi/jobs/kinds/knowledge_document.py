@@ -16,6 +16,7 @@ class KnowledgeProcessing(Kind):
     operation: ClassVar[str] = "get_knowledge_document"
     parameter: ClassVar[str] = "knowledgeDocumentId"
     model: ClassVar[type[Model]] = KnowledgeDocument
+    name_field: ClassVar[str] = "name"
     running: ClassVar[Words] = (KnowledgeStatus.PENDING,)
     succeeded: ClassVar[Words] = (KnowledgeStatus.SUCCESS,)
     failed: ClassVar[Words] = (KnowledgeStatus.FAILED,)

@@ -19,6 +19,7 @@ class PromptAnalysis(Analysis):
     operation: ClassVar[str] = "get_prompt"
     parameter: ClassVar[str] = "promptId"
     model: ClassVar[type[Model]] = Prompt
+    name_field: ClassVar[str] = "prompt"
     launch_operation: ClassVar[str] = "analyze_prompt"
     where_to_look: ClassVar[str] = "client.prompts.get shows whether it runs; client.jobs.watch waits for it."
 

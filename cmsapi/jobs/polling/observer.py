@@ -1,4 +1,4 @@
-"""Observe responses: a document that is read for any reason may show the state of jobs."""
+"""Observe responses: a document that is read for any reason may show the state of jobs, and the names of targets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.scheduling.list_reads import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.tracked import JobKey
+
+# So many names are kept, and so many characters of each: a few megabytes at most. The oldest ones go first.
+MOST_NAMES, LONGEST_NAME = 10_000, 200
 
 
 class ResponseObserver:
@@ -26,8 +30,14 @@ class ResponseObserver:
         self._balances = balances
         # The kinds by the class of the documents that show something of them.
         self._kinds: dict[type[Model], list[Kind]] = {}
+        # The kinds by the class of the documents that name their targets.
+        self._naming: dict[type[Model], list[Kind]] = {}
+        #: What the targets of jobs are called, as far as their documents were read.
+        self.names: dict[JobKey, str] = {}
         for kind in KINDS.values():
             self._kinds.setdefault(kind.shown_by or kind.model, []).append(kind)
+            for model in kind.named_by or (kind.model,):
+                self._naming.setdefault(model, []).append(kind)
 
     def observe(
         self, documents: Sequence[Model], sent_at: float, path: Mapping[str, str] | None, page: int | None
@@ -48,8 +58,19 @@ class ResponseObserver:
                     targets = [str(getattr(document, "id", None)) for document in documents]
                     states = kind.shown(documents[0]) is not Shown.NOTHING
                     self._scheduler.list_reads.listed(Listing(kind, parent, page), targets, show_states=states)
+        for kind in self._naming.get(type(documents[0]), ()):
+            self._note_names(kind, documents)
         for document in documents:
             if isinstance(document, User):
                 self._balances.saw(document, sent_at)
             for kind in kinds:
                 self._scheduler.show(kind, str(getattr(document, "id", None)), document, sent_at)
+
+    def _note_names(self, kind: Kind, documents: Sequence[Model]) -> None:
+        names = self.names
+        for document in documents:
+            name, key = getattr(document, kind.name_field, None), (kind, str(getattr(document, "id", None)))
+            if isinstance(name, str) and name:
+                if key not in names and len(names) >= MOST_NAMES:
+                    del names[next(iter(names))]
+                names[key] = name[:LONGEST_NAME]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 
@@ -31,12 +32,14 @@ class JobRegistry:
 
     Args:
         journal: Where launches are written down.
+        names: What the targets of jobs are called, as far as their documents were read.
     """
 
-    def __init__(self, journal: LaunchJournal) -> None:
+    def __init__(self, journal: LaunchJournal, names: Mapping[JobKey, str]) -> None:
         #: The jobs with subscribers, in the order of their subscriptions, and the hooks that hear of their polls.
         self.subscribed: dict[TrackedJob, Hooks] = {}
         self.journal: LaunchJournal = journal
+        self._names = names
         #: The jobs in flight, oldest first.
         self.jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
 
@@ -50,6 +53,11 @@ class JobRegistry:
                 self.journal.record_end(first.record, None)
         jobs[job.key] = job
         jobs.move_to_end(job.key)
+
+    def name(self, job: TrackedJob) -> str | None:
+        """Return what the target of a job is called, None while no document of it was read; sends nothing."""
+        # The answer to a launch may name it, too.
+        return self._names.get(job.key) or getattr(job.history.document, job.kind.name_field, None)
 
     def remove(self, job: TrackedJob) -> None:
         """Forget a job, unless another one has taken its place."""
