@@ -297,11 +297,14 @@ class Client:
             ArgumentError: An argument cannot be sent, or would be sent to another host; nothing was sent.
         """
         if retry is not None and not isinstance(retry, bool):
-            raise ArgumentError(f"`retry` must be True, False or None, got {excerpt(retry)}.", parameter="retry")
+            raise ArgumentError(
+                f"`retry` must be True, False or None, got {excerpt(retry)}. Nothing was sent.", parameter="retry"
+            )
         verb = method.upper() if isinstance(method, str) else method
         if not isinstance(verb, str) or verb not in _REPLAY_BY_METHOD:
             raise ArgumentError(
-                f"`method` must be one of {', '.join(_REPLAY_BY_METHOD)}, got {excerpt(method)}.", parameter="method"
+                f"`method` must be one of {', '.join(_REPLAY_BY_METHOD)}, got {excerpt(method)}. Nothing was sent.",
+                parameter="method",
             )
         limiter = self._runtime.open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
@@ -310,7 +313,9 @@ class Client:
         except ArgumentError:
             raise
         except ValueError as error:
-            raise ArgumentError(f"`json` must be what JSON can say: {error}.", parameter="json") from error
+            raise ArgumentError(
+                f"`json` must be what JSON can say: {error}. Nothing was sent.", parameter="json"
+            ) from error
         if headers is not None:
             request = with_headers(request, headers)
         options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None)

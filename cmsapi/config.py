@@ -253,7 +253,12 @@ def _checked_key(key: str | None) -> str:
     if key is None or key == "":
         raise ConfigError(f"No API key: pass Client('sk_…') or set {API_KEY_VARIABLE}.")
     if not isinstance(key, str) or not key.startswith("sk_") or key == "sk_":
-        raise ConfigError("The API key must begin with 'sk_' and go on; this one does not.")
+        hint = ""
+        if isinstance(key, str) and key.startswith(("http://", "https://")):
+            hint = " It is an address: pass it as `base_url`."
+        elif isinstance(key, str) and key.lower().startswith("bearer "):
+            hint = " Leave 'Bearer' out: the client adds it."
+        raise ConfigError(f"The API key must begin with 'sk_' and go on; this one does not.{hint}")
     if not key.isascii() or not key.isprintable() or " " in key or len(key) > LONGEST_API_KEY:
         raise ConfigError(
             "The API key must be at most 4,096 printable ASCII characters without white space; check how it was copied."
@@ -280,7 +285,10 @@ def _checked_url(url: str | None, allow_http: bool) -> str:
     if any(segment in (".", "..") for segment in parts.path.split("/")):
         raise ConfigError("The path of the base URL must have no dot segments.")
     if parts.path.rstrip("/").endswith("/v1"):
-        raise ConfigError("The base URL must end before /v1: each path of the interface begins with it.")
+        root = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')[: -len('/v1')]}"
+        raise ConfigError(
+            f"The base URL must end before /v1, because each path of the interface begins with it: use {root!r}."
+        )
     if parts.scheme == "http" and not (allow_http or _is_loopback(host)):
         here = f" A service on this machine is at http://{_at('127.0.0.1', port)}." if _is_everywhere(host) else ""
         raise ConfigError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -23,12 +24,14 @@ def text(parameter: str, value: object, at_least: int = 1, at_most: int | None =
         hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
         raise _wrong(parameter, "be a string", type(value).__name__, hint)
     if len(value) < at_least or (at_most is not None and len(value) > at_most):
-        bounds = f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
-        raise _wrong(parameter, f"have {bounds} characters", len(value))
+        bounds = "not be empty" if at_most is None else f"have {at_least} to {at_most} characters"
+        raise _wrong(parameter, bounds, excerpt(value) if at_most is None else len(value))
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(f"{parameter} holds half a surrogate pair.", parameter=parameter) from None
+        raise ArgumentError(
+            f"{parameter} holds half a surrogate pair. Nothing was sent.", parameter=parameter
+        ) from None
     return value
 
 
@@ -60,10 +63,15 @@ def seconds(parameter: str, value: object) -> float:
     return float(value)
 
 
-def function(parameter: str, value: object) -> None:
-    """Check something that will be called."""
+def function(parameter: str, value: object, example: str = "") -> None:
+    """Check something that will be called; the error shows the example, and why a coroutine is none."""
     if not callable(value):
-        raise _wrong(parameter, "be a function", excerpt(value))
+        hint = f" Pass {example}." if example else ""
+        if inspect.iscoroutine(value):
+            # It never runs, and Python would complain about it in the middle of nowhere.
+            value.close()
+            hint = f" A call was given: pass the function itself, without parentheses.{hint}"
+        raise _wrong(parameter, "be a function", excerpt(value), hint)
 
 
 def several(parameter: str, value: Iterable[T]) -> Iterable[T]:
@@ -118,8 +126,8 @@ def timestamp(parameter: str, value: object) -> str | None:
     try:
         return None if time is None else spell_time(time)
     except ValueError as error:
-        raise ArgumentError(f"{parameter} cannot be sent: {error}.", parameter=parameter) from None
+        raise ArgumentError(f"{parameter} cannot be sent: {error}. Nothing was sent.", parameter=parameter) from None
 
 
 def _wrong(parameter: str, must: str, got: object, hint: str = "") -> ArgumentError:
-    return ArgumentError(f"{parameter} must {must}, got {got}.{hint}", parameter=parameter)
+    return ArgumentError(f"{parameter} must {must}, got {got}.{hint} Nothing was sent.", parameter=parameter)

@@ -36,6 +36,15 @@ ALLOW_HTTP = "--allow-http"
 # Options that show the log, and by how many steps.
 VERBOSITY = {"-v": 1, "--verbose": 1, "-vv": 2}
 
+# The commands that show what an argument must name.
+_LISTED_BY = {
+    "WORKSPACE_ID": "cmsapi workspaces",
+    "CONTENT_ID": "cmsapi contents list WORKSPACE_ID",
+    "CONTENT_IDS": "cmsapi contents list WORKSPACE_ID",
+    "KEYWORD_IDS": "cmsapi keywords WORKSPACE_ID",
+    "TOKENS": "cmsapi jobs list --json",
+}
+
 # Options whose names differ from the arguments of the SDK.
 _OPTION_NAMES = {
     "name": "--batch",
@@ -149,7 +158,9 @@ def _usage_text(error: CycloptsError) -> str:
     text = str(error)
     if type(error) is MissingArgumentError and argument is not None and argument.field_info.is_positional:
         # cyclopts would use the name of the option; the help shows the positional name.
-        text = f"{argument.name.lstrip('-').upper()} is missing."
+        name = argument.name.lstrip("-").upper()
+        source = _LISTED_BY.get(name.replace("-", "_"))
+        text = f"{name} is missing." + (f" To list what it may be: {source}" if source else "")
     return f"{text}\nSee: {words} --help"
 
 

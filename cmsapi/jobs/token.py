@@ -46,7 +46,9 @@ def read_token(text: object, base_url: str) -> tuple[Kind, str, JobHistory]:
         ArgumentError: The text is not a token, was changed, or names a job of another service.
     """
     if not isinstance(text, str) or not text.isascii() or len(text) > LONGEST or text.count(".") != 2:
-        raise _bad("The text is not a job token.")
+        raise _bad(
+            "The text is not a job token; `job.token` gives one. `client.jobs.watch(kind, id)` finds a job without one."
+        )
     prefix, payload, check = text.split(".")
     if prefix != PREFIX:
         raise _bad(f"The text is not a job token of this version ({PREFIX}).")

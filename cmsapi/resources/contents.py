@@ -159,7 +159,7 @@ class Contents(Resource):
                 attempt with a lost answer may have been saved and then overwritten.
             OutcomeUnknownError: An answer was lost, and reading the content did not tell whether the change was saved.
         """
-        function("change", change)
+        function("change", change, "a function of the content, such as lambda content: {'title': 'New'}")
         within("attempts", attempts, 1)
         attempt, doubt = 0, False
         while True:
@@ -294,11 +294,12 @@ def _one_or_several(parameter: str, value: str | Sequence[str] | None) -> str | 
 def _settings(settings: GenerationSettings | None) -> Any:
     if settings is not None and not isinstance(settings, GenerationSettings):
         raise ArgumentError(
-            f"settings must be GenerationSettings, got {type(settings).__name__}.", parameter="settings"
+            f"settings must be GenerationSettings, got {type(settings).__name__}. Nothing was sent.",
+            parameter="settings",
         )
     try:
         document = to_dict(settings or GenerationSettings())
         dumps(document)
     except ValueError as error:
-        raise ArgumentError(f"settings cannot be sent: {error}.", parameter="settings") from error
+        raise ArgumentError(f"settings cannot be sent: {error}. Nothing was sent.", parameter="settings") from error
     return document

@@ -52,7 +52,9 @@ class CreditUsages(Resource):
             within("page", page, 1)
             return _Merged([self.list(word, q=q, limit=limit) for word in CreditType], page, limit)
         if type not in words:
-            raise ArgumentError(f"type must be one of {', '.join(words)}, got {excerpt(type)}.", parameter="type")
+            raise ArgumentError(
+                f"type must be one of {', '.join(words)}, got {excerpt(type)}. Nothing was sent.", parameter="type"
+            )
         query = {"type": str(type), "q": optional_text("q", q)}
         return self._caller.paginate(CreditUsage, "list_credit_usages", page=page, limit=limit, query=query)
 

@@ -96,8 +96,13 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     """
     loose = title is not None or html is not None
     if (content_id is not None) == loose:
-        raise ArgumentError("Either content_id, or title and html, must be given, not both.", parameter="content_id")
+        raise ArgumentError(
+            "Either content_id, or title and html, must be given, and not both. Nothing was sent.",
+            parameter="content_id",
+        )
     for name, value in (("title", title), ("html", html)):
         if loose and value is None:
-            raise ArgumentError(f"title and html must be given together; {name} is missing.", parameter=name)
+            raise ArgumentError(
+                f"title and html must be given together; {name} is missing. Nothing was sent.", parameter=name
+            )
     return texts(content_id=content_id, title=title, html=html, meta_description=meta_description)

@@ -41,7 +41,7 @@ class KnowledgeDocuments(Resource):
         Args:
             workspace_id: The workspace.
             name: Its name, at least one character.
-            text: The text; or
+            text: The text, of a file for example `Path("brief.md").read_text()`; or
             url: an address to read it from.
 
         Returns:
@@ -53,7 +53,11 @@ class KnowledgeDocuments(Resource):
             ServerError: The service failed; the same holds.
         """
         if (text is None) == (url is None):
-            raise ArgumentError("Either text or url must be given, not both.", parameter="text")
+            raise ArgumentError(
+                f"Exactly one of `text` and `url` must be given, got {'neither' if text is None else 'both'}. "
+                "Nothing was sent.",
+                parameter="text",
+            )
         body = {"name": check_text("name", name), **texts(text=text, url=url)}
         path, poller = {"workspaceId": workspace_id}, self._open_launcher().poller
         document = await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)

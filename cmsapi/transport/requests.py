@@ -83,7 +83,8 @@ def _segment(name: str, value: object) -> str:
     identifier = check_text(parameter, value, 1, LONGEST_ID)
     if identifier in (".", ".."):
         raise ArgumentError(
-            f"{parameter} must be an identifier, got the dot segment {identifier!r}.", parameter=parameter
+            f"{parameter} must be an identifier, got the dot segment {identifier!r}. Nothing was sent.",
+            parameter=parameter,
         )
     return quote(identifier, safe="")
 
@@ -100,23 +101,26 @@ def check_path(path: str) -> str:
     if not segments:
         raise ArgumentError(
             f"path must begin with one slash, as in '/v1/me', got {excerpt(path)}. A whole URL is refused, because the "
-            "key would go to its host.",
+            "key would go to its host. Nothing was sent.",
             parameter="path",
         )
     if len(path) > LONGEST_ID or _UNWRITTEN.search(path):
         raise ArgumentError(
             f"path must have at most {LONGEST_ID} characters, and no white space, backslash, query or percent sign "
             f"that encodes nothing, got {excerpt(path)}. Give a query as params, and encode an identifier with "
-            "urllib.parse.quote(id, safe='').",
+            "urllib.parse.quote(id, safe=''). Nothing was sent.",
             parameter="path",
         )
     try:
         texts = [unquote(segment, errors="strict") for segment in segments]
     except UnicodeDecodeError:
-        raise ArgumentError(f"path must be percent-encoded UTF-8, got {excerpt(path)}.", parameter="path") from None
+        raise ArgumentError(
+            f"path must be percent-encoded UTF-8, got {excerpt(path)}. Nothing was sent.", parameter="path"
+        ) from None
     if any(text in ("", ".", "..") for text in texts):
         raise ArgumentError(
-            f"path must not have empty segments or dot segments, encoded or not, got {excerpt(path)}.", parameter="path"
+            f"path must have no empty and no dot segments, encoded or not, got {excerpt(path)}. Nothing was sent.",
+            parameter="path",
         )
     return "".join(f"/{quote(text, safe='')}" for text in texts)
 
@@ -130,7 +134,9 @@ def query_string(values: Query) -> str:
     pairs: list[tuple[str, str]] = []
     for name, value in values.items() if isinstance(values, Mapping) else _pairs(values):
         if not isinstance(name, str):
-            raise ArgumentError(f"The names in params must be strings, got {excerpt(name)}.", parameter="params")
+            raise ArgumentError(
+                f"The names in params must be strings, got {excerpt(name)}. Nothing was sent.", parameter="params"
+            )
         check_text("params", name, 0)
         if isinstance(value, list | tuple):
             pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
@@ -142,7 +148,8 @@ def query_string(values: Query) -> str:
 def _pairs(values: object) -> Iterable[tuple[object, object]]:
     if not isinstance(values, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in values):
         raise ArgumentError(
-            f"params must be a mapping, or a list of (name, value) tuples, got {excerpt(values)}.", parameter="params"
+            f"params must be a mapping, or a list of (name, value) tuples, got {excerpt(values)}. Nothing was sent.",
+            parameter="params",
         )
     return values
 
@@ -158,5 +165,6 @@ def _query_value(name: str, value: object) -> str:
     except ValueError:  # more digits than Python writes
         pass
     raise ArgumentError(
-        f"{name} must be a string, a number, a truth value or a list of these, got {excerpt(value)}.", parameter=name
+        f"{name} must be a string, a number, a truth value or a list of these, got {excerpt(value)}. Nothing was sent.",
+        parameter=name,
     )

@@ -519,7 +519,7 @@ def test_arguments_are_checked_by_type_and_size() -> None:
         *((arguments.timestamp, ("due", text), "aware") for text in (7, "", "tomorrow", "2026-01-01")),
         (arguments.timestamp, ("due", "2026-01-01\ud80000:00Z"), "aware"),
         (arguments.timestamp, ("due", datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), "outside the years"),
-        (arguments.text, ("due", ""), "at least 1"),
+        (arguments.text, ("due", ""), "must not be empty"),
         (arguments.text, ("due", "xxx", 1, 2), "1 to 2 characters, got 3"),
         (arguments.text, ("due", "\ud800"), "surrogate"),
         (arguments.text, ("due", 7), "must be a string"),

@@ -11,6 +11,10 @@ _REPLACEMENTS = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"pass Client\([^)]*\) or set (\w+)", r"set \1"),
+        (
+            r"set CMSAPI_API_KEY\.",
+            "set CMSAPI_API_KEY. Without an account: cmsapi demo, or cmsapi sandbox, which prints a key.",
+        ),
         (r", or launch with LaunchPolicy\(dedupe='allow'\)", ""),
         (r"Client\(…, allow_http=True\)", "--allow-http"),
         (rf"If the service has another one, use {_ROUTE}", "cmsapi doctor shows whether the service has another one."),
@@ -31,6 +35,10 @@ _REPLACEMENTS = [
         (r"client\.jobs\.attach\('?([^')]*)'?\)", r"cmsapi jobs watch \1"),
         (r"client\.contents\.review\('([^']*)'\)", r"cmsapi contents review \1"),
         (r"\bLaunchPolicy\(max_credits=\)", "--max-credits"),
+        (
+            r"`job\.token` gives one\. `client\.jobs\.watch\(kind, id\)` .* without one\.",
+            "cmsapi jobs list --json shows the tokens.",
+        ),
         (r"^(`?)state\1 (is|must)\b", r"--state or CMSAPI_STATE \2"),
         (r"^state='(redis://…)'", r"--state \1"),
         (r"; `Timeouts\(connect=\)` is how long to wait", ""),

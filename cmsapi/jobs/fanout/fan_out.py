@@ -111,7 +111,7 @@ class Fanout(OutcomeStream[I, R]):
         keep: Callable[[Outcome[I, R]], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__()
-        function("launch", launch)
+        function("launch", launch, "the method and the items: client.jobs.map(client.keywords.analyze, keyword_ids)")
         if not isinstance(items, AsyncIterable):
             several("items", items)
         if in_flight != "auto":

@@ -145,6 +145,7 @@ async def test_a_bad_argument_is_refused(client: cmsapi.Client, sandbox: Sandbox
         await call(client)
     assert isinstance(caught.value, ValueError)
     assert caught.value.parameter == parameter
+    assert "nothing was sent" in str(caught.value).lower()
     assert len(sandbox.ledger) == 0
 
 
