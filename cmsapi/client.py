@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from cmsapi._version import __version__
+from cmsapi.api.arguments import one_of, wrong
 from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts, log_level
@@ -297,15 +298,9 @@ class Client:
             ArgumentError: An argument cannot be sent, or would be sent to another host; nothing was sent.
         """
         if retry is not None and not isinstance(retry, bool):
-            raise ArgumentError(
-                f"`retry` must be True, False or None, got {excerpt(retry)}. Nothing was sent.", parameter="retry"
-            )
+            raise wrong("retry", "be True, False or None", excerpt(retry))
         verb = method.upper() if isinstance(method, str) else method
-        if not isinstance(verb, str) or verb not in _REPLAY_BY_METHOD:
-            raise ArgumentError(
-                f"`method` must be one of {', '.join(_REPLAY_BY_METHOD)}, got {excerpt(method)}. Nothing was sent.",
-                parameter="method",
-            )
+        one_of("method", verb, _REPLAY_BY_METHOD)
         limiter = self._runtime.open()
         operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
         try:
@@ -313,9 +308,7 @@ class Client:
         except ArgumentError:
             raise
         except ValueError as error:
-            raise ArgumentError(
-                f"`json` must be what JSON can say: {error}. Nothing was sent.", parameter="json"
-            ) from error
+            raise wrong("json", "be a JSON document", error) from error
         if headers is not None:
             request = with_headers(request, headers)
         options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None)

@@ -18,20 +18,23 @@ T = TypeVar("T")
 _LARGEST = 2**63 - 1
 
 
+def wrong(parameter: str, must: str, got: object, hint: str = "") -> ArgumentError:
+    """Return the error for an argument: what must be true of it, what was given, and what helps."""
+    return ArgumentError(f"`{parameter}` must {must}, got {got}.{hint} Nothing was sent.", parameter=parameter)
+
+
 def text(parameter: str, value: object, at_least: int = 1, at_most: int | None = None) -> str:
     """Check a string and its length in characters."""
     if not isinstance(value, str):
         hint = f" Pass its id: {type(value).__name__.lower()}.id." if hasattr(value, "id") else ""
-        raise _wrong(parameter, "be a string", type(value).__name__, hint)
+        raise wrong(parameter, "be a string", type(value).__name__, hint)
     if len(value) < at_least or (at_most is not None and len(value) > at_most):
-        bounds = "not be empty" if at_most is None else f"have {at_least} to {at_most} characters"
-        raise _wrong(parameter, bounds, excerpt(value) if at_most is None else len(value))
+        must = "not be empty" if at_most is None else f"have {at_least} to {at_most} characters"
+        raise wrong(parameter, must, excerpt(value) if at_most is None else len(value))
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(
-            f"{parameter} holds half a surrogate pair. Nothing was sent.", parameter=parameter
-        ) from None
+        raise wrong(parameter, "be Unicode text", "half a surrogate pair") from None
     return value
 
 
@@ -48,18 +51,18 @@ def texts(**values: object) -> dict[str, str]:
 def within(parameter: str, value: object, least: int, most: int | None = None) -> int:
     """Check a whole number; without an upper bound, it must fit into 64 bits."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(parameter, "be a whole number", type(value).__name__)
+        raise wrong(parameter, "be a whole number", type(value).__name__)
     if value < least and most is None:
-        raise _wrong(parameter, f"be at least {least}", excerpt(value))
+        raise wrong(parameter, f"be at least {least}", excerpt(value))
     if not least <= value <= (most or _LARGEST):
-        raise _wrong(parameter, f"be between {least} and {most or _LARGEST}", excerpt(value))
+        raise wrong(parameter, f"be between {least} and {most or _LARGEST}", excerpt(value))
     return value
 
 
 def seconds(parameter: str, value: object) -> float:
     """Check a finite number of seconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
-        raise _wrong(parameter, "be a finite number of seconds", excerpt(value))
+        raise wrong(parameter, "be a finite number of seconds", excerpt(value))
     return float(value)
 
 
@@ -71,20 +74,27 @@ def function(parameter: str, value: object, example: str = "") -> None:
             # It never runs, and Python would complain about it in the middle of nowhere.
             value.close()
             hint = f" A call was given: pass the function itself, without parentheses.{hint}"
-        raise _wrong(parameter, "be a function", excerpt(value), hint)
+        raise wrong(parameter, "be a function", excerpt(value), hint)
+
+
+def one_of(parameter: str, value: object, words: Iterable[str]) -> None:
+    """Check for one of several words."""
+    valid = [str(word) for word in words]
+    if not isinstance(value, str) or value not in valid:
+        raise wrong(parameter, f"be one of {', '.join(map(repr, valid))}", excerpt(value))
 
 
 def several(parameter: str, value: Iterable[T]) -> Iterable[T]:
     """Check for a list or another iterable; a single string is refused, because its characters are not meant."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise _wrong(parameter, "be a list or another iterable", excerpt(value))
+        raise wrong(parameter, "be a list or another iterable", excerpt(value))
     return value
 
 
 def in_order(parameter: str, lower: Any, upper: Any) -> None:
     """Check that the lower one of two bounds does not exceed the upper one; None is no bound."""
     if lower is not None and upper is not None and lower > upper:
-        raise _wrong(parameter, f"not exceed the upper bound {upper}", lower)
+        raise wrong(parameter, f"not exceed the upper bound {upper}", lower)
 
 
 def known(given: Iterable[object], names: Iterable[str]) -> None:
@@ -116,7 +126,7 @@ def moment(parameter: str, value: object) -> datetime | None:
         hint = " Read a text with datetime.fromisoformat(…)." if isinstance(value, str) else ""
         if isinstance(value, datetime) and value.tzinfo is None:
             hint = " It has no offset and would mean another moment elsewhere: add tzinfo=UTC, or use .astimezone()."
-        raise _wrong(parameter, "be a date or an aware datetime", excerpt(value), hint)
+        raise wrong(parameter, "be a date or an aware datetime", excerpt(value), hint)
     return value
 
 
@@ -125,9 +135,5 @@ def timestamp(parameter: str, value: object) -> str | None:
     time = moment(parameter, value)
     try:
         return None if time is None else spell_time(time)
-    except ValueError as error:
-        raise ArgumentError(f"{parameter} cannot be sent: {error}. Nothing was sent.", parameter=parameter) from None
-
-
-def _wrong(parameter: str, must: str, got: object, hint: str = "") -> ArgumentError:
-    return ArgumentError(f"{parameter} must {must}, got {got}.{hint} Nothing was sent.", parameter=parameter)
+    except ValueError:
+        raise wrong(parameter, "lie in the years 1 to 9999 in UTC", time) from None

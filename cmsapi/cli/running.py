@@ -13,7 +13,6 @@ import inspect
 import io
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -134,7 +133,7 @@ def report_error(error: cmsapi.CMSError, command: Callable[[], Any] | None = Non
     """
     text = error_text(error)
     if isinstance(error, cmsapi.ArgumentError) and isinstance(command, functools.partial):
-        text = re.sub(rf"^(`?){re.escape(error.parameter)}\b\1", _option_name(error.parameter, command.func), text)
+        text = text.replace(f"`{error.parameter}`", _option_name(error.parameter, command.func), 1)
     print_message(text, style="red")
     return exit_code(error)
 

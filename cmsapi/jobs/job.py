@@ -14,10 +14,10 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
-from cmsapi.api.arguments import function, seconds
+from cmsapi.api.arguments import function, seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import markup
-from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, JobDetachedError, JobError, JobWaitTimeoutError
+from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobError, JobWaitTimeoutError
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
@@ -195,7 +195,7 @@ class Job(Generic[R]):
             JobError: As for `wait`.
         """
         if not self.tracked.kind.in_review:
-            raise ArgumentError(f"A {self.kind.value} has no review; only a generation has one.", parameter="job")
+            raise wrong("job", "be a generation, because only a generation has a review", f"a {self.kind.value}")
         return cast("GenerationReview", await self.wait())
 
     async def refresh(self) -> JobStatus:
@@ -252,13 +252,10 @@ class Job(Generic[R]):
         try:
             isinstance(None, event)
         except TypeError:
-            raise ArgumentError(f"`event` must be a class, got {excerpt(event)}.", parameter="event") from None
+            raise wrong("event", "be a class", excerpt(event)) from None
         function("call", call)
         if inspect.iscoroutinefunction(call):
-            raise ArgumentError(
-                "`call` must be a plain function, got a coroutine function; to await, iterate over job.events().",
-                parameter="call",
-            )
+            raise wrong("call", "be a plain function", "a coroutine function", " To await, iterate over job.events().")
 
         def filtered(happened: JobEvent | Exception) -> None:
             if isinstance(happened, event) and not isinstance(happened, Exception):

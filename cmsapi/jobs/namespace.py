@@ -7,7 +7,7 @@ import math
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, cast, overload
 
-from cmsapi.api.arguments import seconds, several, within
+from cmsapi.api.arguments import one_of, seconds, several, within, wrong
 from cmsapi.api.models.keyword import Keyword, Prompt
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.wire.mismatch import excerpt
@@ -180,15 +180,10 @@ class Jobs:
                 launch.close()
             raise
         if not inspect.isawaitable(launch):
-            raise ArgumentError(
-                f"`launch` must be a launch that was not awaited, got {excerpt(launch)}. Nothing was sent.",
-                parameter="launch",
-            )
+            raise wrong("launch", "be a launch that was not awaited", excerpt(launch))
         job: Any = launch if isinstance(launch, Job) else await launch
         if not isinstance(job, Job):
-            raise ArgumentError(
-                f"`launch` must give a job when it is awaited, but it gave {excerpt(job)}.", parameter="launch"
-            )
+            raise ArgumentError(f"`launch` must give a job when it is awaited, got {excerpt(job)}.", parameter="launch")
         return cast("R", await job.wait(timeout))
 
     async def status(self, token: str) -> JobStatus:
@@ -290,7 +285,5 @@ class Jobs:
 
 
 def _kind(word: str) -> Kind:
-    if isinstance(word, str) and (known := KINDS.get(word)) is not None:
-        return known
-    words = ", ".join(repr(kind.name.value) for kind in KINDS.values())
-    raise ArgumentError(f"`kind` must be one of {words}, got {excerpt(word)}. Nothing was sent.", parameter="kind")
+    one_of("kind", word, KINDS)
+    return KINDS[word]

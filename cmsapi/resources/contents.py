@@ -7,13 +7,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, Unpack
 
-from cmsapi.api.arguments import function, in_order, optional_text, text, texts, within
+from cmsapi.api.arguments import function, in_order, optional_text, text, texts, within, wrong
 from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation, GenerationSettings
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
 from cmsapi.api.wire.converter import to_dict
 from cmsapi.api.wire.jsontext import dumps
+from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError, CMSError, ConflictError, EditConflictError, OutcomeUnknownError
 from cmsapi.jobs import GenerationReview, Job, JobKind, ReviewHook
 from cmsapi.jobs.kinds.registry import KINDS
@@ -112,7 +113,7 @@ class Contents(Resource):
             )
         within("version", version, 0)
         if not changes:
-            raise ArgumentError("changes must name at least one field; nothing was sent.", parameter="changes")
+            raise wrong("changes", "name at least one field", "none")
         return await self._save(content_id, version, changes)
 
     async def _save(self, content_id: str, version: int, changes: ContentChanges) -> Content:
@@ -170,7 +171,8 @@ class Contents(Resource):
             if not isinstance(changes, Mapping):
                 forgotten = " Did you forget to return? {} changes nothing." if changes is None else ""
                 raise ArgumentError(
-                    f"change must return a mapping of new values, got {type(changes).__name__}.{forgotten}",
+                    f"`change` must return a mapping of new values, got {type(changes).__name__}.{forgotten} Nothing "
+                    "was changed.",
                     parameter="change",
                 )
             if not changes:
@@ -285,21 +287,16 @@ def _one_or_several(parameter: str, value: str | Sequence[str] | None) -> str | 
         return optional_text(parameter, value)
     if not isinstance(value, Sequence) or not value:
         # An empty list would not filter.
-        raise ArgumentError(
-            f"{parameter} must be one identifier, or a list of at least one; nothing was sent.", parameter=parameter
-        )
+        raise wrong(parameter, "be one identifier, or a list of at least one", excerpt(value))
     return [text(parameter, each) for each in value]
 
 
 def _settings(settings: GenerationSettings | None) -> Any:
     if settings is not None and not isinstance(settings, GenerationSettings):
-        raise ArgumentError(
-            f"settings must be GenerationSettings, got {type(settings).__name__}. Nothing was sent.",
-            parameter="settings",
-        )
+        raise wrong("settings", "be GenerationSettings", type(settings).__name__)
     try:
         document = to_dict(settings or GenerationSettings())
         dumps(document)
     except ValueError as error:
-        raise ArgumentError(f"settings cannot be sent: {error}. Nothing was sent.", parameter="settings") from error
+        raise wrong("settings", "be a JSON document", error) from error
     return document

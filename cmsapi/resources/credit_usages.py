@@ -7,12 +7,10 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias
 
-from cmsapi.api.arguments import in_order, moment, optional_text, within
+from cmsapi.api.arguments import in_order, moment, one_of, optional_text, within
 from cmsapi.api.models.credit_usage import CreditType, CreditUsage
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
-from cmsapi.api.wire.mismatch import excerpt
-from cmsapi.errors import ArgumentError
 from cmsapi.resources.credit_report import CreditReport
 from cmsapi.resources.resource import Resource
 from cmsapi.transport.caller import LARGEST_PAGE
@@ -47,14 +45,10 @@ class CreditUsages(Resource):
         Raises:
             ArgumentError: `type` is not one of the three.
         """
-        words = [word.value for word in CreditType]
         if type is None:
             within("page", page, 1)
             return _Merged([self.list(word, q=q, limit=limit) for word in CreditType], page, limit)
-        if type not in words:
-            raise ArgumentError(
-                f"type must be one of {', '.join(words)}, got {excerpt(type)}. Nothing was sent.", parameter="type"
-            )
+        one_of("type", type, CreditType)
         query = {"type": str(type), "q": optional_text("q", q)}
         return self._caller.paginate(CreditUsage, "list_credit_usages", page=page, limit=limit, query=query)
 

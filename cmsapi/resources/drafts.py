@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any, TypedDict
 
-from cmsapi.api.arguments import known, moment, optional_text, text, timestamp
+from cmsapi.api.arguments import known, moment, optional_text, text, timestamp, wrong
 from cmsapi.api.models.content import Content
 from cmsapi.api.wire.shape import wire_name
-from cmsapi.errors import ArgumentError
 
 LONGEST_TITLE = 255  # specification 8
 
@@ -72,7 +71,7 @@ def _wire_value(name: str, value: object) -> str | None:
     if name != "title":
         return optional_text(name, value)
     if value is None:
-        raise ArgumentError("title cannot be cleared; leave it out to keep it. Nothing was sent.", parameter=name)
+        raise wrong(name, "be a string", "None", " It cannot be cleared; leave it out to keep it.")
     return text(name, value, 1, LONGEST_TITLE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from cmsapi.api.arguments import text, texts
+from cmsapi.api.arguments import text, texts, wrong
 from cmsapi.api.models.keyword import Keyword
 from cmsapi.api.models.report import Report
 from cmsapi.api.page import Page
@@ -97,12 +97,10 @@ def scored(content_id: str | None, title: str | None, html: str | None, meta_des
     loose = title is not None or html is not None
     if (content_id is not None) == loose:
         raise ArgumentError(
-            "Either content_id, or title and html, must be given, and not both. Nothing was sent.",
+            "Either `content_id`, or `title` and `html`, must be given, not both. Nothing was sent.",
             parameter="content_id",
         )
     for name, value in (("title", title), ("html", html)):
         if loose and value is None:
-            raise ArgumentError(
-                f"title and html must be given together; {name} is missing. Nothing was sent.", parameter=name
-            )
+            raise wrong(name, "be given where `title` or `html` is", "None")
     return texts(content_id=content_id, title=title, html=html, meta_description=meta_description)

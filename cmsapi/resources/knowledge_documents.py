@@ -53,10 +53,9 @@ class KnowledgeDocuments(Resource):
             ServerError: The service failed; the same holds.
         """
         if (text is None) == (url is None):
+            got = "neither" if text is None else "both"
             raise ArgumentError(
-                f"Exactly one of `text` and `url` must be given, got {'neither' if text is None else 'both'}. "
-                "Nothing was sent.",
-                parameter="text",
+                f"Exactly one of `text` and `url` must be given, got {got}. Nothing was sent.", parameter="text"
             )
         body = {"name": check_text("name", name), **texts(text=text, url=url)}
         path, poller = {"workspaceId": workspace_id}, self._open_launcher().poller

@@ -45,7 +45,7 @@ def with_headers(request: Request, headers: Mapping[str, str]) -> Request:
         ArgumentError: A header cannot be sent, or the client sets it itself.
     """
     if (problem := problem_of(headers)) is not None:
-        raise ArgumentError(problem, parameter="headers")
+        raise ArgumentError(f"{problem} Nothing was sent.", parameter="headers")
     added = {name.lower(): value for name, value in headers.items()}
     return attrs.evolve(request, headers={**request.headers.folded, **added})
 

@@ -89,14 +89,14 @@ class AiohttpTransport:
 
         self._largest = LARGEST_ANSWER if largest_answer is None else largest_answer
         if not isinstance(self._largest, int) or isinstance(self._largest, bool) or self._largest < 1:
-            raise ConfigError(f"largest_answer must be a whole number of bytes from 1 on, got {largest_answer!r}.")
+            raise ConfigError(f"`largest_answer` must be a whole number of bytes from 1 on, got {largest_answer!r}.")
 
         if ssl is not None and not isinstance(ssl, ssl_module.SSLContext):
             raise ConfigError(
-                f"ssl must be an ssl.SSLContext, got {type(ssl).__name__}. Load a private authority into a context."
+                f"`ssl` must be an ssl.SSLContext, got {type(ssl).__name__}. Load a private authority into a context."
             )
         if proxy is not None and not (isinstance(proxy, str) and proxy.startswith(("http://", "https://"))):
-            raise ConfigError("proxy must be a URL, for example 'http://proxy.example.com:3128'.")
+            raise ConfigError("`proxy` must be a URL, for example 'http://proxy.example.com:3128'.")
         self._pool = _Pool(session, trust_env)
         self._aiohttp, self._url = aiohttp, URL
         self.timeout: aiohttp.ClientTimeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)

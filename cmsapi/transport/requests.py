@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlencode
 
-from cmsapi.api.arguments import text as check_text
+from cmsapi.api.arguments import text as check_text, wrong
 from cmsapi.api.operations import UNLIMITED_PATHS
 from cmsapi.api.wire.jsontext import dumps
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import python_name
 from cmsapi.config import Account
-from cmsapi.errors import ArgumentError
 from cmsapi.message import Headers, Request
 
 # No service reads a longer line of a request.
@@ -82,10 +81,7 @@ def _segment(name: str, value: object) -> str:
     parameter = python_name(name)
     identifier = check_text(parameter, value, 1, LONGEST_ID)
     if identifier in (".", ".."):
-        raise ArgumentError(
-            f"{parameter} must be an identifier, got the dot segment {identifier!r}. Nothing was sent.",
-            parameter=parameter,
-        )
+        raise wrong(parameter, "be an identifier", f"the dot segment {identifier!r}")
     return quote(identifier, safe="")
 
 
@@ -99,29 +95,22 @@ def check_path(path: str) -> str:
     """
     segments = path.split("/")[1:] if isinstance(path, str) and path.startswith("/") else []
     if not segments:
-        raise ArgumentError(
-            f"path must begin with one slash, as in '/v1/me', got {excerpt(path)}. A whole URL is refused, because the "
-            "key would go to its host. Nothing was sent.",
-            parameter="path",
-        )
+        hint = " A whole URL is refused, because the key would go to its host."
+        raise wrong("path", "begin with one slash, as in '/v1/me'", excerpt(path), hint)
     if len(path) > LONGEST_ID or _UNWRITTEN.search(path):
-        raise ArgumentError(
-            f"path must have at most {LONGEST_ID} characters, and no white space, backslash, query or percent sign "
-            f"that encodes nothing, got {excerpt(path)}. Give a query as params, and encode an identifier with "
-            "urllib.parse.quote(id, safe=''). Nothing was sent.",
-            parameter="path",
+        raise wrong(
+            "path",
+            f"have at most {LONGEST_ID} characters, and no white space, backslash, query or percent sign that encodes "
+            "nothing",
+            excerpt(path),
+            " Give a query as `params`, and encode an identifier with urllib.parse.quote(id, safe='').",
         )
     try:
         texts = [unquote(segment, errors="strict") for segment in segments]
     except UnicodeDecodeError:
-        raise ArgumentError(
-            f"path must be percent-encoded UTF-8, got {excerpt(path)}. Nothing was sent.", parameter="path"
-        ) from None
+        raise wrong("path", "be percent-encoded UTF-8", excerpt(path)) from None
     if any(text in ("", ".", "..") for text in texts):
-        raise ArgumentError(
-            f"path must have no empty and no dot segments, encoded or not, got {excerpt(path)}. Nothing was sent.",
-            parameter="path",
-        )
+        raise wrong("path", "have no empty and no dot segments, encoded or not", excerpt(path))
     return "".join(f"/{quote(text, safe='')}" for text in texts)
 
 
@@ -134,9 +123,7 @@ def query_string(values: Query) -> str:
     pairs: list[tuple[str, str]] = []
     for name, value in values.items() if isinstance(values, Mapping) else _pairs(values):
         if not isinstance(name, str):
-            raise ArgumentError(
-                f"The names in params must be strings, got {excerpt(name)}. Nothing was sent.", parameter="params"
-            )
+            raise wrong("params", "have strings as names", excerpt(name))
         check_text("params", name, 0)
         if isinstance(value, list | tuple):
             pairs.extend((f"{name}[]", _query_value(name, item)) for item in value)
@@ -147,10 +134,7 @@ def query_string(values: Query) -> str:
 
 def _pairs(values: object) -> Iterable[tuple[object, object]]:
     if not isinstance(values, list | tuple) or not all(isinstance(each, tuple) and len(each) == 2 for each in values):
-        raise ArgumentError(
-            f"params must be a mapping, or a list of (name, value) tuples, got {excerpt(values)}. Nothing was sent.",
-            parameter="params",
-        )
+        raise wrong("params", "be a mapping, or a list of (name, value) tuples", excerpt(values))
     return values
 
 
@@ -164,7 +148,4 @@ def _query_value(name: str, value: object) -> str:
             return str(value)
     except ValueError:  # more digits than Python writes
         pass
-    raise ArgumentError(
-        f"{name} must be a string, a number, a truth value or a list of these, got {excerpt(value)}. Nothing was sent.",
-        parameter=name,
-    )
+    raise wrong(name, "be a string, a number, a truth value or a list of these", excerpt(value))

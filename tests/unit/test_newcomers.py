@@ -35,7 +35,7 @@ GUESSES: dict[str, tuple[Guess, str]] = {
         lambda c: c.knowledge_documents.create("wsp_1", "brief"),  # type: ignore[call-overload]
         "Exactly one of `text` and `url` must be given, got neither.",
     ),
-    "an empty identifier": (lambda c: c.keywords.analyze(""), "keyword_id must not be empty, got ''."),
+    "an empty identifier": (lambda c: c.keywords.analyze(""), "`keyword_id` must not be empty, got ''."),
 }
 
 

@@ -241,7 +241,7 @@ def _read_time(text: str) -> date:
         return date.fromisoformat(text) if len(text) == len("2026-01-31") else datetime.fromisoformat(text)
     except ValueError:
         raise cmsapi.ArgumentError(
-            f"due_date must be a date or a time with an offset, such as 2026-01-31 or 2026-01-31T12:00Z, got {text}. "
+            f"`due_date` must be a date or a time with an offset, such as 2026-01-31 or 2026-01-31T12:00Z, got {text}. "
             "Nothing was sent.",
             parameter="due_date",
         ) from None

@@ -45,7 +45,7 @@ _REPLACEMENTS = [
         (r"Load a private authority .* pass it as `ssl`\.", "SSL_CERT_FILE may name a file with a private authority."),
         (r"; `ssl` takes a context\.", "."),
         (r"\[Errno -?\d+\] ", ""),
-        (r"holds half a surrogate pair", "is not UTF-8"),
+        (r"be Unicode text, got half a surrogate pair", "be UTF-8"),
         (r"\bbase_url\b", "CMSAPI_BASE_URL"),
         (r"\bmax_credits\b", "--max-credits"),
     )

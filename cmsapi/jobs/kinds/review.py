@@ -126,7 +126,7 @@ class GenerationReview:
                 self.decision = self.decision or "leave"
             else:
                 raise ArgumentError(
-                    f"on_review returns 'confirm', 'cancel' or 'leave', not {choice!r}; the generation stays in "
+                    f"`on_review` must return 'confirm', 'cancel' or 'leave', got {choice!r}. The generation stays in "
                     "review.",
                     parameter="on_review",
                 )

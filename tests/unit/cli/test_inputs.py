@@ -228,7 +228,7 @@ async def test_unreadable_files_are_named_with_the_reason(
         (["contents", "create", "wsp_1", ""], "TITLE must have"),
         (["contents", "create", "wsp_1", "T", "--html"], "--html requires"),
         (["contents", "list", "wsp_1", "--min-score", "900"], "--min-score must be"),
-        (["contents", "create", "wsp_1", "\udcff"], "TITLE is not UTF-8"),
+        (["contents", "create", "wsp_1", "\udcff"], "TITLE must be UTF-8"),
         (["analyze"], "KEYWORD_IDS is missing. To list what it may be: cmsapi keywords"),
         (["analyze", "kwd_1", "--max-credits", "1.6"], "--max-credits: must be a whole number of at least 0, got 1.6"),
         (["analyze", "kwd_1", "--max-credits", "-1"], "--max-credits"),

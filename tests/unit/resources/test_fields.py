@@ -84,7 +84,10 @@ async def test_a_filter_that_is_none_does_not_filter() -> None:
 
 async def test_a_title_cannot_be_cleared() -> None:
     """None as title is refused, and the error says how to keep it."""
-    with pytest.raises(cmsapi.ArgumentError, match="title cannot be cleared; leave it out to keep it") as caught:
+    with pytest.raises(
+        cmsapi.ArgumentError,
+        match=r"`title` must be a string, got None\. It cannot be cleared; leave it out to keep it",
+    ) as caught:
         await sent(lambda c: c.contents.update("c", 1, title=None))  # type: ignore[arg-type]
     assert caught.value.parameter == "title"
 
@@ -143,7 +146,7 @@ async def test_a_moment_is_sent_in_utc(time: date, text: str) -> None:
 async def test_bounds_in_the_wrong_order_are_refused() -> None:
     """A report that begins after its end is refused, also when one of the two is a date."""
     noon = datetime(2026, 5, 1, 12, tzinfo=UTC)
-    with pytest.raises(cmsapi.ArgumentError, match="since must not exceed the upper bound") as caught:
+    with pytest.raises(cmsapi.ArgumentError, match="`since` must not exceed the upper bound") as caught:
         await sent(lambda c: c.credit_usages.report(since=noon, until=date(2026, 5, 1)))
     assert caught.value.parameter == "since"
 

@@ -707,7 +707,7 @@ async def test_a_hook_that_is_no_function_is_refused() -> None:
     async with client_of(sandbox) as client:
         with pytest.raises(cmsapi.ArgumentError) as caught:
             await client.contents.generate(sandbox.content_ids[0], on_review=hook)
-    assert str(caught.value).startswith("on_review must be a function, got 'confirm'.")
+    assert str(caught.value).startswith("`on_review` must be a function, got 'confirm'.")
     assert caught.value.parameter == "on_review"
     assert len(sandbox.ledger) == 0
 
