@@ -27,7 +27,7 @@ settings.load_profile("steady")
 
 @pytest.fixture(scope="session", autouse=True)
 def no_loop_by_accident() -> None:
-    """Keep looptime's hook from creating a loop that nobody closes when the first test of a run is a plain function."""
+    """Keep looptime's hook from leaving a loop open when the first test of a run is a plain function."""
     asyncio.set_event_loop(None)
 
 
@@ -40,7 +40,7 @@ def limits_anew() -> None:
 @pytest.fixture(autouse=True)
 def blocking_calls() -> Iterator[BlockBuster]:
     """Fail a test whose event loop is blocked by the SDK or the sandbox."""
-    # Drawing reads fonts; whoever asks for a plot inside a loop wants it there.
+    # Drawing reads fonts; a program that asks for a plot inside a loop accepts that.
     drawing = ["cmsapi.resources.credit_plot", "cmsapi.resources.credit_report"]
     with blockbuster_ctx("cmsapi", excluded_modules=drawing) as blocker:
         # A client that names a file by a relative path asks the kernel for the directory, which reads no disk.

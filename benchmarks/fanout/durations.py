@@ -1,6 +1,6 @@
-"""How long jobs take: drawn once for a batch, and known as a distribution to whoever plans with it.
+"""How long jobs take: drawn once for a batch, and known as a distribution to a strategy that plans with it.
 
-The n-th launch of a run takes the n-th duration, whoever launches: an identifier would not do as a name, because that
+The n-th launch of a run takes the n-th duration, in each strategy: an identifier would not do as a name, because that
 of a search depends on how many there were before. Each item has a distribution of its own, so that they may drift.
 """
 

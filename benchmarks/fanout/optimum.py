@@ -72,7 +72,7 @@ class Optimum:
         await turn
 
     def _serve(self) -> None:
-        """Let go whoever's turn it is, and come back when the next one's is."""
+        """Let the jobs go whose turn it is, and come back at the turn of the next one."""
         now = self._loop.time()
         pause = max(_SECONDS, _PART * (now - self._begun))
         if now >= self._priced_at + pause:

@@ -1,4 +1,4 @@
-"""Work that nobody lists: distributions and sizes drawn at random, so that no constant can be tuned to those listed."""
+"""Unlisted work: distributions and sizes drawn at random, so that no constant can be tuned to those listed."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Work:
         name: What the draws of its durations depend on, beside the seed.
         kind: What is launched.
         jobs: How long each item takes.
-        in_flight: Jobs that may be launched and not over; None leaves that to whoever does it.
+        in_flight: Jobs that may be launched and not over; None leaves that to the strategy.
         lever: Whether the service offers a way of learning of ends that is cheaper than a poll of each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
     """
@@ -111,7 +111,7 @@ class Service:
 
 
 async def _keywords(sandbox: Sandbox, count: int) -> list[str]:
-    """Add keywords to the pages in equal parts, with a key whose limits nobody measures."""
+    """Add keywords to the pages in equal parts, with a key whose requests are not measured."""
     headers = {"Authorization": f"Bearer {sandbox.member_key}", "Content-Type": "application/json"}
     identifiers = []
     for number in range(count):

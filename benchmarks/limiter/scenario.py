@@ -1,7 +1,7 @@
 """A crowd of callers, a network and the strict service: the sandbox itself, in the same process.
 
 Each caller takes its turn, sends a request, waits for the answer and starts over. One that is refused (429) is counted
-and goes on. Nobody rests because of a 429, so that the figures show the limiters alone.
+and goes on. No client pauses because of a 429, so that the figures show the limiters alone.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CALLS = {"sequential": _CALLS, "concurrent": _TOGETHER * _CALLS_EACH}
 
 
 async def work(url: str, name: str) -> None:
-    """Do as told until nobody tells anything any more."""
+    """Carry out each command until standard input ends."""
     from benchmarks.overhead.contestants import CONTESTANTS
     from benchmarks.overhead.layers import LAYERS
 

@@ -25,7 +25,7 @@ from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 SHORTEST, LONGEST = 5.0, 10.0
-# Nobody waits as long, but each job has a limit.
+# No job takes as long, but each wait needs a limit.
 _PATIENCE = 3600.0
 _IDS = tuple(f"kw_{number:016x}" for number in range(100_000))
 

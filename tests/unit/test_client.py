@@ -88,7 +88,7 @@ async def test_a_client_that_was_never_used_can_be_closed() -> None:
 
 
 async def test_closing_ends_the_calls_under_way() -> None:
-    """Whoever waits for an answer, for quota or between attempts is told at once, and nothing is sent any more."""
+    """A call that waits for an answer, for quota or between attempts ends at once, and sends nothing any more."""
     service = TellingScript(answer(), refusal(503, headers={"Retry-After": "50"}), HANG)
     client = client_of(service, limits=cmsapi.RateLimits(per_second=3), timeouts=cmsapi.Timeouts(request=100))
     await client.me()

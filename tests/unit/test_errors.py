@@ -141,7 +141,7 @@ def test_the_drawn_tree_is_the_real_tree() -> None:
     ],
 )
 def test_errors_are_the_builtins_that_one_would_catch(cls: type[errors.CMSError], builtin: type[Exception]) -> None:
-    """Whoever catches the builtin catches these."""
+    """An `except` of the builtin catches these."""
     with pytest.raises(builtin):
         raise made(cls)
 

@@ -28,7 +28,7 @@ FAST = cmsapi.RetryPolicy(max_attempts=2, base=0.001, cap=0.001)
 
 @attrs.define
 class ResponseObserver:
-    """Collect everything that anybody may be shown."""
+    """Collect everything that a user may be shown."""
 
     shown: list[str] = attrs.field(factory=list)
     locals: bool = True
@@ -240,7 +240,7 @@ async def _see_given_up(observer: ResponseObserver, call: Awaitable[None]) -> No
         observer.caught(error)
 
 
-async def test_nobody_listens(observer: ResponseObserver) -> None:
+async def test_without_hooks(observer: ResponseObserver) -> None:
     """A connection that is refused, and settings that are wrong."""
     key = "sk_refused_0123456789abcdef"
     async with RawServer() as server:

@@ -19,7 +19,7 @@ class NoBrowserError(Exception):
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """Start the browser of the system, or else Playwright's own where somebody has installed it.
+    """Start the browser of the system, or else Playwright's own where it is installed.
 
     Raises:
         NoBrowserError: Neither is there.

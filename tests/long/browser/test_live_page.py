@@ -69,7 +69,7 @@ async def test_its_faults_strike(page: Page, box: Sandbox, api: cmsapi.Client) -
 
 
 async def test_it_survives_the_end_of_the_sandbox(page: Page, box: Sandbox) -> None:
-    """It says that nobody answers and from when what it shows is, and goes on when the sandbox is back."""
+    """The page says that the sandbox does not answer and how old its data is, and goes on when it is back."""
     await opened(page, box)
     port = int(box.base_url.rpartition(":")[2])
     await box.aclose()

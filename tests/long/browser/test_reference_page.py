@@ -58,7 +58,7 @@ async def test_the_suggested_bodies_are_good(page: Page, box: Sandbox, name: str
 
 
 async def test_another_key_and_none(page: Page, box: Sandbox) -> None:
-    """Whoever tries may be somebody else or nobody."""
+    """A request is sent with the member key, with another key, or with none."""
     await page.goto(f"{box.base_url}/docs#get_me")
     send, told = page.locator("#get_me").get_by_role("button", name="Send"), page.locator("#get_me .answer .word")
     for choice, answer in (("the member key", "200 OK"), ("no key", "401"), ("another key", "401")):

@@ -52,7 +52,7 @@ class InlineLoop(VirtualLoop):
 
 def _tell(answer: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
     if answer.done():
-        # Whoever asked is gone.
+        # The caller was cancelled.
         return
     if error is None:
         answer.set_result(result)

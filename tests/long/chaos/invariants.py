@@ -85,7 +85,7 @@ def _of_launches(run: Record, name: str) -> Iterator[str]:
         for fan in (call for call in run.calls if call.operation == "map"):
             jobs |= {id(outcome.job) for outcome in fan.taken if outcome.job is not None}
             doubts += sum(isinstance(outcome.error, errors.LaunchUnknownError) for outcome in fan.taken)
-            # Whoever leaves a fan-out has not seen all of it.
+            # A caller that leaves a fan-out has not seen all of its outcomes.
             doubts += 0 if fan.error is None else fan.width - len(fan.taken)
     yield from _between(name, _happened(run, name), len(jobs), doubts)
 
@@ -97,7 +97,7 @@ def _of_decisions(run: Record, name: str, wish: str) -> Iterator[str]:
     callers = Counter(review.content_id for review in reviews.values())
     for review in reviews.values():
         if review.decision == "elsewhere" and callers[review.content_id] == 1:
-            yield f"{review!r}: nobody else is there to decide"
+            yield f"{review!r}: no other client decides"
     told = sum(review.decision == wish for review in reviews.values())
     doubts = sum(call.error is not None for call in run.calls if call.operation in (name, "wait generation"))
     yield from _between(name, _happened(run, name), told, doubts)

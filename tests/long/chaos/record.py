@@ -13,7 +13,7 @@ import cmsapi
 from cmsapi import errors
 from cmsapi.sandbox import FaultProxy, Sandbox
 
-# Whoever asks is cancelled as often as this, at a moment of chance.
+# This part of the callers is cancelled, each at a random moment.
 CANCELLED = 0.06
 LONGEST_BEFORE_CANCELLING = 20.0
 

@@ -306,7 +306,7 @@ def _heard(run: Callable[[Run], Report], main: Run) -> Report:
     finally:
         logger.removeHandler(log)
         logger.propagate = propagate
-    # What nobody has closed complains with a `ResourceWarning`.
+    # Each thing that was left open gives a `ResourceWarning`.
     unclosed = [f"warning: {each.message}" for each in warned if issubclass(each.category, ResourceWarning)]
     complaints = [f"warning: {each.message}" for each in warned if not issubclass(each.category, ResourceWarning)]
     shown = ["the log shows a key" for line in log.lines if "sk_" in line.replace("sk_***", "")]

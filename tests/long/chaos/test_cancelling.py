@@ -95,7 +95,7 @@ SCENARIOS: list[Scenario] = [request, launch, poll, confirm, batch]
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 async def test_cancelled_at_every_point(scenario: Scenario) -> None:
-    """Whoever is cancelled, the client holds nothing of it, and asking again joins what is paid for already."""
+    """After a cancelled call the client holds nothing of it, and the same call joins the work already paid for."""
     for point in range(1, MOST):
         box = service()
         async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport) as client:

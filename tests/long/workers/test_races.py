@@ -64,7 +64,7 @@ def polls(sandbox: Sandbox, key: str, since: int = 0) -> list[Entry]:
 
 @pytest.mark.parametrize("kind", ["generation", "idea_search"])
 async def test_two_workers_on_the_same_items(kind: str, redis: str) -> None:
-    """Whoever is first launches an item, the other one joins, and both have all results."""
+    """The first worker launches an item, the other one joins, and both have all results."""
     async with box() as sandbox, Fleet(sandbox) as fleet:
         for worker in await asyncio.gather(*(start(fleet, sandbox, redis, sandbox.api_key, kind) for _ in range(2))):
             assert {each["error"] for each in (await said(worker)).values()} == {None}

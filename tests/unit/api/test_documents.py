@@ -125,7 +125,7 @@ def test_equal_documents_make_equal_models(model: type[Model], data: st.DataObje
 @thorough
 @given(data=st.data())
 def test_a_wrong_type_is_named(model: type[Model], data: st.DataObject) -> None:
-    """One value of a wrong type is an error that names its path, unless nobody shows the type: then it is kept."""
+    """One value of a wrong type is an error that names its path, unless the type is a guess: then it is kept."""
     converter = Converter()
     document = data.draw(strategies.documents(strategies.TABLES[model]))
     places = [
@@ -227,7 +227,7 @@ def test_nothing_is_coerced(document: dict[str, Any], path: str) -> None:
     ],
 )
 def test_a_wrong_guess_makes_nothing_unreadable(model: type[Model], document: dict[str, Any], field: str) -> None:
-    """A value whose type nobody shows is kept in `extra` when it is another than was guessed."""
+    """A value whose type is a guess is kept in `extra` when it has another type."""
     converter = Converter()
 
     read = converter.structure(document, model)
@@ -301,7 +301,7 @@ def test_a_changed_field_shows_and_the_rest_stays() -> None:
 
 
 def test_a_model_built_by_hand_writes_what_is_set() -> None:
-    """None is left out, because nobody said null."""
+    """None is left out, because the program did not ask for null."""
     folder = cmsapi.FolderRef(id="f")
     content = Content(id="c", folder=folder, created_at=datetime(2024, 1, 1, tzinfo=UTC), extra={"new": {"a": 1}})
 

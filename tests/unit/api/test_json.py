@@ -207,7 +207,7 @@ def test_what_has_no_form_in_json_is_refused(value: object, writer: str) -> None
 
 @pytest.mark.parametrize("value", [2**64, (1, 2), {1: None}, {"a": (True, -0.0)}, CreditType.ANALYSIS])
 def test_what_one_writer_does_not_know_is_written_all_the_same(value: object) -> None:
-    """Large integers, tuples and keys that are no strings look alike, whoever writes them."""
+    """Large integers, tuples and keys that are no strings look alike with each JSON library."""
     assert WRITERS["orjson"](value) == dumps_strictly(value)
 
 
@@ -222,7 +222,7 @@ def test_a_circle_is_refused(writer: str) -> None:
 
 
 def test_deep_unknown_values_are_kept() -> None:
-    """What the parser takes, a model gives back, although nobody could walk it recursively."""
+    """A model gives back what the parser takes, also where it is nested too deeply for recursion."""
     body = b'{"id":"c","new":' + b"[" * 700 + b"]" * 700 + b"}"
 
     document = to_dict(Converter().structure(loads(body), Content))

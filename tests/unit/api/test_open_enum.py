@@ -1,4 +1,4 @@
-"""Vocabularies take words that nobody has listed."""
+"""Vocabularies take unlisted words."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ async def test_who_is_cancelled_takes_the_request_along() -> None:
 
 
 async def test_an_error_of_the_next_page_waits_for_its_turn() -> None:
-    """What goes wrong ahead is raised after the items of this page, and never to somebody who stops before."""
+    """A failed request for the next page raises after the items of this page, and not if the loop stops before."""
     refused = answer(404, {"error": {"code": "not_found", "message": "gone"}})
     client, _ = client_of(page(["a", "b"], has_more=True), refused, page(["a", "b"], has_more=True), refused)
     async with client:

@@ -97,7 +97,7 @@ def outcomes() -> dict[str, list[Outcome]]:
 
 @pytest.mark.slow
 def test_the_landmarks_stand_in_order(outcomes: dict[str, list[Outcome]]) -> None:
-    """Nobody is faster than the oracle, nor the naive strategy faster than the optimum; nobody is refused."""
+    """No strategy is faster than the oracle, the naive one is slower than the optimum, and no request is refused."""
     oracle, optimum, naive = (outcomes[name][0] for name in ("oracle", "optimum", "naive"))
     assert oracle.turnaround < optimum.turnaround < naive.turnaround
     assert oracle.requests == 3
@@ -133,7 +133,7 @@ def test_all_strategies_meet_the_same_durations() -> None:
 
 
 def test_what_is_drawn_at_random_is_always_the_same() -> None:
-    """Work that nobody lists differs from draw to draw and fits into an hour."""
+    """Unlisted work differs from draw to draw and fits into an hour."""
     drawn = draws()
     assert drawn == draws()
     assert len({draw.told for draw in drawn}) == len(drawn) >= 10

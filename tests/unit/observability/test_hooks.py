@@ -42,7 +42,7 @@ async def test_a_copy_adds_hooks_and_leaves_its_original_alone() -> None:
 
 
 async def test_the_polls_of_a_job_report_to_the_client_that_waited_first() -> None:
-    """Each job that a hook sees watched it also sees released, whoever else waits for it."""
+    """A hook that sees a job watched also sees it released, also when other clients wait for the job."""
     of_copy: list[cmsapi.Event] = []
     box = Sandbox(durations=Fixed(20))
     async with client_of(box) as client:

@@ -231,7 +231,7 @@ async def test_a_person_is_not_kept_waiting_for_when_a_poll_is_due() -> None:
 
 
 async def test_a_turn_that_comes_just_before_its_alarm_needs_none() -> None:
-    """Whoever is served at the moment for which the limiter had set its alarm leaves the next one to the answer."""
+    """A call that is served at the time of the limiter's timer leaves the next call to the answer."""
     limiter = limiter_with(1, 1000)
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -248,7 +248,7 @@ async def test_a_turn_that_comes_just_before_its_alarm_needs_none() -> None:
 
 
 async def test_a_request_that_is_lost_hands_on_the_turn() -> None:
-    """Whoever waits for the first answer of all goes as soon as it is known that there will be none."""
+    """A call that waits for the first answer of all goes as soon as it is known that there will be none."""
     limiter = RateLimiter(SlidingWindows(20, 1000))
     loop = asyncio.get_running_loop()
     await asyncio.sleep(50)

@@ -84,7 +84,7 @@ async def test_the_first_burst_of_a_known_hour_is_immediate() -> None:
 
 
 async def test_first_come_first_served_within_a_lane() -> None:
-    """In one lane nobody overtakes."""
+    """In one lane no call overtakes another."""
     limiter = RateLimiter(SlidingWindows(3, 1000, first_alone=False))
     order: list[int] = []
 
@@ -202,7 +202,7 @@ async def test_max_wait_refuses_at_once_with_the_time() -> None:
 
 
 async def test_the_expected_wait_is_right_in_a_queue() -> None:
-    """Whoever waits behind others for the hour is told a time that comes true."""
+    """A call that waits behind others for the hour is told a time that comes true."""
     limiter = RateLimiter(SlidingWindows(20, 10, first_alone=False))
     loop = asyncio.get_running_loop()
     for _ in range(10):
@@ -219,7 +219,7 @@ async def test_the_expected_wait_is_right_in_a_queue() -> None:
 
 
 async def test_a_429_lets_everybody_rest(connect: Connect) -> None:
-    """After a 429 nobody sends before `Retry-After` is over, and one event tells of it."""
+    """After a 429 no call is sent before `Retry-After` is over, and one event tells of it."""
     heard: list[cmsapi.Event] = []
     service = Script(answer(), refusal(429, "rate_limited", {"Retry-After": "20"}), answer())
     client = connect(service, hooks=[heard.append])
@@ -496,7 +496,7 @@ async def test_without_limits_nothing_waits() -> None:
 
 
 async def test_a_long_wait_is_announced_once(connect: Connect) -> None:
-    """Whoever listens hears once, with the time, that the hour is used up."""
+    """A hook hears once, with the time, that the hour is used up."""
     heard: list[cmsapi.Event] = []
     client = connect(Script(answer()), limits=RateLimits(per_hour=2), hooks=[heard.append])
     await asyncio.gather(*(client.me() for _ in range(2)))

@@ -328,14 +328,14 @@ class LimiterMachine(RuleBasedStateMachine):
         assert not mistakes, mistakes
 
     @invariant()
-    def nobody_is_passed_in_a_lane(self) -> None:
+    def no_call_is_overtaken_in_a_lane(self) -> None:
         turns = [self.turns[permit] for permit in self.windows.records if permit in self.turns]
         for lane in Priority:
             numbers = [number for of, number in turns if of is lane]
             assert numbers == sorted(numbers)
 
     @invariant()
-    def nobody_sleeps_while_a_token_is_free(self) -> None:
+    def no_call_waits_while_a_permit_is_free(self) -> None:
         now, waiting = self.loop.time(), self.limiter.snapshot().waiting
         front = next((lane for lane in Priority if waiting[lane.name.lower()]), None)
         if front is not None and now >= self.windows.rests_until:
@@ -349,7 +349,7 @@ class LimiterMachine(RuleBasedStateMachine):
         assert self.service.most_within(SERVER_HOUR) <= PER_HOUR
 
     @invariant()
-    def nobody_is_suspected_without_reason(self) -> None:
+    def no_foreign_usage_is_invented(self) -> None:
         assert self.limiter.snapshot().foreign <= len(self.service.others)
 
     def teardown(self) -> None:

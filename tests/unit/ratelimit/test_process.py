@@ -111,7 +111,7 @@ async def test_runs_one_after_the_other_share_the_limits_of_their_key() -> None:
 @pytest.mark.slow
 @pytest.mark.enable_socket
 async def test_what_a_closed_loop_left_without_an_answer_counts() -> None:
-    """A loop that is closed in the middle of its requests leaves no room for as many more, and blocks nobody."""
+    """A loop that is closed in the middle of its requests leaves no room for as many more, and blocks no other loop."""
     async with served(Fault(match="GET /v1/workspaces", slow=30.0, times=None)) as sandbox:
         program = [sys.executable, "-W", "ignore", "-c", LEAVE, sandbox.api_key, sandbox.base_url]
         process = await asyncio.create_subprocess_exec(*program)

@@ -168,8 +168,8 @@ def test_when_something_may_change() -> None:
 # ForeignUsage
 
 
-def test_nobody_else() -> None:
-    """Nobody is there before the headers show somebody."""
+def test_no_foreign_usage() -> None:
+    """There is no foreign usage before the headers show some."""
     others = ForeignUsage()
     others.age(1e9)
     assert (others.count, others.oldest_leaves, others.last_leaves) == (0, math.inf, math.inf)

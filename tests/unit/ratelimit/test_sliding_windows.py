@@ -39,7 +39,7 @@ class Fate:
         up: Seconds from then to its arrival.
         down: Seconds from then until its answer, or until it is given up.
         end: How it ends.
-        foreign: Requests of somebody else that arrive when this one is wanted.
+        foreign: Requests of other programs that arrive when this one is wanted.
     """
 
     pause: float
@@ -107,7 +107,7 @@ class World:
         asked = self.now
         while (when := self.windows.next_time(self.now)) > self.now:
             soonest = min(when, self._events[0][0] if self._events else math.inf)
-            assert soonest < math.inf, "nobody would ever wake the waiter"
+            assert soonest < math.inf, "the waiter would never wake"
             assert soonest > self.now or self._events, "the timer would spin"
             self.run_until(soonest)
         self.held.append(self.now - asked)
@@ -173,7 +173,7 @@ def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, **options: A
 @settings(max_examples=150, deadline=None)
 @given(fates(ANSWERED), st.booleans())
 def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> None:
-    """However requests overtake each other, no second and no hour sees one too many, and nobody else is suspected."""
+    """However requests overtake each other, no second or hour sees one too many, and no foreign usage is suspected."""
     world = drive(run, first_alone=first_alone)
     assert (world.most_foreign, world.windows.unsettled) == (0, 0)
 
@@ -181,7 +181,7 @@ def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> Non
 @settings(max_examples=150, deadline=None)
 @given(fates(ANSWERED, ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT))
 def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
-    """Requests that never arrived, were never sent or not answered keep the limits and hang nobody."""
+    """Requests that never arrived, were never sent or not answered keep the limits and block no call."""
     world = drive(run)
     assert (world.most_foreign, world.windows.unsettled) == (0, 0)
 
@@ -197,7 +197,7 @@ def test_others_are_believed_only_as_far_as_proven(run: list[Fate]) -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 2)), max_size=40))
 def test_nothing_is_held_back_without_need(calls: list[tuple[int, float]]) -> None:
-    """One after the other, answered at once: nobody waits while both windows have room at the server."""
+    """One after the other, answered at once: no request waits while both windows have room at the server."""
     windows = SlidingWindows(5, 1000, first_alone=False)
     answered: list[float] = []
     now = 0.0
@@ -282,7 +282,7 @@ def test_headers_correct_the_estimate_downwards() -> None:
     assert windows.foreign_usage.count == 0
 
 
-def test_a_slow_answer_invents_nobody() -> None:
+def test_a_slow_answer_invents_no_foreign_usage() -> None:
     """An answer tells what was counted when its request arrived; what has left since was ours all the same."""
     windows = SlidingWindows(20, 12, first_alone=False)
     spent(windows, 11, 0.1)
@@ -352,7 +352,7 @@ def test_unlimited_windows_hold_nothing_back() -> None:
 
 
 def test_a_slow_answer_costs_one_token() -> None:
-    """A request that is open holds its permit however long the answer takes, and nobody else waits for it."""
+    """A request that is open holds its permit however long the answer takes, and no other request waits for it."""
     windows = SlidingWindows(2, 1000, first_alone=False)
     slow = taken(windows, 0.0)
     for moment in range(1, 50):
@@ -375,7 +375,7 @@ def test_what_was_given_up_settles_when_a_later_request_was_answered() -> None:
     windows.answered(late, 10.0)
     assert (windows.next_time(11.9), windows.unsettled) == (11.9, 1)
     assert (windows.next_time(12.0), windows.unsettled) == (12.0, 0)
-    # It is counted as of the time at which it settled, also when nobody looked.
+    # It is counted as of the time at which it settled, also without a call at that time.
     assert windows.returning(500.0, 12.0 + HOUR - 500.0) == 3
     assert windows.returning(500.0, 11.9 + HOUR - 500.0) == 2
 
@@ -411,7 +411,7 @@ def test_silence_keeps_the_last_tokens_for_probes() -> None:
         windows.lost(probe, moment + 9.5)
     windows.answered(taken(windows, 21.0), 21.3)
     assert [windows.take(Permit(), 22.3) for _ in range(2)] == [True, False]
-    # The two that were given up have settled and come back; the network lives, so nobody has to go alone.
+    # The two that were given up have settled and come back; the network lives, so no request has to go alone.
     windows.answered(held[0], 24.4)
     assert [windows.take(Permit(), 24.4) for _ in range(3)] == [True, True, False]
 
@@ -489,7 +489,7 @@ def filled(windows: SlidingWindows, *settled: float) -> SlidingWindows:
 
 
 def test_the_wait_of_who_comes_when_all_is_free() -> None:
-    """Whoever finds room waits for nothing; of a crowd each second serves as many as it admits."""
+    """A call that finds room does not wait; of many calls each second serves as many as it admits."""
     windows = SlidingWindows(10, 1000, first_alone=False)
     assert [windows.expected_wait(ahead, 0.0) for ahead in (0, 9, 10, 19, 20)] == [0.0, 0.0, 1.0, 1.0, 2.0]
     # The last lane leaves a tenth of the second to the others.
@@ -497,7 +497,7 @@ def test_the_wait_of_who_comes_when_all_is_free() -> None:
 
 
 def test_the_wait_of_who_comes_after_others() -> None:
-    """What is in the second, in flight or settled, is ahead of whoever asks; what has left it is not."""
+    """What is in the second, in flight or settled, is ahead of a new call; what has left it is not."""
     windows = filled(SlidingWindows(10, 1000, first_alone=False), *[0.0] * 4)
     held = [taken(windows, 0.0) for _ in range(2)]
     assert [windows.expected_wait(ahead, 0.0) for ahead in (3, 4)] == [0.0, 1.0]
@@ -565,7 +565,7 @@ def test_limits_that_come_later_count_what_was_before(second: int | None, hour: 
 
 
 def test_others_are_seen_when_the_headers_count_more_than_ours() -> None:
-    """One more than ours is somebody else's; as many as ours, settled or under way, is nobody's."""
+    """One more than ours is foreign usage; as many as ours, settled or in flight, is not."""
     windows = filled(SlidingWindows(10, 100, first_alone=False), 0.0, 1.0)
     permit, under_way = taken(windows, 2.0), taken(windows, 2.0)
     windows.answered(permit, 2.0, Quota(100, 96, 3600.0))
@@ -592,7 +592,7 @@ def test_who_takes_sparingly_leaves_both_reserves() -> None:
 
 @pytest.mark.parametrize(("second", "hour"), [(10, 1000), (None, 1000), (10, None)])
 def test_the_first_request_goes_alone(second: int | None, hour: int | None) -> None:
-    """Until the first answer nobody else goes, where there is any limit; its headers may tell of others."""
+    """Until the first answer no other request goes, where there is any limit; its headers may tell of others."""
     windows = SlidingWindows(second, hour)
     first = taken(windows, 0.0)
     assert not windows.take(Permit(), 0.5)

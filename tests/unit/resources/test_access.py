@@ -128,7 +128,7 @@ async def test_a_deletion_whose_answer_is_lost_is_a_deletion(deletion: Any, faul
             await client.contents.delete(sandbox.content_ids[0])
 
 
-# What nobody shows
+# Behaviour that the specification does not show
 
 
 @pytest.mark.parametrize("subfolders", ["top_level", "parent"])

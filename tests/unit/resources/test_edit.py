@@ -50,7 +50,7 @@ async def test_an_edit_changes_every_field(client: cmsapi.Client, sandbox: Sandb
 
 
 async def test_a_conflict_is_read_and_reapplied(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """After a colleague's edit the change is made anew on the fresh content, and nobody's work is lost."""
+    """After a colleague's edit the change is made anew on the fresh content, and no work is lost."""
     content_id = sandbox.content_ids[0]
     seen: list[Content] = []
 
@@ -156,7 +156,7 @@ async def test_a_failing_change_is_the_callers_own(client: cmsapi.Client, sandbo
 
 
 async def test_a_content_without_a_version_is_not_overwritten() -> None:
-    """When the service shows no version, a change could overwrite somebody else's, and is not sent."""
+    """When the service shows no version, a change could overwrite another one, and is not sent."""
 
     def hide(request: cmsapi.Request, document: Any) -> Any:
         document["version"] = None
@@ -272,7 +272,7 @@ async def test_edits_of_many_at_once_all_arrive(client: cmsapi.Client, sandbox: 
 @pytest.mark.parametrize("conflicts", [1, 2], ids=["its own conflict", "a colleague's conflict"])
 @pytest.mark.parametrize("status", [404, 429])
 async def test_a_change_that_cannot_be_settled_is_unknown(conflicts: int, status: int) -> None:
-    """When the answer is lost and the read that would settle it fails, nobody says that nothing was changed."""
+    """When the answer is lost and the read to settle it fails, the error does not say that nothing was changed."""
     box = Sandbox(faults=Fault(match="PATCH *", status=502, when="after"))
     content_id, reads = box.content_ids[0], [0]
 

@@ -339,7 +339,7 @@ async def test_all_usages_have_pages() -> None:
 
 
 async def test_all_usages_are_read_as_far_as_they_are_wanted(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """Whoever wants only the newest entries pays one page of each type."""
+    """The newest entries take one page of each type."""
     await spend(client, sandbox)
     seen = len(sandbox.ledger)
     async for usage in client.credit_usages.list(limit=2):

@@ -82,7 +82,7 @@ async def test_a_client_is_closed_whole_in_a_cancelled_scope() -> None:
 
 @pytest.mark.enable_socket
 async def test_a_client_that_is_forgotten_warns() -> None:
-    """Without a close, whoever collects it warns of the connections that were left open, and does nothing else."""
+    """Without a close, the garbage collection warns of the open connections, and does nothing else."""
     heard: list[tuple[type[Warning], str]] = []
     unheard: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))

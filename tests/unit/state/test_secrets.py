@@ -23,7 +23,7 @@ from tests.support.processes import ended, workers
 pytestmark = pytest.mark.enable_socket
 
 HTML = "<p>Our secret recipe</p>"
-INSTRUCTIONS = "Mention nobody by name"
+INSTRUCTIONS = "Mention no person by name"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])

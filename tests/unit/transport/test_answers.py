@@ -211,7 +211,7 @@ async def test_a_success_that_is_none(connect: Connect, body: bytes, path: str) 
 
 
 async def test_a_success_is_a_success(connect: Connect) -> None:
-    """A 2xx with the promised document is read, and a code that nobody documented is counted as drift."""
+    """A 2xx with the promised document is read, and an undocumented code is counted as drift."""
     with mocked_aiohttp() as answers:
         for status in (200, 203):
             answers.get(f"{BASE}/v1/me", status=status, payload=ME)
@@ -287,7 +287,7 @@ async def test_no_error_shows_the_key(connect: Connect, status: int, page: str) 
 
 
 async def test_an_assumed_route_says_so_when_it_is_missing(connect: Connect) -> None:
-    """A 404 on a route that nobody shows tells how to replace it; other errors do not blame the route."""
+    """A 404 on an assumed route tells how to replace it; other errors do not blame the route."""
     shown = {}
     for status in (404, 405, 501, 403):
         with mocked_aiohttp() as answers:
@@ -362,7 +362,7 @@ async def test_a_key_that_was_cut_is_masked_too(connect: Connect, cut: slice) ->
 
 
 async def test_every_error_of_an_assumed_route_says_so(connect: Connect) -> None:
-    """Whether the route is wrong or the shape, the reader learns that nobody shows it, and how to replace it."""
+    """Whether the route is wrong or the shape, the error says that it is an assumption, and how to replace it."""
     service = Script(refusal(400, "bad_request"), answer(200, {"data": 7}))
     client = connect(service)
     with pytest.raises(errors.BadRequestError, match=r"OPERATIONS\.override\(crawl_page="):

@@ -104,7 +104,7 @@ async def test_a_launch_over_a_given_session_is_not_paid_twice(connect: Connect)
 
 @pytest.mark.parametrize("own", [True, False], ids=["own session", "given session"])
 async def test_a_refused_connection_sent_nothing(connect: Connect, own: bool) -> None:
-    """Where nobody listens nothing was sent, so that even a launch is tried again."""
+    """Where no server listens nothing was sent, so that even a launch is tried again."""
     async with RawServer() as server:
         url = server.url
     heard: list[cmsapi.Event] = []

@@ -14,6 +14,6 @@ def test_a_query_is_written_for_the_wire() -> None:
         "q=a%20b%2Fc&id%5B%5D=x%20y&id%5B%5D=z&yes=true"
     )
     for values in ({"q": "\ud800"}, {"q": ["a", "\ud800"]}):
-        with pytest.raises(ArgumentError, match="^`q` must be Unicode text, got half a surrogate pair") as caught:
+        with pytest.raises(ArgumentError, match=r"^`q` must be Unicode text, got half a surrogate pair") as caught:
             query_string(values)
         assert caught.value.parameter == "q"

@@ -236,7 +236,7 @@ async def test_retry_after_is_a_floor(connect: Connect, status: int) -> None:
 
 
 async def test_a_longer_retry_after_than_patience_is_an_error_at_once(connect: Connect) -> None:
-    """Whoever does not want to wait that long hears it at once, with the time to come back."""
+    """A call that may not wait that long fails at once, with the time to come back."""
     for options in ({"limits": cmsapi.RateLimits(max_wait=10)}, {"timeouts": cmsapi.Timeouts(deadline=10)}):
         service = Script(refusal(429, "rate_limited", {"Retry-After": "11"}))
         began = asyncio.get_running_loop().time()

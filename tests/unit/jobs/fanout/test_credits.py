@@ -1,4 +1,4 @@
-"""Fan-outs stop before they launch what nobody wants to pay for, or what there are no credits for."""
+"""Fan-outs stop before a launch that exceeds `max_credits` or the balance."""
 
 from __future__ import annotations
 

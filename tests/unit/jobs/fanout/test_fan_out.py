@@ -178,7 +178,7 @@ async def test_leaving_does_not_wait_for_launches_that_were_refused_for_now() ->
 
 
 async def test_leaving_before_the_first_outcome_launches_nothing() -> None:
-    """A fan-out that nobody iterates launches nothing, before and after it is left."""
+    """A fan-out that is not iterated launches nothing, before and after it is left."""
     sandbox = box(30.0)
     async with client_of(sandbox) as client:
         async with client.jobs.map(client.keywords.analyze, sandbox.keyword_ids) as fanout:
@@ -187,7 +187,7 @@ async def test_leaving_before_the_first_outcome_launches_nothing() -> None:
     assert len(sandbox.ledger) == 0
 
 
-async def test_outcomes_that_nobody_takes_stop_the_launching() -> None:
+async def test_outcomes_that_are_not_taken_stop_the_launching() -> None:
     """A loop left without closing goes on paying for twice the jobs in flight at the most."""
     sandbox = box(5.0, keywords=100)
     async with client_of(sandbox) as client:
@@ -379,7 +379,7 @@ async def test_as_completed_serves_two_iterations() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-async def test_launches_that_nobody_awaited_are_no_jobs() -> None:
+async def test_launches_that_were_not_awaited_are_no_jobs() -> None:
     """`as_completed`, `add` and `gather` refuse launches in place of jobs, and launch nothing."""
     sandbox = box(5.0)
     async with client_of(sandbox) as client:
@@ -488,7 +488,7 @@ async def test_gather_of_a_failing_hook_adds_notes_to_copies() -> None:
 
 @pytest.mark.parametrize("waits_for", ["jobs", "quota", "items"])
 async def test_closing_the_client_ends_a_fan_out(waits_for: str) -> None:
-    """Whoever iterates hears that the client was closed, whatever the fan-out was waiting for."""
+    """An iteration ends with the error that the client was closed, whatever the fan-out was waiting for."""
     sandbox = box(1000.0)
 
     async def items() -> AsyncIterator[str]:
@@ -535,7 +535,7 @@ async def test_a_launch_function_may_close_the_client() -> None:
 
 
 async def test_closing_the_client_ends_as_completed_and_gather() -> None:
-    """Whoever waits for several jobs hears that the client was closed, with tokens."""
+    """A wait for several jobs ends with the error that the client was closed, with their tokens."""
     sandbox = box(1000.0)
     async with client_of(sandbox) as client:
         jobs = await launched(client, sandbox, 2)

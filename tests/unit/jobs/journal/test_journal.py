@@ -412,8 +412,8 @@ async def test_doubt_is_kept_for_those_who_wait(fleet: Fleet) -> None:
         theirs = await one.begin("k", launch)
         followed = (await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))).entry
         assert not await other.was_unknown(Record(ENTRY, Lease(SCOPE, "k")), followed)
-        await one.record_unknown(theirs, "nobody knows " + "x" * 1000)
-        told = attrs.evolve(launch, facts={"settle": 5.0, "found": "nobody knows " + "x" * 487})
+        await one.record_unknown(theirs, "no evidence " + "x" * 1000)
+        told = attrs.evolve(launch, facts={"settle": 5.0, "found": "no evidence " + "x" * 488})
         assert (await fleet.outcomes())[f"{asked_at}"] == attrs.evolve(told, status="unknown", ended_at=NOW)
         mine = await other.begin("k", attrs.evolve(ENTRY, asked_at=9.0))
         assert mine.held

@@ -56,7 +56,7 @@ async def test_a_running_word_makes_the_next_end_count() -> None:
         assert 40.0 <= job.status.elapsed <= 51.0
 
 
-async def test_a_failure_nobody_saw_coming_ends_in_doubt_and_not_never() -> None:
+async def test_an_unforeseen_failure_ends_the_job_in_doubt() -> None:
     """A failure that leaves the old timestamp and was never seen running ends with an error in time (rule 5)."""
     sandbox = box(1.0)
     keyword_id = sandbox.analyzed_keyword_ids[0]
@@ -151,7 +151,7 @@ async def test_without_the_services_clock_an_earlier_timestamp_proves_nothing() 
 
 @pytest.mark.parametrize("word", ["thinking", None])
 async def test_an_unlisted_word_decides_nothing(word: str | None) -> None:
-    """A word that nobody lists, or null, is neither success nor failure, and the job ends when a listed one comes."""
+    """An unlisted word, or null, is neither success nor failure, and the job ends when a listed one comes."""
     sandbox = box(60.0)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
@@ -172,7 +172,7 @@ KINDS = ["keyword_analysis", "idea_search", "generation", "knowledge_document"]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("word", ["thinking", None])
 async def test_an_unlisted_word_for_ever_is_an_error(kind: str, word: str | None) -> None:
-    """A word that nobody lists, or null, ends each kind with `UnknownJobStateError` instead of never."""
+    """An unlisted word, or null, ends each kind with `UnknownJobStateError` instead of never."""
     sandbox = box(60.0)
     async with client_of(sandbox, polling=DOUBTING) as client:
         match kind:
@@ -194,7 +194,7 @@ async def test_an_unlisted_word_for_ever_is_an_error(kind: str, word: str | None
 
 
 async def test_a_superseded_generation_ends_its_job() -> None:
-    """Another identifier on the content is somebody else's newer generation, whatever its status."""
+    """Another identifier on the content is a newer generation of another client, whatever its status."""
     sandbox = box(60.0)
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox) as client:
@@ -304,7 +304,7 @@ async def test_a_failed_analysis_is_told_whatever_it_leaves_behind(timestamps: s
 
 
 async def test_a_failed_generation_in_another_word_ends_in_doubt() -> None:
-    """The words after `review` are nobody's promise: an unlisted one ends the job with an error in time."""
+    """The specification lists no words after `review`: an unknown one ends the job with an error in time."""
     sandbox = box(30.0, behaviour=Behaviour(generation_failed="gave_up"))
     sandbox.set_outcome(sandbox.content_ids[0], "failed")
     async with client_of(sandbox, polling=DOUBTING) as client:

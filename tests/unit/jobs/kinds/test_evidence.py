@@ -150,7 +150,7 @@ def test_a_usage_that_says_little_may_be_any() -> None:
 
 
 def test_an_unlisted_word_may_mean_that_it_runs() -> None:
-    """Where a credit is charged at the end, a keyword in a state that nobody lists is not found absent."""
+    """Where a credit is charged at the end, a keyword in an unlisted state is not found absent."""
     odd = attrs.evolve(KEYWORD, analysis_status=AnalysisStatus("reticulating"))
     assert of_keyword(ENTRY, odd, charges(), NONE).verdict is Verdict.UNKNOWN
 
@@ -294,7 +294,7 @@ def test_what_a_generation_shows(
 
 
 def test_an_article_without_a_baseline_is_no_proof() -> None:
-    """What is over or in review may be from before the launch when nobody has read what there was."""
+    """A finished or reviewed generation may be older than the launch when none was read before it."""
     over = Generation(id="gen_1", status=GenerationStatus.REVIEW)
     assert of_generation(ENTRY, over, None).verdict is Verdict.UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Deciding on a generated article: by hand, by hook, by somebody else, and when answers get lost."""
+"""Deciding on a generated article: by hand, by hook, elsewhere, and when answers get lost."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_a_decision_is_not_taken_back() -> None:
 
 
 async def test_a_review_is_taken_up_later() -> None:
-    """`contents.review` decides on a generation that somebody else launched."""
+    """`contents.review` decides on a generation that another client launched."""
     sandbox = box(10.0)
     content_id = sandbox.content_ids[0]
     sandbox.supersede_generation(content_id)
@@ -149,7 +149,7 @@ async def test_a_hook_decides(hook: Any, choice: str, phase: str, state: str, ve
         assert len(decisions(sandbox)) == (choice != "leave")
 
 
-async def test_a_hook_works_although_nobody_waits() -> None:
+async def test_a_hook_decides_without_a_waiter() -> None:
     """An order to decide keeps the job polled until it is carried out."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
@@ -203,8 +203,8 @@ async def test_a_failing_hook_leaves_the_article_in_review(error: Exception) -> 
         assert (await (await client.contents.review(content_id)).confirm()).version == 2
 
 
-async def test_a_failing_hook_is_heard_although_nobody_waits(caplog: pytest.LogCaptureFixture) -> None:
-    """When nobody waits, the failure of a hook is logged."""
+async def test_a_failing_hook_is_logged_without_a_waiter(caplog: pytest.LogCaptureFixture) -> None:
+    """Without a waiter, the failure of a hook is logged."""
 
     def fail(review: GenerationReview) -> Any:
         raise RuntimeError("no idea")
@@ -317,13 +317,13 @@ async def test_a_hook_may_decide_by_itself() -> None:
     assert len(decisions(sandbox)) == 2
 
 
-# Somebody else
+# Decisions elsewhere
 
 
 @pytest.mark.parametrize("choice", ["confirm", "cancel"])
 @pytest.mark.parametrize("elsewhere", ["confirm_elsewhere", "cancel_elsewhere"])
 @pytest.mark.parametrize("refused", [409, 422])
-async def test_somebody_else_decides_while_a_hook_thinks(choice: str, elsewhere: str, refused: Any) -> None:
+async def test_a_decision_elsewhere_passes_a_slow_hook(choice: str, elsewhere: str, refused: Any) -> None:
     """Whatever a colleague decided meanwhile, the job ends with `elsewhere`, and nothing is decided twice."""
     sandbox = box(10.0, behaviour=Behaviour(refused_launch=refused))
     content_id = sandbox.content_ids[0]
@@ -342,7 +342,7 @@ async def test_somebody_else_decides_while_a_hook_thinks(choice: str, elsewhere:
 
 
 @pytest.mark.parametrize("elsewhere", ["confirm_elsewhere", "cancel_elsewhere"])
-async def test_somebody_else_decides_between_two_polls(elsewhere: str) -> None:
+async def test_a_decision_elsewhere_between_two_polls(elsewhere: str) -> None:
     """A decision of a colleague that is found by a poll ends the job with `elsewhere`."""
     sandbox = box(1000.0)
     content_id = sandbox.content_ids[0]
@@ -356,7 +356,7 @@ async def test_somebody_else_decides_between_two_polls(elsewhere: str) -> None:
         assert decisions(sandbox) == []
 
 
-async def test_confirming_what_somebody_confirmed_gives_the_content() -> None:
+async def test_confirming_what_is_confirmed_gives_the_content() -> None:
     """Confirming by hand what a colleague confirmed is done, and says who did it."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
@@ -366,7 +366,7 @@ async def test_confirming_what_somebody_confirmed_gives_the_content() -> None:
         assert review.decision == "elsewhere"
 
 
-async def test_confirming_what_somebody_discarded_is_a_conflict() -> None:
+async def test_confirming_what_is_discarded_is_a_conflict() -> None:
     """Confirming by hand what a colleague discarded is the service's conflict."""
     sandbox = box(10.0)
     async with client_of(sandbox) as client:
@@ -439,7 +439,7 @@ async def test_a_colleague_who_is_faster_by_a_request_is_told() -> None:
         assert decisions(sandbox) == [("confirm_generation", False)]
 
 
-async def test_a_conflict_that_is_nobodys_decision_reaches_the_awaiter() -> None:
+async def test_a_conflict_without_a_decision_reaches_the_waiter() -> None:
     """A refusal while the article still waits is raised as it is."""
     sandbox = box(10.0, rules=[Fault(match=CONFIRM, status=409)])
     async with client_of(sandbox) as client:
@@ -535,7 +535,7 @@ async def test_a_decision_that_never_gets_through_says_what_was_read() -> None:
 
 
 async def test_a_decision_in_an_unlisted_word_is_not_repeated() -> None:
-    """When the answer is lost and the generation shows a word nobody lists, it is not decided a second time."""
+    """When the answer is lost and the generation shows an unlisted word, it is not decided a second time."""
     rules = [Fault(match=CONFIRM, status=502, when="after")]
     sandbox = box(10.0, rules=rules, behaviour=Behaviour(applied="merged"))
     async with client_of(sandbox) as client:

@@ -32,7 +32,7 @@ def left(kind: str, target: str, sandbox: Sandbox, age: float = 0.0, **changes: 
 
 
 async def rewrite(sandbox: Sandbox, **changes: Any) -> None:
-    """Change what the only entry says, which nobody holds."""
+    """Change the only entry, which has no lease."""
     ((key, entry),) = (await open_entries(sandbox)).items()
     lease = Lease(scope(sandbox), key)
     assert await state().claim(lease) is not None
@@ -93,7 +93,7 @@ async def test_an_entry_says_what_is_launched() -> None:
     assert workspaces == {keyword_id: "-", content_id: "-", "tents": ours, "b": ours}
 
 
-async def test_launches_that_do_not_join_stand_in_nobodys_way() -> None:
+async def test_launches_that_do_not_join_delay_no_other() -> None:
     """With `dedupe="allow"` each launch is an entry, a request and a credit."""
     sandbox = box(5.0)
     async with client_of(sandbox, launch=LaunchPolicy(dedupe="allow")) as client:
@@ -108,7 +108,7 @@ async def test_launches_that_do_not_join_stand_in_nobodys_way() -> None:
 # What stands in the way
 
 
-async def test_whoever_waits_for_a_launch_shares_its_fate() -> None:
+async def test_the_waiters_of_a_launch_get_its_error() -> None:
     """When it becomes unknown, the other client that waited for it is told so too, and sends nothing."""
     sandbox = box(rules=[Fault(match="POST */analyze", drop=True)])
     prompt_id = sandbox.prompt_ids[0]
@@ -121,7 +121,7 @@ async def test_whoever_waits_for_a_launch_shares_its_fate() -> None:
         assert evidence[1]["said"] == "no answer"
         assert sandbox.ledger.launches() == []
         assert await open_entries(sandbox) == {}
-        # Somebody who asks afterwards has a wish of his own.
+        # A later launch is a launch of its own.
         await (await other.prompts.analyze(prompt_id))
     assert len(sandbox.ledger.launches()) == 1
 
@@ -223,7 +223,7 @@ async def test_what_was_taken_over_is_joined_with_its_settings(status: str, resu
 
 @pytest.mark.parametrize("held", [True, False])
 async def test_a_policy_may_refuse_what_another_client_runs(held: bool) -> None:
-    """`dedupe="error"` says that it is under way elsewhere, whether or not somebody waits for it."""
+    """`dedupe="error"` says that it is in flight elsewhere, with or without a waiter."""
     sandbox = box(60.0)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as one, client_of(sandbox, launch=LaunchPolicy(dedupe="error")) as other:
@@ -283,7 +283,7 @@ async def test_an_old_analysis_is_no_answer_to_a_new_launch(age: float, changes:
         assert await analysed(client, sandbox) == 1 + launches
 
 
-async def test_what_somebody_waits_for_is_not_stale() -> None:
+async def test_an_entry_with_a_waiter_is_not_stale() -> None:
     """As long as another client that is alive holds it, an old entry is joined."""
     sandbox = box(60.0)
     keyword_id = sandbox.keyword_ids[0]
@@ -312,7 +312,7 @@ async def test_what_somebody_waits_for_is_not_stale() -> None:
         ("running", 13 * HOUR, "confirmed", 1),
     ],
 )
-async def test_a_generation_is_an_answer_until_somebody_decides(
+async def test_a_generation_is_an_answer_until_its_decision(
     status: str, age: float, became: str, launches: int
 ) -> None:
     """One that runs or waits for its decision is taken over, however old; a decided one is generated anew."""

@@ -76,7 +76,7 @@ async def test_copies_of_a_client_join_each_others_launches() -> None:
 
 
 async def test_a_finished_job_is_not_joined() -> None:
-    """A launch after the end is another job and another credit, also when nobody saw the end."""
+    """A launch after the end is another job and another credit, also when no poll saw the end."""
     sandbox = box(30.0)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
@@ -149,7 +149,7 @@ async def test_an_attached_generation_is_not_paid_again() -> None:
 
 
 async def test_a_watched_job_that_is_attached_is_not_joined() -> None:
-    """Who follows somebody else's work still gets a launch of their own, as without the token."""
+    """A client that watches the work of another one still launches its own, as without the token."""
     sandbox = box(60.0)
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
@@ -253,7 +253,7 @@ async def test_jobs_of_yesterday_are_forgotten() -> None:
 
 @pytest.mark.parametrize("seen", [True, False])
 async def test_an_undecided_article_is_joined(seen: bool) -> None:
-    """A generation whose article waits in review is not paid again, whether or not anybody saw it get there."""
+    """A generation whose article waits in review is not paid again, whether or not a poll saw that."""
     sandbox = box(30.0)
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox) as client:
@@ -550,7 +550,7 @@ async def test_cancelling_a_caller_who_waits_for_quota_calls_the_launch_back() -
         calls[0].cancel()
         calls[1].cancel()
         await asyncio.gather(*calls[:2], return_exceptions=True)
-        # Nobody wants the first any more; of the second somebody is left.
+        # The first launch has no waiter left, the second one has.
         job = await calls[2]
         assert job.target == second
         assert [entry.target_id for entry in sandbox.ledger.launches()] == [second]
@@ -570,7 +570,7 @@ class NeverConnectedTelling(NeverConnected):
 
 @pytest.mark.parametrize("how", ["429", "no connection", "no connection, telling"])
 async def test_a_launch_that_was_not_executed_can_be_called_back_again(how: str) -> None:
-    """After a 429, or when nothing was sent, a launch that nobody waits for any more is not sent again."""
+    """After a 429, or when nothing was sent, a launch without waiters is not sent again."""
     refusal = Fault(match="POST *analyze", status=429, retry_after=3000)
     sandbox = box(30.0, rules=[refusal] if how == "429" else [])
     transport = {
@@ -671,7 +671,7 @@ def test_a_program_that_ends_during_a_launch_is_told(caplog: pytest.LogCaptureFi
     assert "no caller waits for this launch any more" in caplog.text
 
 
-async def test_an_unknown_outcome_that_nobody_waits_for_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unknown_outcome_without_a_waiter_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """When the caller has gone, a launch that may have been paid is not swallowed."""
     sandbox = box(30.0, latency=(1.0, 1.0), rules=[Fault(match="POST *analyze", drop=True, when="after")])
     async with client_of(sandbox) as client:
@@ -744,7 +744,7 @@ async def test_a_refusal_to_join_says_what_is_under_way() -> None:
 
 
 async def test_a_hook_does_not_decide_on_a_colleagues_article(caplog: pytest.LogCaptureFixture) -> None:
-    """A generation that may be somebody else's is followed, its article left alone, and the log says so."""
+    """A generation that may be of another client is watched, its article left alone, and the log says so."""
     sandbox = box(5.0, rules=[Fault(match="POST *atomic", drop=True)])
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:

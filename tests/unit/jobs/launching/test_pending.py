@@ -56,7 +56,7 @@ class Silent:
         """Carry one request."""
         self.asked.set()
         await asyncio.sleep(3600.0)
-        raise AssertionError("nobody waits for so long")
+        raise AssertionError("no test waits for so long")
 
 
 # What is written down
@@ -292,8 +292,8 @@ async def test_an_answer_without_an_identifier_names_the_operation() -> None:
     assert "generate_content" in caught.value.evidence["said"]
 
 
-async def test_doubt_that_nobody_waits_for_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """When the caller has gone, the log has the whole error of a launch of which nobody knows."""
+async def test_doubt_without_a_waiter_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """When the caller has gone, the log has the whole error of a launch in doubt."""
     sandbox = box(60.0, rules=[Fault(match="POST *analyze", drop=True, when="before")], latency=(1.0, 1.0))
     prompt_id = sandbox.prompt_ids[0]
     async with client_of(sandbox, launch=LaunchPolicy(settle=5.0)) as client:

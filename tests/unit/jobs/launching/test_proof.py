@@ -59,7 +59,7 @@ async def paid_once_or_reported(sandbox: Sandbox, launching: Any) -> str:
 
 @pytest.mark.parametrize("clocks", CLOCKS, ids=str)
 async def test_a_search_is_paid_once_whatever_the_clocks_say(clocks: dict[str, Any]) -> None:
-    """A charge that is dated before the launch, because two clocks differ, is not somebody else's."""
+    """A charge that is dated before the launch, because two clocks differ, is not taken for another client's."""
     sandbox = box(behaviour=Behaviour(**clocks), rules=[lost(SEARCH)])
     async with client_of(sandbox) as client:
         await client.me()
@@ -82,7 +82,7 @@ async def test_an_analysis_is_paid_once_whatever_the_clocks_say(clocks: dict[str
 @pytest.mark.parametrize("keyword", ["tents", UNTIDY, LONG], ids=["plain", "untidy", "long"])
 @pytest.mark.parametrize("ways", [(), ("lower",), ("trimmed",), ("nfc",), ("cut",), ("lower", "trimmed", "nfc", "cut")])
 async def test_a_search_is_paid_once_however_usages_are_written(ways: tuple[str, ...], keyword: str) -> None:
-    """A charge whose keyword is written in another way is not somebody else's."""
+    """A charge whose keyword is written in another way is not taken for another client's."""
     sandbox = box(behaviour=Behaviour(usage_keyword=ways), rules=[lost(SEARCH)])
     async with client_of(sandbox) as client:
         await client.me()

@@ -130,7 +130,7 @@ async def test_the_first_launch_of_all_is_dated() -> None:
     await asyncio.sleep(1000)
     sandbox.add_fault(Fault(match="POST *analyze", drop=True))
     seen = len(sandbox.ledger)
-    # Another spelling of the service's address is another account, whose clock nobody has read.
+    # Another spelling of the service's address is another account, whose clock no client has read.
     other = cmsapi.Client(sandbox.api_key, base_url="https://other.invalid", transport=sandbox.transport)
     async with other:
         job = await other.keywords.analyze(keyword_id)
@@ -170,7 +170,7 @@ async def test_without_a_balance_nothing_is_proven(kind: str) -> None:
 
 
 async def test_what_is_gone_tells_nothing() -> None:
-    """A keyword that nobody can read leaves it unknown, and says with which status."""
+    """An unreadable keyword leaves the launch unknown; the error names the status."""
     sandbox = box()
     async with client_of(sandbox) as client:
         await client.me()
@@ -222,7 +222,7 @@ async def test_charges_that_explain_the_balance_are_read_once() -> None:
 
 
 async def test_charges_that_are_not_listed_yet_are_waited_for() -> None:
-    """A balance that nothing explains is compared three times within two seconds before nobody knows."""
+    """An unexplained balance is compared three times within two seconds before the launch is unknown."""
     sandbox = box()
     async with client_of(sandbox) as client:
         await (await client.keywords.analyze(sandbox.keyword_ids[1]))

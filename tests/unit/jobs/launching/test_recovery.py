@@ -52,7 +52,7 @@ async def test_what_was_not_launched_leaves_nothing(refused: str) -> None:
 
 
 async def test_running_jobs_are_resumed() -> None:
-    """The next client gets every job that nobody waits for, without a credit, and its result."""
+    """The next client gets every job without a waiter, without a credit, and its result."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         for keyword_id in sandbox.keyword_ids[:3]:
@@ -71,7 +71,7 @@ async def test_running_jobs_are_resumed() -> None:
 
 
 async def test_a_launch_that_was_only_intended_is_dropped() -> None:
-    """What was written down and never sent is nobody's work; a launch of the same takes its place at once."""
+    """An intent that was never sent is no work; a launch of the same takes its place at once."""
     sandbox = box(30.0)
     keyword_id = sandbox.keyword_ids[0]
     entry = attrs.evolve(sent("keyword_analysis", keyword_id, sandbox), status="intent", served_at=None, facts={})
@@ -92,7 +92,7 @@ async def test_taking_up_a_job_again_keeps_what_is_known_of_it() -> None:
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox) as client:
         await client.me()
-        # Nobody read which generation there was before, so that this one may be anybody's.
+        # The generation before was not read, so that this one may be of another client.
         await leave(client, sandbox, f"generation {content_id}", sent("generation", content_id, sandbox))
         await client.request("POST", f"/v1/contents/{content_id}/atomic", json={"settings": {}})
         (job,) = (await client.jobs.resume()).jobs
@@ -228,7 +228,7 @@ async def test_a_job_that_its_launcher_does_not_wait_for_is_polled_by_who_does()
 
 
 async def test_articles_that_wait_are_found_again() -> None:
-    """`jobs.reviews` has the articles that nobody has decided on, and a decision there ends them."""
+    """`jobs.reviews` has the articles without a decision, and a decision there ends them."""
     sandbox = box(30.0)
     first, second, third = sandbox.content_ids[:3]
     async with client_of(sandbox) as client:
@@ -248,7 +248,7 @@ async def test_articles_that_wait_are_found_again() -> None:
 
 
 async def test_a_decided_article_is_no_answer_to_a_new_launch() -> None:
-    """After somebody else's decision the next client generates anew."""
+    """After a decision elsewhere the next client generates anew."""
     sandbox = box(30.0)
     content_id = sandbox.content_ids[0]
     async with client_of(sandbox) as client:
@@ -351,7 +351,7 @@ async def test_a_conflict_after_a_lost_answer_is_looked_up() -> None:
         async def send(self, request: cmsapi.Request) -> cmsapi.Response:
             again = request.method == "POST" and sandbox.ledger.count(operation="analyze_keyword") == 1
             if again:
-                # Somebody else is faster.
+                # Another client is faster.
                 await sandbox.transport.send(request)
             return await sandbox.transport.send(request)
 
@@ -375,13 +375,13 @@ class FarState(ProcessState):
         await super().end(lease, outcome)
 
 
-async def test_an_end_is_written_although_nobody_waits_any_more() -> None:
-    """The end of a job and the release of what nobody waits for do not overtake each other."""
+async def test_an_end_is_written_without_a_waiter() -> None:
+    """The end of a job and the release of its entry without a waiter do not overtake each other."""
     accounts_of_loop().states["memory:"] = FarState(lease_ttl=1000.0)
     sandbox = box(5.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])
-        # Entries that nobody waits for are released every ten seconds.
+        # Entries without waiters are released every ten seconds.
         await asyncio.sleep(9.95)
         await job.refresh()
         assert job.done()

@@ -213,7 +213,7 @@ async def test_attempts_of_an_earlier_process_count() -> None:
 
 
 async def test_a_search_that_stays_open_is_left_to_resume() -> None:
-    """Another search of the same keyword would be paid for on its own, so that no error sends anybody there."""
+    """Another search of the same keyword would be paid for on its own, so that no error advises one."""
     sandbox = box(rules=[Fault(match=SEARCH, drop=True, when="after")])
     async with client_of(sandbox) as client:
         await client.me()

@@ -49,7 +49,7 @@ async def test_polls_that_are_through_at_once_go_on() -> None:
 
 
 async def test_signs_of_life_go_on_while_jobs_are_let_go_of() -> None:
-    """Entries that nobody waits for are released while the process shows that it lives."""
+    """Entries without waiters are released while the process shows that it lives."""
     sandbox = box(300.0)
     async with client_of(sandbox) as client:
         for keyword_id in sandbox.keyword_ids[:5]:

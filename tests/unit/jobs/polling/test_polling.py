@@ -206,7 +206,7 @@ async def test_a_strict_budget_launches_less_instead() -> None:
     assert all(5.0 - 1e-6 <= gap <= 11.0 for gap in gaps(sandbox, "keyword_analysis"))
 
 
-async def test_a_strict_budget_is_careful_with_jobs_that_nobody_knows() -> None:
+async def test_a_strict_budget_is_careful_with_unknown_jobs() -> None:
     """Of jobs much longer than expected, so few are launched that hardly any poll has to wait for the next hour."""
     bare = Behaviour(keyword_items="bare")
     sandbox = Sandbox(keywords=30, durations=Lognormal(300.0, 0.5), limits=Limits(per_hour=500), behaviour=bare)
@@ -366,7 +366,7 @@ class Failing:
         return response
 
 
-async def test_pages_that_nobody_can_name_are_not_searched_for() -> None:
+async def test_pages_without_a_name_are_not_searched_for() -> None:
     """Where keywords do not say on which page they are, they are not polled again and again to find out."""
     sandbox = Sandbox(keywords=200, durations=Lognormal(300.0, 0.3))
     async with client_of(sandbox, transport=Spoiling(sandbox, without("pageId"))) as client:

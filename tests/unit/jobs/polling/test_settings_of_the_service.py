@@ -44,7 +44,7 @@ async def test_limits_are_kept_with_or_without_headers_on_errors(rate_headers: A
 
 @pytest.mark.parametrize(("word", "phase"), [("queued", "running"), ("running", "unknown"), ("Läuft…", "unknown")])
 async def test_a_generation_ends_whatever_the_word_for_its_running(word: str, phase: str) -> None:
-    """A word that nobody lists is shown as it came, and the job goes on to its review."""
+    """An unlisted word is shown as it came, and the job goes on to its review."""
     sandbox = box(60.0, behaviour=Behaviour(generation_running=word))
     async with client_of(sandbox) as client:
         job = await client.contents.generate(sandbox.content_ids[0])

@@ -73,7 +73,7 @@ async def test_what_happens_in_the_moment_of_the_timeout(first: str) -> None:
 
 
 async def test_a_job_without_waiters_is_not_polled() -> None:
-    """A launched job that nobody waits for costs no request; the next waiter is served at once."""
+    """A launched job without waiters costs no request; the next waiter is served at once."""
     sandbox = box(60.0)
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(sandbox.keyword_ids[0])

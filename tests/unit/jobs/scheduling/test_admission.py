@@ -95,7 +95,7 @@ async def test_when_nothing_runs_one_is_admitted_however_little_is_left() -> Non
 
 
 async def test_a_turn_that_is_cancelled_is_handed_on() -> None:
-    """Whoever leaves the queue, before or in the moment of being admitted, takes no slot and delays nobody."""
+    """A launch that leaves the queue, before or when it is admitted, takes no slot and delays no other."""
     office = Office()
     launch_queue = office.launch_queue()
     first, second, third = (office.admit(launch_queue) for _ in range(3))

@@ -290,7 +290,7 @@ def test_a_service_that_changes_is_followed(old: float, new: float) -> None:
     assert durations.curve().quantile(0.5) == pytest.approx(new, rel=0.4)
 
 
-def test_what_nobody_had_thought_possible_is_learned() -> None:
+def test_unexpected_durations_are_learned() -> None:
     """A hundred jobs that all run on for hours, after hundreds that took a minute, are no contradiction."""
     durations = learned([(step_before(55.0), step_after(60.0), True, 350)])
     assert durations.curve().quantile(0.9) < 80.0
@@ -313,7 +313,7 @@ def test_ends_that_could_not_be_are_learned_from(usual: float, end: tuple[int, i
 
 
 def test_jobs_that_were_given_up_are_forgotten_with_the_rest() -> None:
-    """Thousands of jobs that nobody waited for to the end do not outweigh later ones that were seen to end."""
+    """Thousands of jobs whose ends were not seen do not outweigh later ones whose ends were."""
     alive = step_before(270.0)
     durations = DurationModel(60.0)
     for _ in range(3000):

@@ -266,7 +266,7 @@ def test_expected_polls_fit(load: Load, free: float) -> None:
 
 @thorough
 @given(st.lists(loads(), min_size=1, max_size=3), supplies())
-def test_what_is_spare_is_what_nobody_must_have(all_loads: list[Load], supply: Supply) -> None:
+def test_spare_requests_are_those_that_no_job_must_have(all_loads: list[Load], supply: Supply) -> None:
     """From what is left go the polls that running jobs must take, and one more job must take its least life."""
     assert spare(all_loads, supply.free) == pytest.approx(left(all_loads, supply) - sum(map(least, all_loads)))
     assert [load.least_life for load in all_loads] == pytest.approx([least_life(load) for load in all_loads])

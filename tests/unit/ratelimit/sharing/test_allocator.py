@@ -149,7 +149,7 @@ def test_a_repeated_report_counts_once() -> None:
 
 
 def test_even_shares_while_others_wait() -> None:
-    """The first comer may take all; as soon as others are in line, nobody takes more than an even share with them."""
+    """The first process may take all permits; while others are in line, each takes at most an even share."""
     account = Account()
     assert account.exchange("a", want=20).granted == 20
     for name in "bcd":
@@ -159,8 +159,8 @@ def test_even_shares_while_others_wait() -> None:
     assert [account.exchange(name, want=20).granted for name in "bcda"] == [6, 6, 6, 2]
 
 
-def test_nobody_passes_who_is_in_line() -> None:
-    """A permit that comes back is kept for whoever waited first, not for whoever asks first."""
+def test_no_process_overtakes_another_one_in_line() -> None:
+    """A permit that comes back is kept for the process that waited first, not for the one that asks first."""
     account = Account(AccountLimits(per_second=1, per_hour=None))
     assert account.exchange("a", want=1).granted == 1
     assert account.exchange("b", want=1).granted == 0
@@ -296,7 +296,7 @@ def test_all_rest_when_the_busy_were_absent(busy: bool) -> None:
 
 
 def test_a_clock_that_was_set_back() -> None:
-    """A clock set back by a day holds nobody up for a day, and forgets nothing of the hour."""
+    """A clock set back by a day delays no process by a day, and forgets nothing of the hour."""
     account = Account()
     assert account.exchange("a", want=20).granted == 20
     account.exchange("a", held=0, settled=(0.0,) * 20)

@@ -70,7 +70,7 @@ async def test_the_permits_of_the_dead_come_back(place: Place, state: State, oth
 
 
 async def test_only_one_goes_first(state: State, other: State) -> None:
-    """Of many that ask at once in an account that nobody knows, one is let go."""
+    """Of many requests at once in an unknown account, one gets a permit."""
     grants = await asyncio.gather(
         *(
             exchange(each, ACCOUNT, LIMITS, request(f"{number}", 1, want=5))

@@ -190,7 +190,7 @@ async def test_one_call_costs_one_exchange_and_a_report() -> None:
 
 
 async def test_cancelled_waiters_cost_nothing() -> None:
-    """Two hundred waiters that give up leave no permit out and nobody in line."""
+    """Two hundred waiters that give up leave no permit out and no process in line."""
     memory = SharedMemory()
     one, other = process(memory), process(memory)
     permits = [await one.limiter.acquire() for _ in range(1)]
@@ -208,7 +208,7 @@ async def test_cancelled_waiters_cost_nothing() -> None:
 
 
 async def test_tokens_at_hand_are_given_back() -> None:
-    """A permit that was fetched for somebody who gave up is soon at another process."""
+    """A permit that was fetched for a waiter that gave up is soon at another process."""
     memory = SharedMemory()
     one, other = process(memory), process(memory)
     one.limiter.end(await one.limiter.acquire(), "answered")
@@ -276,7 +276,7 @@ async def test_requests_made_alone_count_when_the_state_is_back() -> None:
     assert (now.windows.unsettled, now.windows.log.total) == (0, 5)
 
 
-async def test_what_nobody_vouches_for_stays_out() -> None:
+async def test_requests_given_up_stay_out_without_a_later_answer() -> None:
     """Without an answer since, what was given up stays out; its process says so until it is lost for good."""
     memory = SharedMemory()
     one, other = process(memory), process(memory)

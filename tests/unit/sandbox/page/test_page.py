@@ -186,7 +186,7 @@ async def test_buttons_end_jobs(box: Sandbox, browser: aiohttp.ClientSession, cl
     assert await press(browser, "decide", target_id=content, confirm=True) == (200, "")
     assert await press(browser, "decide", target_id=second, confirm=False) == (200, "")
     assert (await press(browser, "decide", target_id=second, confirm=False))[0] == 409
-    assert (await press(browser, "decide", target_id="cnt_nobody", confirm=False))[0] == 404
+    assert (await press(browser, "decide", target_id="cnt_unknown", confirm=False))[0] == 404
     words = {row["target_id"]: row["word"] for row in (await state(browser))["jobs"]["rows"]}
     assert (words[keyword], words[other]) == ("success", "failed")
     assert "review" not in words.values()
