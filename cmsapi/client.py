@@ -289,7 +289,8 @@ class Client:
             json: Body; None for no body.
             headers: Headers to add to those of the client; one of the same name is replaced.
             retry: Whether to repeat the request when its outcome is unknown; False also forbids all other repeats. By
-                default only `GET`, `PUT` and `DELETE` are repeated then.
+                default only `GET`, `PUT` and `DELETE` are repeated then, whatever `RetryPolicy(repeat_in_doubt=)`
+                says, because a `POST` may launch what costs a credit.
 
         Returns:
             The JSON document, or None for an empty body.

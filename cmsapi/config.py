@@ -136,8 +136,8 @@ class RetryPolicy:
         cap: Largest bound in seconds.
         repeat_in_doubt: Whether to repeat also a request that creates something when the service fails or no answer
             comes (`client.with_options(retry=RetryPolicy(repeat_in_doubt=True))`). The first request may have taken
-            effect, so each repeat can create the same once more. Launches that cost credits are never repeated for
-            this; `LaunchPolicy(on_unknown=)` is their setting.
+            effect, so each repeat can create the same once more. It does not concern launches that cost credits, whose
+            setting is `LaunchPolicy(on_unknown=)`, decisions on reviews, and `client.request`, which takes `retry=`.
     """
 
     max_attempts: int = attrs.field(default=5, validator=_count)

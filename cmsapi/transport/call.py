@@ -32,7 +32,7 @@ class CallOptions:
 
     Args:
         priority: Lane in which it waits for quota.
-        repeat: True to repeat in doubt also what creates something, because its caller can bear that.
+        repeat: Whether to repeat in doubt also what creates something; None leaves that to the retry policy.
         max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
         before_attempt: Awaited with the permit of each attempt before it is sent. It returns a function that is called
             when the first byte is about to leave. If one of the two raises, nothing is sent.
@@ -41,7 +41,7 @@ class CallOptions:
     """
 
     priority: Priority = Priority.INTERACTIVE
-    repeat: bool = False
+    repeat: bool | None = None
     max_attempts: int | None = None
     before_attempt: Callable[[Permit], Awaitable[Callable[[], None]]] | None = None
     not_executed: Callable[[Permit], Awaitable[None]] | None = None
@@ -75,9 +75,8 @@ class Call:
     def replay(self, policy: RetryPolicy) -> Replay:
         """Return what repeating it may do, in the eyes of its caller."""
         replay = self.operation.replay
-        if replay is Replay.CREATES and (self.options.repeat or policy.repeat_in_doubt):
-            return Replay.IDEMPOTENT
-        return replay
+        bold = policy.repeat_in_doubt if self.options.repeat is None else self.options.repeat
+        return Replay.IDEMPOTENT if bold and replay is Replay.CREATES else replay
 
     @property
     def _may_have_changed(self) -> bool:

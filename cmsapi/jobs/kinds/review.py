@@ -26,6 +26,7 @@ from cmsapi.errors import (
     JobSupersededError,
     ValidationError,
 )
+from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
 
 #: How a review was decided.
@@ -34,6 +35,9 @@ Decision: TypeAlias = Literal["confirm", "cancel", "leave", "elsewhere"]
 ReviewChoice: TypeAlias = Literal["confirm", "cancel", "leave"]
 ReviewHook: TypeAlias = Callable[["GenerationReview"], ReviewChoice | Awaitable[ReviewChoice]]
 _Action: TypeAlias = Literal["confirm", "cancel"]
+
+# Before each repeat in doubt the generation is read, whatever the retry policy says.
+_SENT_ONCE = CallOptions(repeat=False)
 
 # How often a decision whose outcome stays unknown is sent.
 MAX_ATTEMPTS = 3
@@ -150,7 +154,8 @@ class GenerationReview:
                 raise lost
             attempts += 1
             try:
-                await self._caller.exchange(_OPERATIONS[action], {"contentId": self.content_id})
+                path = {"contentId": self.content_id}
+                await self._caller.exchange(_OPERATIONS[action], path, options=_SENT_ONCE)
             except CMSError as error:
                 if error.in_doubt:
                     lost = error

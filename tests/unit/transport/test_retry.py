@@ -164,6 +164,16 @@ async def test_the_caller_of_a_free_request_decides(connect: Connect, method: st
     assert len(service.requests) == 1 + repeated
 
 
+@pytest.mark.parametrize("step", [refusal(502), refusal(504), LOST])
+async def test_a_free_request_is_not_repeated_for_the_retry_policy(connect: Connect, step: Any) -> None:
+    """A free `POST` may launch what costs a credit, so that only its own `retry=True` repeats it in doubt."""
+    service = Script(step, answer(201, {"id": "cis_1"}))
+    client = connect(service, limits=UNLIMITED, retry=RetryPolicy(repeat_in_doubt=True))
+    with pytest.raises((errors.ServerError, errors.OutcomeUnknownError)) as caught:
+        await client.request("POST", "/v1/workspaces/wsp_1/content-idea-searches", json={"keyword": "tents"})
+    assert (caught.value.in_doubt, len(service.requests)) == (True, 1)
+
+
 @pytest.mark.parametrize("step", [refusal(500), refusal(503), refusal(504), LOST, HANG])
 async def test_a_typed_method_can_be_told_to_repeat_in_doubt(connect: Connect, step: Any) -> None:
     """`RetryPolicy(repeat_in_doubt=True)` repeats what creates something; without it the first failure is told."""

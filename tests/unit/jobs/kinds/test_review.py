@@ -472,6 +472,16 @@ async def test_a_lost_answer_is_settled_by_reading(choice: str, when: Any, how: 
         assert len(decisions(sandbox)) == (1 if when == "after" else 2)
 
 
+async def test_a_decision_is_not_repeated_for_the_retry_policy() -> None:
+    """A repeat in doubt could confirm a newer article that was not read, so that reading comes first all the same."""
+    sandbox = box(10.0, rules=[Fault(match=CONFIRM, drop=True, when="after")])
+    async with client_of(sandbox, retry=cmsapi.RetryPolicy(repeat_in_doubt=True)) as client:
+        review = await reviewed(client, sandbox)
+        await review.confirm()
+        assert review.decision == "confirm"
+        assert decisions(sandbox) == [("confirm_generation", True)]
+
+
 async def test_an_unreadable_answer_is_settled_by_reading() -> None:
     """A confirmation whose answer is no JSON counts as made once the generation says so."""
     sandbox = box(10.0)
