@@ -67,6 +67,8 @@ class Poller:
         self._read_list = partial(start_read, scheduler.list_reads, self.tasks)
         self._callbacks = PollCallbacks(self.hooks, self.poll, self.show, self._read_list)
         self._closed = False
+        # The reads of a state without its result that are under way.
+        self._status_reads: dict[TrackedJob, asyncio.Task[None]] = {}
 
     def datetime_at(self, loop_time: float) -> datetime:
         """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
@@ -191,12 +193,28 @@ class Poller:
             await self.poll_now(job)
             return self.status(job)
         # The result takes further requests, which are for the caller that awaits it.
-        options = CallOptions(priority=Priority.INTERACTIVE)
-        document = await job.settings.caller.call(
-            kind.model, kind.operation, {kind.parameter: job.target}, options=options
-        )
-        self._note(job, kind.observe(document, job.history, _now()))
+        read = self._status_reads.get(job)
+        if read is None:
+            read = self._status_reads[job] = self.tasks.start(self._read_state(job))
+            read.add_done_callback(lambda _: self._status_reads.pop(job, None))
+        try:
+            await result_of(read)
+        except CMSError as error:
+            raise error.fresh() from error
         return self.status(job)
+
+    async def _read_state(self, job: TrackedJob) -> None:
+        """Read the document of a job without its result; a job that has none is finished with it."""
+        kind, options = job.kind, CallOptions(priority=Priority.INTERACTIVE)
+        path = {kind.parameter: job.target}
+        document = await job.settings.caller.call(kind.model, kind.operation, path, options=options)
+        if job.closed:
+            return
+        observation = kind.observe(document, job.history, _now())
+        if observation.phase is Phase.SUCCEEDED:
+            self._note(job, observation)
+        else:
+            self._on_response(job, observation, document, "the program asks for it")
 
     def _schedule(self, job: TrackedJob) -> None:
         """Have a job polled once this client holds its entry in the journal."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import cmsapi
-from cmsapi.sandbox import Behaviour, Sandbox
+from cmsapi.sandbox import Behaviour, Fixed, Sandbox
 from tests.support.jobs import Spoiling, box, changed, client_of, polls
 from tests.support.tokens import sealed
 
@@ -109,16 +109,35 @@ async def test_the_status_of_a_token_takes_one_request_at_most(kind: str) -> Non
         assert await web.jobs.attach(token) is not None
 
 
-async def test_many_who_ask_for_a_status_share_one_poll() -> None:
+async def test_the_status_of_a_failed_search_says_that_it_is_done() -> None:
+    """A search that failed has no result to read, so that a page does not show it as running for ever."""
+    sandbox = Sandbox(durations=Fixed(30.0), failures=1.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as web:
+        token = (await client.content_ideas.search(sandbox.workspace_id, "tents")).token
+        await asyncio.sleep(60)
+        for _ in range(2):
+            status = await web.jobs.status(token)
+            assert (status.done, status.phase) == (True, "failed")
+        with pytest.raises(cmsapi.JobFailedError):
+            await web.jobs.attach(token)
+
+
+@pytest.mark.parametrize("kind", ["keyword_analysis", "idea_search"])
+async def test_many_who_ask_for_a_status_share_one_poll(kind: str) -> None:
     """A page that is reloaded ten times a second costs one request in five seconds."""
-    sandbox = box(3600.0)
+    sandbox = box(3600.0, latency=(0.05, 0.05))
     async with client_of(sandbox) as client:
-        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
-        before = len(polls(sandbox, "keyword_analysis"))
+        job: Any = await (
+            client.keywords.analyze(sandbox.keyword_ids[0])
+            if kind == "keyword_analysis"
+            else client.content_ideas.search(sandbox.workspace_id, "tents")
+        )
+        token = job.token
+        before = len(polls(sandbox, kind))
         for _ in range(600):
             await asyncio.gather(*(client.jobs.status(token) for _ in range(3)))
             await asyncio.sleep(0.1)
-        assert len(polls(sandbox, "keyword_analysis")) - before <= 12
+        assert len(polls(sandbox, kind)) - before <= 13
 
 
 async def test_a_status_leaves_the_polls_to_the_waiters() -> None:
