@@ -65,13 +65,14 @@ class IdentifierPrefixes:
             return
         if parameter.lower().endswith(other.lower()):
             return
-        self._warned.add((parameter, prefix))
         warnings.warn(
             f"`{python_name(parameter)}` is {excerpt(identifier)}, but in earlier answers each identifier that begins "
             f"with '{prefix}_' was a `{python_name(other)}`. The request is sent all the same.",
             IdentifierWarning,
             stacklevel=_stacklevel(),
         )
+        # Not before: where the warning is an error, each such request is refused.
+        self._warned.add((parameter, prefix))
 
 
 def _answered(table: OperationTable, operation: str) -> str | None:

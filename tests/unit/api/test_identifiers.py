@@ -96,7 +96,11 @@ async def test_a_warning_that_is_made_an_error_sends_nothing() -> None:
         (content, *_) = await client.contents.list(box.workspace_id)
         with warnings.catch_warnings():
             warnings.simplefilter("error", IdentifierWarning)
-            with pytest.raises(IdentifierWarning):
-                await client.keywords.analyze(content.id)
+            # Each time, and not only the first.
+            for _ in range(2):
+                with pytest.raises(IdentifierWarning):
+                    await client.keywords.analyze(content.id)
+            ends = [each async for each in client.jobs.map(client.keywords.analyze, [content.id] * 2)]
+            assert [type(each.error) for each in ends] == [IdentifierWarning] * 2
         assert box.ledger.count(operation="analyze_keyword") == 0
         assert await client.jobs.journal() == []
