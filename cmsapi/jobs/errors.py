@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cmsapi.display import markup
 from cmsapi.errors import JobError, JobFailedError, LaunchUnknownError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
@@ -19,7 +20,7 @@ def unknown_launch(kind: str, target: str, evidence: Mapping[str, Any]) -> Launc
     several = isinstance(sent, int) and sent > 1
     charged = f" It was sent {sent} times, so that up to {sent} credits may have been charged." if several else ""
     return LaunchUnknownError(
-        f"The {kind} for {target} may have been launched and charged, and there is no usable "
+        f"The {kind} for {markup.plain(target)} may have been launched and charged, and there is no usable "
         f"answer; it is not repeated, because that could be paid twice.{charged} "
         f"{(KINDS.get(kind) or Kind).where_to_look}",
         kind=str(kind),
@@ -40,14 +41,14 @@ def without_result(entry: Entry) -> JobError | None:
         if KINDS.get(entry.kind) is not None:
             return None
         return JobError(
-            f"The {entry.kind} of {entry.target} has ended, but this version of cmsapi does not know such jobs and "
-            "cannot read its result; nothing was sent or forgotten. The version that launched it can."
+            f"The {entry.kind} of {markup.plain(entry.target)} has ended, but this version of cmsapi does not know "
+            "such jobs and cannot read its result; nothing was sent or forgotten. The version that launched it can."
         )
     if entry.status == UNKNOWN:
         return unknown_launch(entry.kind, entry.target, entry.facts)
     failed = entry.status == Phase.FAILED
     how = "failed" if failed else f"ended as {entry.status!r}"
     return (JobFailedError if failed else JobError)(
-        f"The {entry.kind} of {entry.target} {how} in an earlier run. batch.retry_failed() lets the next map launch it "
-        "again, which costs a credit."
+        f"The {entry.kind} of {markup.plain(entry.target)} {how} in an earlier run. batch.retry_failed() lets the next "
+        "map launch it again, which costs a credit."
     )

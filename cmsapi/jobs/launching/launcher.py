@@ -179,7 +179,7 @@ class Launcher:
         finally:
             pending.callers -= 1
         if pending.task.cancelled():
-            what = f"the {pending.request.kind} for {pending.request.target}"
+            what = f"the {pending.request}"
             try:
                 self.reconciler.caller.open()
             except ClientClosedError:
@@ -201,7 +201,7 @@ class Launcher:
         if pending is not None and pending.in_flight:
             return self.reconciler.unknown(pending, said, stays=True)
         return DeadlineError(
-            f"The {request.kind} for {request.target} was {said}. Nothing was sent or charged for it by this call.",
+            f"The {request} was {said}. Nothing was sent or charged for it by this call.",
             operation=request.kind.launch_operation,
             attempts=0,
             sent=False,

@@ -78,7 +78,7 @@ class Reconciler:
         elif self.policy.dedupe != "error" or same_item:
             return
         raise JobError(
-            f"A {request.kind} for {request.target} is under way already{problem}; nothing was sent or charged. "
+            f"A {request} is under way already{problem}; nothing was sent or charged. "
             "Wait for it, or launch with LaunchPolicy(dedupe='allow').",
             job=None if job is None else job_of(job, self.poller),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from cmsapi.display import markup
 from cmsapi.jobs.kinds.kind import Kind
 
 
@@ -25,3 +26,7 @@ class LaunchRequest:
     target: str
     path: Mapping[str, str]
     body: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        # A keyword to search is any text, and an error may become a line of a log.
+        return f"{self.kind} for {markup.plain(self.target)}"

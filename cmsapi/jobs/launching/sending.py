@@ -188,7 +188,7 @@ class Sender:
                 raise cause
             request = launch.request
             raise JobError(
-                f"The {request.kind} for {request.target} was sent and got no usable answer "
+                f"The {request} was sent and got no usable answer "
                 f"({launch.said.splitlines()[0]}). It was found out that nothing was launched or charged. It is not "
                 "sent again by itself; launch it again if it is still needed."
             ) from cause
@@ -244,6 +244,6 @@ def _take_first_credit(launch: PendingLaunch) -> None:
     if not launch.take_credit():
         raise OutOfCreditsError(
             f"The {launch.policy.max_credits} credits that LaunchPolicy(max_credits=) allows this client are spent: "
-            f"the {launch.request.kind} of {launch.request.target} was not sent, and nothing was charged for it. What "
+            f"the {launch.request} was not sent, and nothing was charged for it. What "
             "is launched goes on."
         )

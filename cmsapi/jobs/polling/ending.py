@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from cmsapi.config import PollPolicy
+from cmsapi.display import markup
 from cmsapi.errors import (
     APIError,
     DeadlineError,
@@ -74,8 +75,9 @@ def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None
         case Phase.FAILED:
             return End(
                 error=JobFailedError(
-                    f"The {job.kind} of {job.target} failed, as the service reports. client.credit_usages shows "
-                    "whether its credit was given back; to try again, launch it again, which costs a credit.",
+                    f"The {job.kind} of {markup.plain(job.target)} failed, as the service reports. "
+                    "client.credit_usages shows whether its credit was given back; to try again, launch it again, "
+                    "which costs a credit.",
                     job=job.handle,
                 )
             )

@@ -684,6 +684,26 @@ async def test_an_unknown_outcome_without_a_waiter_is_logged(caplog: pytest.LogC
     assert sandbox.keyword_ids[0] in caplog.text
 
 
+async def test_a_searched_text_writes_no_line_of_its_own_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A keyword that a stranger has typed can forge no line, and colours no terminal, through a log or an error."""
+    sandbox = box(
+        30.0, latency=(1.0, 1.0), rules=[Fault(match="POST */content-idea-searches", drop=True, when="after")]
+    )
+    typed = "tents\n2026-01-01 ERROR forged\x1b[31m"
+    async with client_of(sandbox, launch=cmsapi.LaunchPolicy(settle=1.0)) as client:
+        await client.me()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await client.content_ideas.search(sandbox.workspace_id, typed)
+        await asyncio.sleep(5)
+        none = client.with_options(launch=cmsapi.LaunchPolicy(max_credits=1))
+        with pytest.raises(cmsapi.OutOfCreditsError) as refused:
+            await none.content_ideas.search(sandbox.workspace_id, typed)
+    assert "no caller waits for this launch any more" in caplog.text
+    told = [record.getMessage() for record in caplog.records if "no caller" in record.getMessage()]
+    assert all(text.isprintable() for text in (*told, str(refused.value)))
+
+
 async def test_credits_go_down_by_what_was_launched() -> None:
     """Each kind of launch takes one credit of its balance."""
     sandbox = box(5.0)
@@ -772,7 +792,7 @@ async def test_no_more_is_launched_than_the_policy_pays() -> None:
         with pytest.raises(cmsapi.OutOfCreditsError) as caught:
             await client.keywords.analyze(third)
         assert str(caught.value).startswith(
-            "The 2 credits that LaunchPolicy(max_credits=) allows this client are spent: the keyword_analysis of "
+            "The 2 credits that LaunchPolicy(max_credits=) allows this client are spent: the keyword_analysis for "
             f"{third} was not sent, and nothing was charged for it. What is launched goes on."
         )
     assert (posts(sandbox), spent(sandbox)) == (3, 2)
