@@ -159,10 +159,13 @@ from cmsapi.jobs import (
     BatchOutcomes as BatchOutcomes,
     ContentIdeas as ContentIdeas,
     Decision as Decision,
+    Failed as Failed,
     Fanout as Fanout,
     Finished as Finished,
     Forecast as Forecast,
     GenerationReview as GenerationReview,
+    ItemState as ItemState,
+    ItemStatus as ItemStatus,
     Job as Job,
     JobEvent as JobEvent,
     JobKind as JobKind,
@@ -175,9 +178,11 @@ from cmsapi.jobs import (
     Outcome as Outcome,
     Phase as Phase,
     PollFailed as PollFailed,
+    Progress as Progress,
     Resumed as Resumed,
     ReviewChoice as ReviewChoice,
     ReviewHook as ReviewHook,
+    Succeeded as Succeeded,
 )
 from cmsapi.jobs.fanout.frames import (
     to_pandas as to_pandas,
@@ -207,6 +212,7 @@ from cmsapi.observability.job_events import (
     LaunchRecovered as LaunchRecovered,
     LaunchSettled as LaunchSettled,
     LaunchStarted as LaunchStarted,
+    ProgressChanged as ProgressChanged,
     Throttled as Throttled,
 )
 from cmsapi.observability.statistics import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cmsapi.jobs.fanout.as_completed import AsCompleted
 from cmsapi.jobs.fanout.batch import Batch, BatchOutcomes
 from cmsapi.jobs.fanout.fan_out import Fanout
-from cmsapi.jobs.fanout.outcome import Outcome
+from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.journal.view import OpenLaunch
@@ -24,10 +25,13 @@ __all__ = [
     "BatchOutcomes",
     "ContentIdeas",
     "Decision",
+    "Failed",
     "Fanout",
     "Finished",
     "Forecast",
     "GenerationReview",
+    "ItemState",
+    "ItemStatus",
     "Job",
     "JobEvent",
     "JobKind",
@@ -40,7 +44,9 @@ __all__ = [
     "Outcome",
     "Phase",
     "PollFailed",
+    "Progress",
     "Resumed",
     "ReviewChoice",
     "ReviewHook",
+    "Succeeded",
 ]

@@ -96,7 +96,7 @@ class Jobs:
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
-        return AsCompleted(several("jobs", jobs), self._poller.tasks.start)
+        return AsCompleted(several("jobs", jobs), self._poller)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
         """Wait for all jobs and return their results in order.

@@ -27,6 +27,40 @@ class Throttled(Event):
 
 
 @attrs.frozen(kw_only=True)
+class ProgressChanged(Event):
+    """Report how far a fan-out or a batch is, at most once in five seconds, and at its end.
+
+    Args:
+        batch: Name of the batch, or None without one.
+        finished: Items that have an outcome.
+        running: Items whose jobs run.
+        waiting: Items that have no job yet.
+        failed: Items among the finished ones that have no result.
+        earlier: Items among the finished ones that ended in an earlier run of the batch.
+        total: All items, or None while that is not known.
+        stopped: Whether no more items are launched.
+        seconds_left: Seconds until about the last outcome, or None while that is not known.
+        credits: Credits that the launches have cost.
+        requests: Requests that were sent for the items.
+        requests_planned: Requests that all of it is expected to take, or None while that is not known.
+    """
+
+    name: ClassVar[str] = "cmsapi.jobs.progress"
+    batch: str | None
+    finished: int
+    running: int
+    waiting: int
+    failed: int
+    earlier: int
+    total: int | None
+    stopped: bool
+    seconds_left: float | None
+    credits: int
+    requests: int
+    requests_planned: int | None
+
+
+@attrs.frozen(kw_only=True)
 class JobWatched(Event):
     """Report that a job has its first waiter, and is polled from now on.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
@@ -24,6 +25,17 @@ from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.transport.retry import describe, failure_of, told_attempts
+
+
+@attrs.define
+class RequestCount:
+    """Count requests that are sent for one purpose."""
+
+    sent: int = 0
+
+
+#: Counts the requests of the current task, and of the polls of what it waits for; None outside of fan-outs.
+REQUEST_COUNT: ContextVar[RequestCount | None] = ContextVar("cmsapi_request_count", default=None)
 
 
 @attrs.frozen(kw_only=True)

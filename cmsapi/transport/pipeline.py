@@ -41,7 +41,7 @@ from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport import answers
-from cmsapi.transport.call import Call, CallOptions, being_cancelled
+from cmsapi.transport.call import REQUEST_COUNT, Call, CallOptions, being_cancelled
 from cmsapi.transport.headers import added_headers
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.retry import Failure, backoff, describe, failure_of, may_repeat, pause_after
@@ -274,6 +274,8 @@ class Pipeline:
                 check()
             if permit.stage == "taken":
                 permit.stage = "departed"
+                if (count := REQUEST_COUNT.get()) is not None:
+                    count.sent += 1
 
         if self._send_aware:
             response: object = await cast("SendAwareTransport", self.transport).send_aware(call.request, departing)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable
+from typing import TypeVar, cast
 
 from cmsapi.errors import ArgumentError, ClientClosedError
 from cmsapi.jobs.fanout.fan_out import OutcomeStream
-from cmsapi.jobs.fanout.outcome import Outcome
+from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
+from cmsapi.jobs.fanout.tracking import TrackedItem, Tracker
 from cmsapi.jobs.job import Job
+from cmsapi.jobs.polling.poller import Poller
 
 R = TypeVar("R")
 
@@ -21,10 +23,10 @@ class AsCompleted(OutcomeStream[str, R]):
     Made by `client.jobs.as_completed`. Leaving the context early stops waiting; the jobs continue.
     """
 
-    def __init__(self, jobs: Iterable[Job[R]], start: Callable[[Any], asyncio.Task[Any]]) -> None:
-        super().__init__()
-        self._start = start
-        self._waiting: dict[asyncio.Task[R], Job[R]] = {}
+    def __init__(self, jobs: Iterable[Job[R]], poller: Poller) -> None:
+        super().__init__(Tracker(poller, total=0))
+        self._tasks = poller.tasks
+        self._waiting: dict[asyncio.Task[R], tuple[Job[R], TrackedItem]] = {}
         self._ended = True
         self.add(*jobs)
 
@@ -36,14 +38,15 @@ class AsCompleted(OutcomeStream[str, R]):
         """
         _check_jobs(jobs)
         for job in jobs:
-            task = self._start(job.wait())
+            task = self._tasks.start(job.wait(), self._tracker.context())
             self._ended = False
-            self._waiting[task] = job
+            self._waiting[task] = job, self._tracker.add(job)
             task.add_done_callback(self._on_finished)
 
     async def aclose(self) -> None:
         """Stop waiting; the jobs continue."""
         waiting, self._waiting = self._waiting, {}
+        self._tracker.close()
         self._end()
         for task in waiting:
             task.cancel()
@@ -51,16 +54,22 @@ class AsCompleted(OutcomeStream[str, R]):
             await asyncio.wait(waiting)
 
     def _on_finished(self, task: asyncio.Task[R]) -> None:
-        job = self._waiting.pop(task, None)
-        if job is None:
+        if task not in self._waiting:
             return
+        job, tracked = self._waiting.pop(task)
         error: BaseException | None = ClientClosedError(
             f"The client was closed before {job!r} was finished. It continues."
         )
         if not task.cancelled():
             error = task.exception()
-        self._put(Outcome(job.target, job, None if error is not None else task.result(), cast("Exception", error)))
+        outcome: Outcome[str, R]
+        if error is None:
+            outcome = Succeeded(job.target, job, task.result())
+        else:
+            outcome = Failed(job.target, job, cast("Exception", error))
+        self._put(outcome, tracked)
         if not self._waiting:
+            self._tracker.close()
             self._end()
 
 

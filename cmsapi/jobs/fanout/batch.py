@@ -23,6 +23,8 @@ from cmsapi.jobs.errors import without_result
 from cmsapi.jobs.fanout.fan_out import Fanout, each
 from cmsapi.jobs.fanout.frames import collected
 from cmsapi.jobs.fanout.outcome import Outcome
+from cmsapi.jobs.fanout.progress import Progress
+from cmsapi.jobs.fanout.tracking import ShowsProgress, Tracker, tracker_of
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import name_of
@@ -38,10 +40,11 @@ R = TypeVar("R")
 _LONGEST_KEY = 500
 
 
-class BatchOutcomes(AsyncIterator[Outcome[I, R]]):
+class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
     """Give the outcomes of a batch; an async iterator, made by `Batch.map`."""
 
-    def __init__(self, outcomes: AsyncGenerator[Outcome[I, R], None]) -> None:
+    def __init__(self, outcomes: AsyncGenerator[Outcome[I, R], None], tracker: Tracker) -> None:
+        super().__init__(tracker)
         self._outcomes = outcomes
 
     async def __anext__(self) -> Outcome[I, R]:
@@ -71,6 +74,7 @@ class Batch:
         self._outcomes: dict[str, Entry] = {}
         self._keys: tuple[str, ...] = ()
         self._open: list[Fanout[Any, Any]] = []
+        self._tracker: Tracker | None = None
 
     def __repr__(self) -> str:
         return f"<Batch {self.name!r}: {len(self._outcomes)} items have ended>"
@@ -95,6 +99,11 @@ class Batch:
         self._outcomes = {str(entry.item): entry for entry in found}
 
     # What is known
+
+    @property
+    def progress(self) -> Progress:
+        """How far the last `map` is; sends nothing."""
+        return Progress() if self._tracker is None else self._tracker.progress
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -182,6 +191,7 @@ class Batch:
             )
 
         keyed: dict[str, I] = {}
+        tracker = self._tracker = tracker_of(items, self._poller)
 
         async def run() -> AsyncGenerator[Outcome[I, R]]:
             keyed.update(await _keyed(items, key))
@@ -189,7 +199,13 @@ class Batch:
             self._keys = tuple(keyed)
             missing = [name for name in keyed if name not in self._outcomes]
             ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
-            reading: Fanout[str, R] = Fanout(self._read_again, ended, self._poller, errors=errors)
+            skipped = [] if earlier == "read" else [name for name in keyed if name in self._outcomes]
+            tracker.open_batch(self.name, keyed, [*ended, *missing])
+            tracker.to_read, tracker.finished, tracker.earlier = len(ended), len(skipped), len(skipped)
+            tracker.failed = len({*self.failed, *self.unknown}.intersection(skipped))
+            reading: Fanout[str, R] = Fanout(
+                self._read_again, ended, self._poller, errors=errors, tracker=tracker, earlier=True
+            )
             launching = Fanout(
                 lambda name: launch(keyed[name]),
                 missing,
@@ -199,25 +215,30 @@ class Batch:
                 max_credits=max_credits,
                 batch=self.name,
                 keep=self._keep,
+                tracker=tracker,
             )
             self._open += [reading, launching]
             outcomes: AsyncIterator[Outcome[Any, R]] = self._outcomes_of(reading, launching)
             if ordered:
                 outcomes = _in_order(outcomes, keyed if earlier == "read" else missing)
-            async for outcome in outcomes:
-                yield attrs.evolve(outcome, item=keyed[outcome.item])
+            try:
+                async for outcome in outcomes:
+                    made: Any = outcome
+                    yield attrs.evolve(made, item=keyed[outcome.item])
+            finally:
+                tracker.close()
             if self.unfinished:
                 # Another process that runs the same batch may have ended them.
                 await self._read()
 
-        return BatchOutcomes(run())
+        return BatchOutcomes(run(), tracker)
 
     async def _outcomes_of(self, reading: Fanout[str, R], launching: Fanout[str, R]) -> AsyncIterator[Outcome[str, R]]:
         async for outcome in reading:
             if isinstance(outcome.value, GenerationReview):
                 decision: Any = self._outcomes[outcome.item].decision
                 outcome.value.decision = decision or outcome.value.decision
-            yield attrs.evolve(outcome, earlier=True)
+            yield outcome
         async for outcome in launching:
             yield outcome
 

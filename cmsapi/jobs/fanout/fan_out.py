@@ -14,14 +14,15 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar
+from typing import Generic, Literal, Self, TypeVar, cast
 
 from cmsapi.api.arguments import function, several, within
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
 from cmsapi.jobs.fanout.frames import collected
-from cmsapi.jobs.fanout.outcome import Outcome
+from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
+from cmsapi.jobs.fanout.tracking import ShowsProgress, TrackedItem, Tracker, tracker_of
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.launching.pending import PURPOSE, LaunchPurpose
@@ -40,10 +41,11 @@ I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
 
-class OutcomeStream(abc.ABC, Generic[I, R]):
+class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
     """Give outcomes as they come; an async iterator and context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, tracker: Tracker) -> None:
+        super().__init__(tracker)
         self._outcomes: deque[Outcome[I, R]] = deque()
         self._ended = False
         # Why the stream ends early; raised after its last outcome.
@@ -78,7 +80,8 @@ class OutcomeStream(abc.ABC, Generic[I, R]):
             await self._changed.wait()
         return self._outcomes.popleft()
 
-    def _put(self, outcome: Outcome[I, R]) -> None:
+    def _put(self, outcome: Outcome[I, R], tracked: TrackedItem | None = None) -> None:
+        self._tracker.end(outcome, tracked)
         self._outcomes.append(outcome)
         self._changed.set()
 
@@ -109,8 +112,12 @@ class Fanout(OutcomeStream[I, R]):
         max_credits: int | None = None,
         batch: str | None = None,
         keep: Callable[[Outcome[I, R]], Awaitable[None]] | None = None,
+        tracker: Tracker | None = None,
+        earlier: bool = False,
     ) -> None:
-        super().__init__()
+        # A batch counts for all of its fan-outs.
+        self._counts_alone = tracker is None
+        super().__init__(tracker or tracker_of(items, poller))
         function("launch", launch, "the method and the items: client.jobs.map(client.keywords.analyze, keyword_ids)")
         if not isinstance(items, AsyncIterable):
             several("items", items)
@@ -129,6 +136,7 @@ class Fanout(OutcomeStream[I, R]):
         # Its items are keys of that batch, which keeps an outcome before the caller gets it.
         self._batch = batch
         self._keep = keep
+        self._earlier = earlier
         most = None if in_flight == "auto" else in_flight
         self._slots = asyncio.Semaphore(most or _ROOM)
         # A caller that left its loop without closing the fan-out must not pay for all remaining items.
@@ -149,6 +157,7 @@ class Fanout(OutcomeStream[I, R]):
         self._launch_queue = LaunchQueue(
             waiting=operator.length_hint(items, 0), slots=most or math.inf, gated=most is None or strict, strict=strict
         )
+        self._tracker.launch_queue = self._launch_queue
         self._feeder: asyncio.Task[None] | None = None
         self._left = False
         # A dictionary: it keeps the order, and removing a job takes the same time however many there are.
@@ -176,7 +185,7 @@ class Fanout(OutcomeStream[I, R]):
         if self._feeder is not None:
             self._feeder.cancel()
             await asyncio.wait([self._feeder])
-        self._end()
+        self._close()
 
     async def _feed(self) -> None:
         """Launch the items in turn, and end the stream when all of them have ended."""
@@ -189,12 +198,18 @@ class Fanout(OutcomeStream[I, R]):
             raise
         finally:
             self._admission.close(self._launch_queue)
-            self._end()
+            self._close()
+
+    def _close(self) -> None:
+        if self._counts_alone:
+            self._tracker.close()
+        self._end()
 
     async def _launch_all(self, tasks: asyncio.TaskGroup) -> None:
         try:
             async with contextlib.aclosing(each(self._items)) as items:
                 async for item in items:
+                    self._tracker.taken += 1
                     await self._room.acquire()
                     await self._slots.acquire()
                     await self._launching.acquire()
@@ -202,9 +217,13 @@ class Fanout(OutcomeStream[I, R]):
                     self._check_open()
                     if not await self._reserve_credit():
                         self._admission.launched(self._launch_queue, None)
-                        self._put(Outcome(item, None, None, self._stopped))
+                        self._put(Failed(item, None, cast("OutOfCreditsError", self._stopped), self._earlier))
+                        self._tracker.stopped = True
                         break
                     tasks.create_task(self._run_one(item))
+                else:
+                    if self._counts_alone:
+                        self._tracker.total = self._tracker.taken
         # When the caller's iterable fails, the jobs that are launched end first.
         except Exception as error:
             self._failure = error
@@ -225,6 +244,9 @@ class Fanout(OutcomeStream[I, R]):
     async def _run_one(self, item: I) -> None:
         """Launch the job of an item, wait for it, and give its outcome."""
         job: Job[R] | None = None
+        outcome: Outcome[I, R]
+        tracker, tracked = self._tracker, self._tracker.launch(item)
+        tracker.count_requests()
         # The launch runs in a copy of this task's context. One that a batch's item makes belongs to that item, too.
         outer = PURPOSE.get()
         inherited = None if outer is None else outer.item
@@ -233,17 +255,19 @@ class Fanout(OutcomeStream[I, R]):
         try:
             job = await self._launch_one(item, purpose)
             self._launched[job] = None
-            outcome = Outcome(item, job, await job, None)
+            tracker.run(tracked, job)
+            outcome = Succeeded(item, job, await job, self._earlier)
         except asyncio.CancelledError:
             if being_cancelled():
+                tracker.leave(tracked)
                 if job is None:
                     # A launch that may be paid for is waited for, and its job listed.
                     self._launched |= {job_of(job, self._poller): None for job in await purpose.jobs_in_flight()}
                 raise
             # The launch or the job waited for a task that was cancelled; the fan-out continues.
-            outcome = Outcome(item, job, None, JobError(f"Item {item!r} was cancelled.", job=job))
+            outcome = Failed(item, job, JobError(f"Item {item!r} was cancelled.", job=job), self._earlier)
         except Exception as error:
-            outcome = Outcome(item, job, None, error)
+            outcome = Failed(item, job, error, self._earlier)
         finally:
             self._slots.release()
         if job is not None and job.tracked.closed:
@@ -253,7 +277,7 @@ class Fanout(OutcomeStream[I, R]):
                 await self._keep(outcome)
         except Exception as error:
             self._failure = error
-        self._put(outcome)
+        self._put(outcome, tracked)
 
     async def _launch_one(self, item: I, purpose: LaunchPurpose) -> Job[R]:
         key: LoadKey | None = None
@@ -270,6 +294,7 @@ class Fanout(OutcomeStream[I, R]):
         finally:
             self._launching.release()
             self._admission.launched(self._launch_queue, key)
+            self._tracker.credits += purpose.taken - purpose.unspent
             self._credits_left += purpose.unspent
             self._covered += purpose.unspent
             self._settled.set()

@@ -10,8 +10,9 @@ import attrs
 from cmsapi.errors import ClientClosedError, CMSError
 from cmsapi.jobs.polling.tasks import BackgroundTasks
 from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
+from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.transport.call import CallOptions
+from cmsapi.transport.call import REQUEST_COUNT, CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -19,11 +20,14 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _ONE_ATTEMPT = CallOptions(priority=Priority.POLL, max_attempts=1)
 
 
-def start_read(lists: ListReads, tasks: BackgroundTasks, listing: Listing, caller: OperationCaller) -> None:
+def start_read(lists: ListReads, tasks: BackgroundTasks, listing: Listing, job: TrackedJob) -> None:
     """Begin to read a page of a list, with the settings of the client of a job that is on it."""
+    # In an empty context, because it is for many jobs. The fan-out of this one counts the request.
+    context = contextvars.Context()
+    if job.context is not None:
+        context.run(REQUEST_COUNT.set, job.context.get(REQUEST_COUNT))
     try:
-        # In an empty context, because it is for many jobs.
-        tasks.start(_read(lists, listing, caller), contextvars.Context())
+        tasks.start(_read(lists, listing, job.settings.caller), context)
     except ClientClosedError:
         # Another client may wait for jobs on it.
         lists.read(listing, failed=True)

@@ -337,7 +337,7 @@ class Poller:
         if self.scheduler.planner.stretched and isinstance(result, job.kind.model):
             parent = job.kind.list_of(result)
             if parent is not None and self.scheduler.list_reads.wants(job, parent):
-                self._read_list(Listing(job.kind, parent, 1), job.settings.caller)
+                self._read_list(Listing(job.kind, parent, 1), job)
 
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
         """Note what was observed of a job, and tell whether it is something new."""

@@ -57,7 +57,11 @@ class JobRegistry:
     def name(self, job: TrackedJob) -> str | None:
         """Return what the target of a job is called, None while no document of it was read; sends nothing."""
         # The answer to a launch may name it, too.
-        return self._names.get(job.key) or getattr(job.history.document, job.kind.name_field, None)
+        return self.name_of(job.key) or getattr(job.history.document, job.kind.name_field, None)
+
+    def name_of(self, key: JobKey) -> str | None:
+        """Return what a target is called, None while no document of it was read; sends nothing."""
+        return self._names.get(key)
 
     def remove(self, job: TrackedJob) -> None:
         """Forget a job, unless another one has taken its place."""

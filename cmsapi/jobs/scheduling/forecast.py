@@ -92,7 +92,7 @@ class Forecast:
         """What the durations rest on, such as `"101 keyword analyses seen"` or `"a guess: …"`."""
         if not self.learned_from:
             return f"a guess: no {_words(self.kind)} was seen to end yet"
-        return f"{_counted(self.learned_from, _words(self.kind))} seen"
+        return f"{counted(self.learned_from, _words(self.kind))} seen"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as values of JSON: the fields, `affordable` and `basis`; seconds are numbers."""
@@ -115,29 +115,29 @@ class Forecast:
         """The plan in one line."""
         what = f"{self.count:,} x {_words(self.kind)}"
         if not self.count:
-            reading = f", about {_counted(self.requests, 'request')} to read earlier results" if self.requests else ""
+            reading = f", about {counted(self.requests, 'request')} to read earlier results" if self.requests else ""
             return f"{what}, nothing to launch, no credit{reading}"
         left = "" if self.balance is None else f" of {self.balance:,} left"
         room = "" if self.requests_left is None else f" of {self.requests_left:,} left this hour"
         waits = "" if self.fits else ", needs requests of later hours"
-        requests = f"about {_counted(self.requests, 'request')}{room}{waits}"
-        time = f"about {_span(self.seconds)} ({self.basis})"
-        return f"{what}, {_counted(self.credits, 'credit')}{left}, {requests}, {time}"
+        requests = f"about {counted(self.requests, 'request')}{room}{waits}"
+        time = f"about {span(self.seconds)} ({self.basis})"
+        return f"{what}, {counted(self.credits, 'credit')}{left}, {requests}, {time}"
 
     def _details(self) -> list[tuple[str, str]]:
         fewest, most = self.requests_range
-        parts = [_counted(self.count, "launch"), f"{_counted(self.polls, 'poll')} ({self.polls_per_job:.1f} a job)"]
+        parts = [counted(self.count, "launch"), f"{counted(self.polls, 'poll')} ({self.polls_per_job:.1f} a job)"]
         parts += [f"{self.results:,} for results"] if self.results else []
-        parts += [f"{_counted(self.earlier, 'result')} of an earlier run"] if self.earlier else []
+        parts += [f"{counted(self.earlier, 'result')} of an earlier run"] if self.earlier else []
         details = [
             ("requests", f"{', '.join(parts)}; between {fewest:,} and {most:,} in all"),
-            ("time", f"between {' and '.join(map(_span, self.seconds_range))}, at most {self.in_flight:,} in flight"),
+            ("time", f"between {' and '.join(map(span, self.seconds_range))}, at most {self.in_flight:,} in flight"),
         ]
         if self.affordable is False:
             details.append(("credits", f"the balance pays for {self.balance:,} of {self.count:,}"))
         if self.running or self.waiting:
-            beside = [f"{_counted(self.running, 'job')} running"] if self.running else []
-            beside += [f"{_counted(self.waiting, 'job')} waiting to be launched"] if self.waiting else []
+            beside = [f"{counted(self.running, 'job')} running"] if self.running else []
+            beside += [f"{counted(self.waiting, 'job')} waiting to be launched"] if self.waiting else []
             details.append(("beside", f"{' and '.join(beside)}, which share the limits"))
         return details + [("guess", guess) for guess in self.guesses]
 
@@ -237,13 +237,15 @@ def _words(kind: JobKind) -> str:
     return kind.value.replace("_", " ")
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """Write a number of things."""
     if count != 1:
         noun = f"{noun[:-2]}es" if noun.endswith("analysis") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{count:,} {noun}"
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """Write a span of time in the unit that suits it."""
     if seconds < 7200:
         return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"

@@ -12,7 +12,7 @@ import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.scheduling.admission import Admission
+from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.forecast import Forecast, forecast
 from cmsapi.jobs.scheduling.list_reads import ListReads
@@ -91,6 +91,7 @@ class Planner:
         slots: float = math.inf,
         earlier: int = 0,
         elsewhere: Iterable[tuple[Kind, float]] = (),
+        known: LaunchQueue | None = None,
     ) -> Forecast:
         """Say what more jobs of a kind would take.
 
@@ -101,8 +102,9 @@ class Planner:
             slots: How many may run at a time.
             earlier: Results of an earlier run that are read again.
             elsewhere: Kinds and ages of the jobs that other processes poll.
+            known: Launches of these very jobs that are queued already.
         """
-        now, loads, key = asyncio.get_running_loop().time(), self._loads(), (kind, policy)
+        now, loads, key = asyncio.get_running_loop().time(), self._loads(known), (kind, policy)
         for other, age in elsewhere:
             load = loads.get((other, policy)) or self._load(other, policy)
             loads[other, policy] = attrs.evolve(load, running=Counter(load.running) + Counter([step_before(age)]))
@@ -125,14 +127,40 @@ class Planner:
             waiting=waiting,
         )
 
+    def remaining(
+        self, key: LoadKey, running: Mapping[int, int], waiting: int, launches: LaunchQueue | None, *, earlier: int
+    ) -> tuple[float, float]:
+        """Return the seconds until about the last end of some jobs, and the requests that they still take.
+
+        Args:
+            key: What they have in common.
+            running: How many of them run, by the step of their ages.
+            waiting: How many are not launched yet.
+            launches: Where these are queued; None if they are not queued.
+            earlier: Results of an earlier run that are still to be read.
+        """
+        kind, policy = key
+        curve, pace = self.durations[kind].last_curve(), self._paces.get(key)
+        schedule = self._load(*key).advised if pace is None else pace.dearer
+        seconds = curve.last_end(running) + schedule.lateness if running else 0.0
+        requests = sum(count * (schedule.polls(step) + kind.result_requests) for step, count in running.items())
+        if waiting or earlier:
+            slots = math.inf if launches is None else launches.slots
+            more = self.forecast(kind, policy, waiting, slots=slots, earlier=earlier, known=launches)
+            # While jobs fill all slots, the first of those that wait are launched as these end.
+            occupied = sum(count * curve.remaining(step) for step, count in running.items()) / slots
+            seconds = max(seconds, occupied + more.seconds)
+            requests += more.requests
+        return seconds, requests
+
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""
         result = _READ_LATE if self.refuses_early_reads.get(kind) else kind.result_requests
         durations = self.durations[kind]
         return Load(curve=durations.curve(), policy=policy, result=result, learned=durations.ends)
 
-    def _loads(self) -> dict[LoadKey, Load]:
-        """Describe the jobs that run and those that wait to be launched."""
+    def _loads(self, without: LaunchQueue | None = None) -> dict[LoadKey, Load]:
+        """Describe the jobs that run and those that wait to be launched, but for those of one queue."""
         now = asyncio.get_running_loop().time()
         running = self.poll_queue.running()
         for job in self.polling:
@@ -146,7 +174,7 @@ class Planner:
         for launches in self.admission.launch_queues:
             if launches.key is not None and launches.launching:
                 running[launches.key][0] += launches.launching
-            if launches.key is not None and launches.waiting > 0:
+            if launches.key is not None and launches.waiting > 0 and launches is not without:
                 count, slots = queued.get(launches.key, (0, 0.0))
                 queued[launches.key] = (count + launches.waiting, slots + launches.slots)
         loads = {}

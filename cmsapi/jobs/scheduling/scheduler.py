@@ -33,7 +33,6 @@ from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.job_events import Throttled
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 from cmsapi.ratelimit.timer import Timer
-from cmsapi.transport.caller import OperationCaller
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
@@ -52,13 +51,13 @@ class PollCallbacks:
         hooks: The hooks of the poller's client.
         poll: Begins a poll of a job that is due, and does not wait for its end.
         show: Shows a job a document that was read for another reason, and asked for at a loop time.
-        read_list: Begins to read a page of a list on which several jobs are.
+        read_list: Begins to read a page of a list on which several jobs are, with the settings of one of them.
     """
 
     hooks: Hooks
     poll: Callable[[TrackedJob], None]
     show: Callable[[TrackedJob, Model, float], None]
-    read_list: Callable[[Listing, OperationCaller], None]
+    read_list: Callable[[Listing, TrackedJob], None]
 
 
 class Scheduler:
@@ -340,7 +339,7 @@ class Scheduler:
                 # The settings of a copy made by `with_options` must not keep its original from seeing the page.
                 reader = min(page.jobs, key=lambda job: job.settings.depth)
                 try:
-                    reader.callbacks.read_list(page.listing, reader.settings.caller)
+                    reader.callbacks.read_list(page.listing, reader)
                 except Exception:
                     logger.exception("the read of a page of a list could not begin")
                     self.list_reads.read(page.listing, failed=True)

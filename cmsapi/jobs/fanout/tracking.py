@@ -1,0 +1,324 @@
+"""Keep the counts of a fan-out, so that a snapshot of its progress takes the same time however many items there are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import itertools
+import math
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence, Sized
+from typing import Any
+
+import attrs
+
+from cmsapi.api.arguments import seconds, within
+from cmsapi.display import markup
+from cmsapi.jobs.fanout.outcome import Outcome
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
+from cmsapi.jobs.job import Job
+from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.scheduling.admission import LaunchQueue
+from cmsapi.jobs.scheduling.durations import step_before
+from cmsapi.jobs.status import Phase
+from cmsapi.jobs.tracked import LoadKey
+from cmsapi.observability.job_events import ProgressChanged
+from cmsapi.transport.call import REQUEST_COUNT, RequestCount
+
+# Rows of ended items that are kept for tables.
+_KEPT = 100
+# Seconds for which an estimate holds, and between two events at the least.
+_FRESH, _EVENT_INTERVAL = 1.0, 5.0
+_ORDER = {state: place for place, state in enumerate(ItemState)}
+
+
+@attrs.define(eq=False)
+class TrackedItem:
+    """Hold an item that is being launched or whose job runs.
+
+    Args:
+        item: The item.
+        began: Loop time at which its launch began.
+        job: Its job, once there is one.
+    """
+
+    item: Any
+    began: float
+    job: Job[Any] | None = None
+
+
+class Tracker:
+    """Count the items of a fan-out by their states; sends nothing.
+
+    Args:
+        poller: Polls the jobs.
+        total: How many items there are, None while that is not known.
+        pending: Items that are launched in their order, where they are known.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        *,
+        total: int | None = None,
+        pending: Sequence[Any] = (),
+    ) -> None:
+        self._poller = poller
+        self._pending = pending
+        # The name of the batch, and its items by their keys.
+        self._batch: str | None = None
+        self._items: Mapping[Any, Any] = {}
+        self.total: int | None = total
+        #: Items that were taken from the iterable.
+        self.taken: int = 0
+        # Those of the items that were begun.
+        self._begun = 0
+        self.finished: int = 0
+        self.failed: int = 0
+        self.earlier: int = 0
+        self.credits: int = 0
+        #: Items whose results are still to be read again.
+        self.to_read: int = 0
+        self.stopped: bool = False
+        #: What its jobs have in common; None before the first job.
+        self.load_key: LoadKey | None = None
+        #: The launches that the scheduler knows of already.
+        self.launch_queue: LaunchQueue | None = None
+        self._requests = RequestCount()
+        self._running = 0
+        self._active: dict[TrackedItem, None] = {}
+        self._ended: deque[ItemStatus] = deque(maxlen=_KEPT)
+        # The last estimate: when it was made, when all ends, and the requests that it takes from then on.
+        self._estimated_at = -math.inf
+        self._ends_at: float | None = None
+        self._planned: float | None = None
+        self._version = 0
+        self._changed, self._over = asyncio.Event(), asyncio.Event()
+        # When hooks are told next, and when they were told last.
+        self._timer: asyncio.TimerHandle | None = None
+        self._told_at = -math.inf
+
+    def open_batch(self, name: str, items: Mapping[str, Any], order: Sequence[str]) -> None:
+        """Note the items of a batch by their keys, and the order in which they are taken."""
+        self._batch, self._items, self._pending, self.total = name, items, order, len(items)
+
+    # What happens to items
+
+    def count_requests(self) -> None:
+        """Have the requests of the current task, and of the polls of what it waits for, counted here."""
+        REQUEST_COUNT.set(self._requests)
+
+    def context(self) -> contextvars.Context:
+        """Return a copy of the current context in which requests are counted here."""
+        context = contextvars.copy_context()
+        context.run(self.count_requests)
+        return context
+
+    def launch(self, item: Any) -> TrackedItem:
+        """Note that an item is being launched."""
+        self._begun += 1
+        self._over.clear()
+        tracked = TrackedItem(item, _now())
+        self._active[tracked] = None
+        self._change()
+        return tracked
+
+    def run(self, tracked: TrackedItem, job: Job[Any]) -> None:
+        """Note that an item has a job."""
+        tracked.job = job
+        self.load_key = job.tracked.load_key
+        self._running += 1
+        self._active[tracked] = None
+        self._change()
+
+    def add(self, job: Job[Any]) -> TrackedItem:
+        """Count a job that was launched before."""
+        self.taken += 1
+        self.total = self.taken
+        tracked = self.launch(job.target)
+        self.run(tracked, job)
+        return tracked
+
+    def leave(self, tracked: TrackedItem) -> None:
+        """Note that an item without a job is not launched any more."""
+        if tracked.job is None:
+            self._active.pop(tracked, None)
+
+    def end(self, outcome: Outcome[Any, Any], tracked: TrackedItem | None = None) -> None:
+        """Count the outcome of an item."""
+        now, job, earlier = _now(), outcome.job, outcome.earlier
+        self.finished += 1
+        self.failed += outcome.error is not None
+        self.earlier += earlier
+        self.to_read -= earlier
+        if tracked is None:
+            self._begun += 1
+        else:
+            self._active.pop(tracked, None)
+            self._running -= tracked.job is not None
+        state = ItemState.FAILED if outcome.error is not None else ItemState.FINISHED
+        elapsed = job.tracked.elapsed if job is not None else None if tracked is None else now - tracked.began
+        item = self._item_of(outcome.item)
+        self._ended.append(
+            ItemStatus(item=item, label=self._label(item, job), state=state, elapsed=elapsed, job=job, earlier=earlier)
+        )
+        self._change()
+
+    def close(self) -> None:
+        """Note that the stream of outcomes has ended, and tell the last progress."""
+        if self._over.is_set():
+            return
+        self.stopped = self.stopped or self.finished != self.total
+        self._over.set()
+        self._change()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._tell()
+
+    # What is shown
+
+    @property
+    def progress(self) -> Progress:
+        """The counts now, with an estimate that is at most a second old."""
+        known = self.taken if self.total is None else self.total
+        waiting = known - self.finished - self._running
+        seconds, planned = self._estimate(waiting)
+        return Progress(
+            finished=self.finished,
+            running=self._running,
+            waiting=waiting,
+            failed=self.failed,
+            earlier=self.earlier,
+            total=self.total,
+            stopped=self.stopped,
+            seconds_left=seconds,
+            eta=None if not seconds else self._poller.datetime_at(_now() + seconds),
+            credits=self.credits,
+            requests=self._requests.sent,
+            requests_planned=planned,
+        )
+
+    def rows(self, limit: int) -> list[ItemStatus]:
+        """Return rows in the order of their states: those that are active, then ended ones, then waiting ones."""
+        now, rows = _now(), list[ItemStatus]()
+        for tracked in itertools.islice(self._active, limit):
+            job, item = tracked.job, self._item_of(tracked.item)
+            elapsed = now - tracked.began if job is None else job.tracked.elapsed
+            rows.append(
+                ItemStatus(item=item, label=self._label(item, job), state=_state(job), elapsed=elapsed, job=job)
+            )
+        rows += itertools.islice(reversed(self._ended), limit - len(rows))
+        for item in map(self._item_of, self._pending[self._begun : self._begun + limit - len(rows)]):
+            rows.append(ItemStatus(item=item, label=self._label(item, None), state=ItemState.WAITING))
+        return sorted(rows, key=lambda row: _ORDER[row.state])
+
+    def _item_of(self, taken: Any) -> Any:
+        return taken if self._batch is None else self._items[taken]
+
+    def _label(self, item: Any, job: Job[Any] | None) -> str:
+        """Return what people call an item: the name of its target, else of the item itself."""
+        name = None if job is None else job.name
+        if job is None and self.load_key is not None and isinstance(item, str):
+            name = self._poller.registry.name_of((self.load_key[0], item))
+        return name or markup.brief(item)
+
+    def _estimate(self, waiting: int) -> tuple[float | None, int | None]:
+        """Return the seconds until about the last outcome, and the requests of the whole run."""
+        if self.finished == self.total or self._over.is_set():
+            return 0.0, self._requests.sent
+        if self.load_key is None or self.total is None:
+            return None, None
+        now = _now()
+        if now - self._estimated_at >= _FRESH or self._ends_at is None:
+            self._estimated_at = now
+            steps = Counter(
+                step_before(now - tracked.job.tracked.started_at) for tracked in self._active if tracked.job is not None
+            )
+            left = 0 if self.stopped else waiting
+            seconds, requests = self._poller.scheduler.planner.remaining(
+                self.load_key, steps, left - min(left, self.to_read), self.launch_queue, earlier=self.to_read
+            )
+            self._ends_at, self._planned = now + seconds, self._requests.sent + requests
+        planned = None if self._planned is None else max(self._requests.sent, round(self._planned))
+        return max(0.0, self._ends_at - now), planned
+
+    # Who is told
+
+    async def follow(self, every: float) -> AsyncGenerator[Progress, None]:
+        """Give the progress now, and after changes, at most once in so many seconds, until the end."""
+        while True:
+            version, over = self._version, self._over.is_set()
+            yield self.progress
+            if over:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(every):
+                    await self._over.wait()
+            while version == self._version:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def _change(self) -> None:
+        self._version += 1
+        self._changed.set()
+        if self._timer is None and self._poller.hooks.wants(ProgressChanged.level):
+            wait = self._told_at + _EVENT_INTERVAL - _now()
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, wait), self._tell)
+
+    def _tell(self) -> None:
+        self._timer, self._told_at, now = None, _now(), self.progress
+        fields = attrs.asdict(now, filter=lambda field, _: field.name != "eta")
+        self._poller.hooks(ProgressChanged(batch=self._batch, **fields))
+
+
+def tracker_of(items: Iterable[Any] | AsyncIterable[Any], poller: Poller) -> Tracker:
+    """Make the tracker of a fan-out over some items, which are not iterated over."""
+    total = len(items) if isinstance(items, Sized) else None
+    return Tracker(poller, total=total, pending=items if isinstance(items, Sequence) else ())
+
+
+class ShowsProgress:
+    """Show how far a stream of outcomes is."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is now: counts, an estimate of the end, credits and requests; sends nothing."""
+        return self._tracker.progress
+
+    def rows(self, limit: int = 100) -> list[ItemStatus]:
+        """Return a row for each item, for a table; sends nothing.
+
+        The rows come in the order of `ItemState`. When there are more items than rows, those that are being launched
+        or run go first, then the newest of the finished ones, of which a hundred are kept, then the next ones that
+        wait, as far as they are known.
+        """
+        return self._tracker.rows(within("limit", limit, 0))
+
+    async def follow(self, every: float = 1.0) -> AsyncIterator[Progress]:
+        r"""Give the progress now, after changes, and at the end, which ends the iteration; sends nothing.
+
+        Another task takes the outcomes meanwhile. Any number of tasks may follow::
+
+            async for progress in outcomes.follow():
+                yield f"data: {json.dumps(progress.to_dict())}\n\n"
+
+        Args:
+            every: Seconds between two of them at the least, but for the last one.
+        """
+        seconds("every", every)
+        async for progress in self._tracker.follow(every):
+            yield progress
+
+
+def _state(job: Job[Any] | None) -> ItemState:
+    if job is None:
+        return ItemState.LAUNCHING
+    return ItemState.REVIEW if job.tracked.phase is Phase.REVIEW else ItemState.RUNNING
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
