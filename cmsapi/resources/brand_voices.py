@@ -15,10 +15,10 @@ class BrandVoices(Resource):
     def list(
         self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
     ) -> Paginator[BrandVoice, Page[BrandVoice]]:
-        """List the brand voices of a workspace; one request a page."""
+        """List the brand voices of a workspace; one request a page, no credit."""
         path = {"workspaceId": workspace_id}
         return self._caller.paginate(BrandVoice, "list_brand_voices", path, page=page, limit=limit)
 
     async def get(self, brand_voice_id: str) -> BrandVoice:
-        """Read a brand voice; one request."""
+        """Read a brand voice; one request, no credit."""
         return await self._caller.call(BrandVoice, "get_brand_voice", {"brandVoiceId": brand_voice_id})

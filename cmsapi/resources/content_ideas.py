@@ -39,13 +39,13 @@ class ContentIdeaSearches(Resource):
         )
 
     async def get(self, content_idea_search_id: str) -> ContentIdeaSearch:
-        """Read a search record; one request."""
+        """Read a search record; one request, no credit."""
         path = {"contentIdeaSearchId": content_idea_search_id}
         return await self._caller.call(ContentIdeaSearch, "get_content_idea_search", path)
 
     def list(
         self, content_idea_search_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
     ) -> Paginator[ContentIdea, Page[ContentIdea]]:
-        """Read the ideas of a search that succeeded; one request a page."""
+        """Read the ideas of a search that succeeded; one request a page, no credit."""
         path = {"contentIdeaSearchId": content_idea_search_id}
         return self._caller.paginate(ContentIdea, "list_content_ideas", path, page=page, limit=limit)

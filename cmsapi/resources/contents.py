@@ -41,7 +41,7 @@ class Contents(Resource):
         page: int = 1,
         limit: int = LARGEST_PAGE,
     ) -> Paginator[ContentSummary, Page[ContentSummary]]:
-        """List the contents of a workspace in their short form; one request a page.
+        """List the contents of a workspace in their short form; one request a page, no credit.
 
         A filter that is None or left out does not filter.
 
@@ -67,7 +67,7 @@ class Contents(Resource):
         return self._caller.paginate(ContentSummary, "list_contents", path, page=page, limit=limit, query=query)
 
     async def create(self, workspace_id: str, title: str, **fields: Unpack[NewContent]) -> Content:
-        """Create a draft; one request.
+        """Create a draft; one request, no credit.
 
         Args:
             workspace_id: The workspace.
@@ -87,11 +87,11 @@ class Contents(Resource):
         return await self._caller.call(Content, "create_content", {"workspaceId": workspace_id}, body=body)
 
     async def get(self, content_id: str) -> Content:
-        """Read a content; one request."""
+        """Read a content; one request, no credit."""
         return await self._caller.call(Content, "get_content", {"contentId": content_id})
 
     async def update(self, content_id: str, version: int | None, **changes: Unpack[ContentChanges]) -> Content:
-        """Change a content whose version is known; one request. `edit` reads the version by itself.
+        """Change a content whose version is known; one request, no credit. `edit` reads the version by itself.
 
         Args:
             content_id: The content.
@@ -142,8 +142,8 @@ class Contents(Resource):
     async def edit(self, content_id: str, change: Change, *, attempts: int = 5) -> Content:
         """Change a content: read it, compute the change, send it with the version; on a conflict start again.
 
-        It takes two requests, and two more for each conflict (specification 7, retry rule 3). Each change is checked
-        like the arguments of `update` before it is sent.
+        It takes two requests, no credit, and two requests more for each conflict (specification 7, retry rule 3). Each
+        change is checked like the arguments of `update` before it is sent.
 
         Args:
             content_id: The content.
@@ -205,7 +205,7 @@ class Contents(Resource):
                     ) from error
 
     async def publish(self, content_id: str, *, url: str | None = None) -> Content:
-        """Mark a content as published; one request. Nothing is sent to a CMS.
+        """Mark a content as published; one request, no credit. Nothing is sent to a CMS.
 
         Args:
             content_id: The content.
@@ -218,7 +218,7 @@ class Contents(Resource):
         return await self._caller.call(Content, "publish_content", {"contentId": content_id}, body=texts(url=url))
 
     async def delete(self, content_id: str) -> None:
-        """Delete a content; one request, cannot be undone."""
+        """Delete a content; one request, no credit; it cannot be undone."""
         await self._caller.exchange("delete_content", {"contentId": content_id})
 
     async def generate(
@@ -262,7 +262,7 @@ class Contents(Resource):
         return await self._open_launcher().launch(launch, on_review)
 
     async def generation(self, content_id: str) -> Generation:
-        """Read the current generation of a content; one request.
+        """Read the current generation of a content; one request, no credit.
 
         Raises:
             NotFoundError: It has none.
@@ -270,7 +270,7 @@ class Contents(Resource):
         return await self._caller.call(Generation, "get_generation", {"contentId": content_id})
 
     async def review(self, content_id: str) -> GenerationReview:
-        """Return the review of a generation that waits for a decision, whichever client launched it; one request.
+        """Return the review of a generation, whichever client launched it; one request, no credit.
 
         Raises:
             NotFoundError: The content has no generation.

@@ -30,7 +30,7 @@ class CreditUsages(Resource):
         page: int = 1,
         limit: int = LARGEST_PAGE,
     ) -> Paginator[CreditUsage, Page[CreditUsage]]:
-        """List the entries of one credit type, or of all three, newest first; one request a page and type.
+        """List the entries of one credit type, or of all three, newest first; one request a page and type, no credit.
 
         The service takes one type a request. Without a type its three lists are read and merged, at least three
         requests, and a later page costs the requests of the pages before it as well. The service's lists are expected
@@ -59,7 +59,9 @@ class CreditUsages(Resource):
         until: date | datetime | None = None,
         q: str | None = None,
     ) -> CreditReport:
-        """Add up what was spent, per type, day and workspace; at least three requests, one more for each 100 entries.
+        """Add up what was spent, per type, day and workspace; at least three requests, no credit.
+
+        Each further 100 entries of a type take one more request.
 
         Args:
             since: Only entries from this moment on; the lists are read no further than that. An aware datetime, or a

@@ -12,7 +12,7 @@ class Folders(Resource):
     """Read, create and delete folders."""
 
     def list(self, workspace_id: str) -> Paginator[Folder, FolderTree]:
-        """List the folders of a workspace; one request, because the service does not page them.
+        """List the folders of a workspace; one request, no credit. The service does not page them.
 
         Returns:
             The list; `await` it for all folders in the service's order, with `.roots`, `.children(id)` and `.path(id)`.
@@ -20,7 +20,7 @@ class Folders(Resource):
         return self._caller.list_whole(Folder, "list_folders", {"workspaceId": workspace_id}, FolderTree)
 
     async def create(self, workspace_id: str, name: str, *, parent_folder_id: str | None = None) -> Folder:
-        """Create a folder; one request.
+        """Create a folder; one request, no credit.
 
         Args:
             workspace_id: The workspace.
@@ -35,5 +35,8 @@ class Folders(Resource):
         return await self._caller.call(Folder, "create_folder", {"workspaceId": workspace_id}, body=body)
 
     async def delete(self, folder_id: str) -> None:
-        """Delete a folder; one request. Its contents are kept and become unorganised. Needs the role Admin."""
+        """Delete a folder; one request, no credit. Needs the role Admin.
+
+        Its contents are kept and become unorganised.
+        """
         await self._caller.exchange("delete_folder", {"folderId": folder_id})

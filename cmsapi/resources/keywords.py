@@ -21,11 +21,11 @@ class Keywords(Resource):
     """Read, add, analyse and score keywords."""
 
     def list(self, page_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Keyword, Page[Keyword]]:
-        """List the keywords of a page; one request a page of the list."""
+        """List the keywords of a page; one request a page of the list, no credit."""
         return self._caller.paginate(Keyword, "list_keywords", {"pageId": page_id}, page=page, limit=limit)
 
     async def create(self, page_id: str, keyword: str) -> Keyword:
-        """Track another keyword for a page; one request.
+        """Track another keyword for a page; one request, no credit.
 
         Raises:
             OutcomeUnknownError: No answer came. It may have been added; list the keywords before you repeat the call.
@@ -35,7 +35,7 @@ class Keywords(Resource):
         return await self._caller.call(Keyword, "add_keyword", {"pageId": page_id}, body=body)
 
     async def get(self, keyword_id: str) -> Keyword:
-        """Read a keyword; one request."""
+        """Read a keyword; one request, no credit."""
         return await self._caller.call(Keyword, "get_keyword", {"keywordId": keyword_id})
 
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
@@ -69,7 +69,7 @@ class Keywords(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> Report:
-        """Score a content, or a text, against the keyword's recommendations; one request.
+        """Score a content, or a text, against the keyword's recommendations; one request, no credit.
 
         Args:
             keyword_id: An analysed keyword.

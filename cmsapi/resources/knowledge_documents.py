@@ -25,7 +25,7 @@ class KnowledgeDocuments(Resource):
     def list(
         self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE
     ) -> Paginator[KnowledgeDocument, Page[KnowledgeDocument]]:
-        """List the knowledge documents of a workspace; one request a page."""
+        """List the knowledge documents of a workspace; one request a page, no credit."""
         path = {"workspaceId": workspace_id}
         return self._caller.paginate(KnowledgeDocument, "list_knowledge_documents", path, page=page, limit=limit)
 
@@ -63,6 +63,6 @@ class KnowledgeDocuments(Resource):
         return job_of(poller.created(KINDS[JobKind.KNOWLEDGE_DOCUMENT], document), poller)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:
-        """Read a knowledge document and its processing status; one request."""
+        """Read a knowledge document and its processing status; one request, no credit."""
         path = {"knowledgeDocumentId": knowledge_document_id}
         return await self._caller.call(KnowledgeDocument, "get_knowledge_document", path)

@@ -15,11 +15,11 @@ class Pages(Resource):
     """Read, import, crawl and delete pages."""
 
     def list(self, workspace_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[WebPage, Page[WebPage]]:
-        """List the pages of a workspace; one request a page of the list."""
+        """List the pages of a workspace; one request a page of the list, no credit."""
         return self._caller.paginate(WebPage, "list_pages", {"workspaceId": workspace_id}, page=page, limit=limit)
 
     async def create(self, workspace_id: str, url: str) -> WebPage:
-        """Import a page by its URL; one request.
+        """Import a page by its URL; one request, no credit.
 
         Raises:
             OutcomeUnknownError: No answer came. It may have been imported; list the pages before you repeat the call.
@@ -29,11 +29,11 @@ class Pages(Resource):
         return await self._caller.call(WebPage, "import_page", {"workspaceId": workspace_id}, body=body)
 
     async def get(self, page_id: str) -> WebPage:
-        """Read a page; one request."""
+        """Read a page; one request, no credit."""
         return await self._caller.call(WebPage, "get_page", {"pageId": page_id})
 
     async def crawl(self, page_id: str) -> Acknowledgement:
-        """Have a page crawled again; one request.
+        """Have a page crawled again; one request, no credit.
 
         Raises:
             OutcomeUnknownError: No answer came. The crawl may have been started.
@@ -42,5 +42,5 @@ class Pages(Resource):
         return await self._caller.call(Acknowledgement, "crawl_page", {"pageId": page_id})
 
     async def delete(self, page_id: str) -> None:
-        """Delete a page **and its contents**; one request, cannot be undone. Needs the role Admin."""
+        """Delete a page **and its contents**; one request, no credit. It cannot be undone. Needs the role Admin."""
         await self._caller.exchange("delete_page", {"pageId": page_id})

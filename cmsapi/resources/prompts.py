@@ -21,11 +21,11 @@ class Prompts(Resource):
     """Read, add, analyse and score prompts."""
 
     def list(self, keyword_id: str, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Prompt, Page[Prompt]]:
-        """List the prompts of a keyword; one request a page."""
+        """List the prompts of a keyword; one request a page, no credit."""
         return self._caller.paginate(Prompt, "list_prompts", {"keywordId": keyword_id}, page=page, limit=limit)
 
     async def create(self, keyword_id: str, prompt: str) -> Prompt:
-        """Track another prompt for a keyword; one request.
+        """Track another prompt for a keyword; one request, no credit.
 
         Raises:
             OutcomeUnknownError: No answer came. It may have been added; list the prompts before you repeat the call.
@@ -35,7 +35,7 @@ class Prompts(Resource):
         return await self._caller.call(Prompt, "add_prompt", {"keywordId": keyword_id}, body=body)
 
     async def get(self, prompt_id: str) -> Prompt:
-        """Read a prompt; one request."""
+        """Read a prompt; one request, no credit."""
         return await self._caller.call(Prompt, "get_prompt", {"promptId": prompt_id})
 
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
@@ -70,7 +70,7 @@ class Prompts(Resource):
         html: str | None = None,
         meta_description: str | None = None,
     ) -> ScoreReport:
-        """Score how well a content, or a text, answers the prompt; one request.
+        """Score how well a content, or a text, answers the prompt; one request, no credit.
 
         Args:
             prompt_id: An analysed prompt.

@@ -13,7 +13,7 @@ class Users(Resource):
     """Read the members of the organisation."""
 
     def list(self, *, page: int = 1, limit: int = LARGEST_PAGE) -> Paginator[Member, Page[Member]]:
-        """List the members of the organisation; one request a page. Needs the role Admin.
+        """List the members of the organisation; one request a page, no credit. Needs the role Admin.
 
         Args:
             page: Number of the page to begin with.
