@@ -259,10 +259,11 @@ class Fanout(OutcomeStream[I, R]):
             outcome = Succeeded(item, job, await job, self._earlier)
         except asyncio.CancelledError:
             if being_cancelled():
-                tracker.leave(tracked)
                 if job is None:
                     # A launch that may be paid for is waited for, and its job listed.
-                    self._launched |= {job_of(job, self._poller): None for job in await purpose.jobs_in_flight()}
+                    found = [job_of(job, self._poller) for job in await purpose.jobs_in_flight()]
+                    self._launched |= dict.fromkeys(found)
+                    tracker.leave(tracked, found)
                 raise
             # The launch or the job waited for a task that was cancelled; the fan-out continues.
             outcome = Failed(item, job, JobError(f"Item {item!r} was cancelled.", job=job), self._earlier)

@@ -140,10 +140,12 @@ class Tracker:
         self.run(tracked, job)
         return tracked
 
-    def leave(self, tracked: TrackedItem) -> None:
-        """Note that an item without a job is not launched any more."""
-        if tracked.job is None:
-            self._active.pop(tracked, None)
+    def leave(self, tracked: TrackedItem, found: Sequence[Job[Any]]) -> None:
+        """Note that the launch of an item is not waited for any more, and the jobs that it had made."""
+        if found:
+            self.run(tracked, found[0])
+        else:
+            del self._active[tracked]
 
     def end(self, outcome: Outcome[Any, Any], tracked: TrackedItem | None = None) -> None:
         """Count the outcome of an item."""

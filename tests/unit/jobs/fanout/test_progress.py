@@ -1,0 +1,288 @@
+"""How far a fan-out is: counts, credits and requests as the ledger has them, and an estimate of the end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import pickle
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Lognormal, Sandbox
+from tests.support.jobs import box, client_of
+
+pytestmark = pytest.mark.looptime
+
+
+def charged(sandbox: Sandbox) -> int:
+    """Count the credits that the ledger has seen."""
+    return sum(entry.charged for entry in sandbox.ledger)
+
+
+async def test_at_every_outcome_the_counts_are_those_of_the_ledger() -> None:
+    """The states add up to the total, the credits are those charged, and the requests those that arrived."""
+    sandbox = Sandbox(seed=3, keywords=60, durations=Lognormal(60.0, 0.6))
+    sandbox.set_outcome(sandbox.keyword_ids[7], "failed")
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=25)
+        now, seen = outcomes.progress, 0
+        async for outcome in outcomes:
+            now, seen = outcomes.progress, seen + 1
+            assert now.finished + now.running + now.waiting == now.total == 60
+            assert now.finished >= seen
+            launching = sum(row.state is cmsapi.ItemState.LAUNCHING for row in outcomes.rows())
+            assert 0 <= charged(sandbox) - now.credits <= launching
+            # The first launch reads the balances for all later ones, too.
+            assert now.requests == len(sandbox.ledger)
+            assert outcome.ok or outcome.item == sandbox.keyword_ids[7]
+        assert (now.finished, now.failed, now.credits, now.stopped) == (60, 1, 60, False)
+        assert (outcomes.progress.done, outcomes.progress.seconds_left, outcomes.progress.eta) == (True, 0.0, None)
+        assert outcomes.progress.requests_planned == outcomes.progress.requests == len(sandbox.ledger)
+
+
+async def test_requests_of_other_work_are_not_counted() -> None:
+    """What the program reads meanwhile, and what another fan-out sends, belongs to neither."""
+    sandbox = box(30.0)
+
+    async def drain(outcomes: Any) -> int:
+        async for _ in outcomes:
+            await client.keywords.get(sandbox.keyword_ids[19])
+        return int(outcomes.progress.requests)
+
+    async with client_of(sandbox) as client:
+        maps = [client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[at : at + 3]) for at in (0, 3)]
+        first, second = await asyncio.gather(*map(drain, maps))
+    assert first + second + 6 == len(sandbox.ledger)
+    assert min(first, second) >= 6
+
+
+async def test_pages_of_lists_that_show_many_jobs_are_counted() -> None:
+    """Where polls become rare, one request shows many keywords, and it is counted once."""
+    sandbox = Sandbox(seed=1, keywords=300, durations=Lognormal(300.0, 0.6))
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids)
+        async for _ in outcomes:
+            pass
+        assert sandbox.ledger.count(operation="list_keywords") > 0
+        assert outcomes.progress.requests == len(sandbox.ledger)
+
+
+@pytest.mark.parametrize("in_flight", ["auto", 20])
+async def test_the_estimate_of_a_learned_fan_out_comes_true(in_flight: Any) -> None:
+    """At a quarter and at half of the items, the rest takes about as long, and as many requests, as foretold."""
+    sandbox = Sandbox(seed=5, keywords=241, durations=Lognormal(60.0, 0.6))
+    loop = asyncio.get_running_loop()
+    async with client_of(sandbox) as client:
+        async for _ in client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:101]):
+            pass
+        await asyncio.sleep(3700.0)
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[101:], in_flight=in_flight)
+        told = []
+        async for _ in outcomes:
+            if (now := outcomes.progress).finished in (35, 70):
+                assert now.seconds_left is not None
+                assert now.requests_planned is not None
+                assert now.eta is not None
+                told.append((loop.time() + now.seconds_left, loop.time(), now.requests_planned))
+        took = outcomes.progress.requests
+    for ends_at, at, planned in told:
+        assert 0.6 <= (loop.time() - at) / (ends_at - at) <= 1.6
+        assert 0.6 <= took / planned <= 1.6
+
+
+async def test_the_total_of_an_async_iterable_is_known_at_its_end() -> None:
+    """Until then there is no estimate, and waiting are the items that were taken."""
+    sandbox = box(30.0)
+
+    async def items() -> AsyncIterator[str]:
+        for keyword_id in sandbox.keyword_ids[:6]:
+            yield keyword_id
+            await asyncio.sleep(20.0)
+
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, items())
+        assert outcomes.progress == cmsapi.Progress()
+        async for _ in outcomes:
+            now = outcomes.progress
+            assert (now.total is None) is (now.seconds_left is None)
+            if now.total is None:
+                assert str(now).startswith(f"{now.finished} finished, {now.running} running, ")
+        assert outcomes.progress.total == 6
+
+
+async def test_a_bound_of_credits_leaves_items_that_are_not_launched() -> None:
+    """They stay in the count, and the text says that they will not be launched."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:10], max_credits=4)
+        async for _ in outcomes:
+            pass
+    now = outcomes.progress
+    assert (now.finished, now.failed, now.waiting, now.credits, now.stopped) == (5, 1, 5, 4, True)
+    assert str(now).startswith("5 of 10 finished, 0 running, 5 not launched, 1 failed; 4 credits, ")
+
+
+@pytest.mark.parametrize("earlier", ["read", "skip"])
+async def test_a_batch_knows_what_ended_earlier(earlier: Any) -> None:
+    """Earlier items are among the finished ones, cost no credit, and a failed one stays failed."""
+    sandbox = box(30.0)
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    async with client_of(sandbox) as client:
+        async with client.jobs.batch("nightly") as batch:
+            assert batch.progress == cmsapi.Progress()
+            async for _ in batch.map(client.keywords.analyze, sandbox.keyword_ids[:4]):
+                pass
+        before = len(sandbox.ledger)
+        async with client.jobs.batch("nightly") as batch:
+            outcomes = batch.map(client.keywords.analyze, sandbox.keyword_ids[:10], earlier=earlier)
+            now = batch.progress
+            async for _ in outcomes:
+                now = batch.progress
+                assert now.finished + now.running + now.waiting == now.total == 10
+                assert now.requests == len(sandbox.ledger) - before
+    assert batch.progress == outcomes.progress
+    assert (now.finished, now.earlier, now.failed, now.credits) == (10, 4, 1, 6)
+    assert "10 of 10 finished (4 earlier)" in str(now)
+    if earlier == "read":
+        assert {row.item for row in outcomes.rows() if row.earlier} == set(sandbox.keyword_ids[:4])
+
+
+async def test_rows_have_names_and_come_in_the_order_of_their_states() -> None:
+    """Keywords that the client has read are shown by name; what waits comes first, what has failed last."""
+    sandbox = box(30.0)
+    sandbox.set_outcome(sandbox.keyword_ids[1], "failed")
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=2)
+        assert [row.state for row in outcomes.rows()] == [cmsapi.ItemState.WAITING] * 20
+        states: set[cmsapi.ItemState] = set()
+        async for _ in outcomes:
+            rows = outcomes.rows()
+            order = [list(cmsapi.ItemState).index(row.state) for row in rows]
+            assert order == sorted(order)
+            assert {row.item for row in rows} == set(sandbox.keyword_ids)
+            assert all((row.elapsed is None) is (row.state is cmsapi.ItemState.WAITING) for row in rows)
+            states |= {row.state for row in rows}
+        assert states >= {cmsapi.ItemState.WAITING, cmsapi.ItemState.FINISHED, cmsapi.ItemState.FAILED}
+        assert len(outcomes.rows(3)) == 3
+        keyword = await client.keywords.get(sandbox.keyword_ids[0])
+        assert keyword.keyword in {row.label for row in outcomes.rows()}
+        assert not {row.label for row in outcomes.rows()} & set(sandbox.keyword_ids)
+
+
+async def test_progress_is_followed_to_its_end() -> None:
+    """A follower gets the first and the last progress, and not more than one in its interval."""
+    sandbox, loop = box(30.0), asyncio.get_running_loop()
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=3)
+
+        async def follow() -> list[tuple[float, cmsapi.Progress]]:
+            return [(loop.time(), progress) async for progress in outcomes.follow(10.0)]
+
+        followers = [asyncio.create_task(follow()) for _ in range(2)]
+        async for _ in outcomes:
+            pass
+        for seen in await asyncio.gather(*followers):
+            times = [at for at, _ in seen]
+            assert (seen[0][1].finished, seen[-1][1].finished) == (0, 20)
+            assert all(later - before >= 10.0 for before, later in itertools.pairwise(times[:-1]))
+            finished = [progress.finished for _, progress in seen]
+            assert finished == sorted(finished)
+            assert len(seen) > 5
+        assert [progress.done async for progress in outcomes.follow()] == [True]
+
+
+async def test_hooks_are_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    """The events are five seconds apart, the last one tells the end, and the log has a line for each."""
+    sandbox, loop = box(30.0), asyncio.get_running_loop()
+    told: list[tuple[float, cmsapi.ProgressChanged]] = []
+
+    def hook(event: cmsapi.Event) -> None:
+        if isinstance(event, cmsapi.ProgressChanged):
+            told.append((loop.time(), event))
+
+    caplog.set_level(logging.INFO, "cmsapi")
+    async with client_of(sandbox, hooks=[hook]) as client, client.jobs.batch("nightly") as batch:
+        async for _ in batch.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=5):
+            pass
+    times = [at for at, _ in told]
+    assert len(told) > 4
+    assert all(later - before >= 5.0 for before, later in itertools.pairwise(times[:-1]))
+    assert (told[-1][1].finished, told[-1][1].total, told[-1][1].batch) == (20, 20, "nightly")
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("jobs.progress")]
+    assert len(lines) == len(told)
+    assert lines[-1].startswith(
+        "jobs.progress batch=nightly finished=20 running=0 waiting=0 failed=0 earlier=0 total=20"
+    )
+
+
+async def test_jobs_that_are_launched_already_show_their_progress() -> None:
+    """`as_completed` counts the jobs that it was given, and those added later."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        jobs = [await client.keywords.analyze(keyword_id) for keyword_id in sandbox.keyword_ids[:4]]
+        before = len(sandbox.ledger)
+        ending = client.jobs.as_completed(jobs[:3])
+        assert (ending.progress.running, ending.progress.total) == (3, 3)
+        ending.add(jobs[3])
+        assert (ending.progress.seconds_left or 0.0) > 10.0
+        async for _ in ending:
+            assert ending.progress.finished + ending.progress.running == ending.progress.total == 4
+    assert (ending.progress.finished, ending.progress.credits) == (4, 0)
+    assert ending.progress.requests == len(sandbox.ledger) - before
+
+
+async def test_leaving_early_stops_the_count() -> None:
+    """Launched jobs still count as running, and the rest as not launched."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        async with client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=5) as outcomes:
+            async for _ in outcomes:
+                break
+        now = outcomes.progress
+        assert (now.stopped, now.done) == (True, False)
+        assert now.running == len(outcomes.launched)
+        assert now.finished + now.running + now.waiting == 20
+        assert now.credits == charged(sandbox)
+
+
+def test_a_progress_is_a_line_a_bar_and_a_document() -> None:
+    """The text has the parts that count; all of it goes through JSON and pickle."""
+    progress = cmsapi.Progress(
+        finished=37, running=12, waiting=51, total=100, seconds_left=372.0, credits=49, requests=131
+    )
+    assert str(progress) == (
+        "37 of 100 finished, 12 running, 51 waiting, 0 failed; about 6 min left; 49 credits, 131 requests"
+    )
+    assert repr(progress) == f"<Progress {progress}>"
+    assert "width:37.00%" in progress._repr_html_()
+    assert "about 6 min left" in progress._repr_html_()
+    assert pickle.loads(pickle.dumps(progress)) == progress  # noqa: S301  its own pickle
+    assert json.loads(json.dumps(progress.to_dict()))["waiting"] == 51
+
+
+async def test_a_snapshot_costs_no_more_with_more_items() -> None:
+    """Ten thousand items that wait are not counted for a snapshot."""
+    sandbox, counted = box(30.0, keywords=3), 0
+
+    class Items(list[str]):
+        def __iter__(self) -> Any:
+            nonlocal counted
+            for item in super().__iter__():
+                counted += 1
+                yield item
+
+    async with client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, Items(sandbox.keyword_ids * 3_334), in_flight=3)
+        async with outcomes:
+            async for _ in outcomes:
+                assert outcomes.progress.total == 10_002
+                break
+        before = counted
+        assert outcomes.progress.waiting >= 9_990
+        assert len(outcomes.rows()) == 100
+    assert counted == before <= 10
