@@ -14,7 +14,7 @@ from cmsapi.cli.support.plan import print_plan
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
     "id": lambda outcome: outcome.item,
-    "keyword": lambda outcome: outcome.value.keyword if outcome.value else None,
+    "keyword": lambda outcome: outcome.job.name if outcome.job else None,
     "analysis": lambda outcome: outcome.value.analysis_status if outcome.value else type(outcome.error).__name__,
     "search volume": lambda outcome: outcome.value.search_volume if outcome.value else None,
     "analysed": lambda outcome: outcome.value.last_analyzed_at if outcome.value else None,

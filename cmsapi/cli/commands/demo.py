@@ -14,7 +14,7 @@ import attrs
 from rich.table import Table
 
 import cmsapi
-from cmsapi.cli.support.progress import PipeConsole, ProgressBars, Step, stderr_console
+from cmsapi.cli.support.progress import LiveProgress, PipeConsole, Steps, stderr_console
 from cmsapi.jobs import GenerationReview
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 
@@ -74,8 +74,9 @@ async def run_demo() -> int:
         cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url) as client,
     ):
         console.print(f"A sandbox of the service listens at {sandbox.base_url}; nothing leaves this machine.")
-        with ProgressBars(console).running() as bars:
-            report = await _run_everything(client, bars)
+        live = LiveProgress(console, stays=True)
+        async with live.running():
+            report = await _run_everything(client, live)
         _check(report, sandbox, client.statistics, time.monotonic() - began)
         PipeConsole().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
     for problem in report.problems:
@@ -83,76 +84,76 @@ async def run_demo() -> int:
     return 1 if report.problems else 0
 
 
-async def _run_everything(client: cmsapi.Client, bars: ProgressBars) -> Report:
+async def _run_everything(client: cmsapi.Client, live: LiveProgress) -> Report:
     report = Report()
     me = await client.me()
     workspace = (await client.workspaces.list())[0]
-    pages, keywords = await _prepare(client, workspace.id, bars)
-    analysed = bars.add("keyword analyses", len(keywords))
-    searched = bars.add("idea searches", len(SEARCHES))
+    pages, keywords = await _prepare(client, workspace.id, live)
     async with asyncio.TaskGroup() as group:
-        group.create_task(_analyse(client, keywords, analysed, report))
-        group.create_task(_search(client, workspace.id, searched, report))
-    await _write_article(client, workspace.id, pages[0].id, bars.add("article: draft to done", 4), report)
-    removed = bars.add("pages deleted again", len(pages))
+        group.create_task(_analyse(client, keywords, live, report))
+        group.create_task(_search(client, workspace.id, live, report))
+    await _write_article(client, workspace.id, pages[0].id, live, report)
+    live.add("pages deleted again", removed := Steps(len(pages)))
     for page in pages:
         await client.pages.delete(page.id)
-        removed()
+        removed.step()
     report.credits = (me.organization.credits, (await client.me()).organization.credits)
     return report
 
 
 async def _prepare(
-    client: cmsapi.Client, workspace_id: str, bars: ProgressBars
+    client: cmsapi.Client, workspace_id: str, live: LiveProgress
 ) -> tuple[list[cmsapi.WebPage], list[cmsapi.Keyword]]:
-    step = bars.add("pages and keywords", PAGES * (1 + KEYWORDS_A_PAGE))
+    live.add("pages and keywords", made := Steps(PAGES * (1 + KEYWORDS_A_PAGE)))
 
     async def page(number: int) -> tuple[cmsapi.WebPage, list[cmsapi.Keyword]]:
         page = await client.pages.create(workspace_id, f"https://shop.example/demo/{number}")
-        step()
+        made.step()
 
         async def keyword(position: int) -> cmsapi.Keyword:
             keyword = await client.keywords.create(page.id, f"demo keyword {number}.{position}")
-            step()
+            made.step()
             return keyword
 
         return page, await asyncio.gather(*(keyword(position) for position in range(KEYWORDS_A_PAGE)))
 
-    made = await asyncio.gather(*(page(number) for number in range(PAGES)))
-    return [page for page, _ in made], [keyword for _, keywords in made for keyword in keywords]
+    created = await asyncio.gather(*(page(number) for number in range(PAGES)))
+    return [page for page, _ in created], [keyword for _, keywords in created for keyword in keywords]
 
 
-async def _analyse(client: cmsapi.Client, keywords: list[cmsapi.Keyword], step: Step, report: Report) -> None:
+async def _analyse(client: cmsapi.Client, keywords: list[cmsapi.Keyword], live: LiveProgress, report: Report) -> None:
     ids = [keyword.id for keyword in keywords]
     async with client.jobs.map(client.keywords.analyze, ids, in_flight=len(ids)) as outcomes:
+        live.add("keyword analyses", outcomes)
         async for outcome in outcomes:
-            if outcome.error is None:
+            if outcome.ok:
                 report.analyses += 1
             else:
                 report.problems.append(f"analysis of {outcome.item}: {outcome.error}")
-            step()
 
 
-async def _search(client: cmsapi.Client, workspace_id: str, step: Step, report: Report) -> None:
+async def _search(client: cmsapi.Client, workspace_id: str, live: LiveProgress, report: Report) -> None:
     jobs = [await client.content_ideas.search(workspace_id, keyword) for keyword in SEARCHES]
-    async for outcome in client.jobs.as_completed(jobs):
-        if outcome.value is not None:
+    outcomes = client.jobs.as_completed(jobs)
+    live.add("idea searches", outcomes)
+    async for outcome in outcomes:
+        if outcome.ok:
             report.searches += 1
             report.ideas += len(outcome.value)
         else:
             report.problems.append(f"search {outcome.item}: {outcome.error}")
-        step()
 
 
-async def _write_article(client: cmsapi.Client, workspace_id: str, page_id: str, step: Step, report: Report) -> None:
+async def _write_article(
+    client: cmsapi.Client, workspace_id: str, page_id: str, live: LiveProgress, report: Report
+) -> None:
     draft = await client.contents.create(workspace_id, "What to know before a first trail run", page_id=page_id)
-    step()
     job = await client.contents.generate(draft.id, cmsapi.GenerationSettings(fact_checking_enabled=True))
-    step()
+    written = client.jobs.as_completed([job])
+    live.add("article", written)
+    await anext(written)
     review: GenerationReview = await job
-    step()
     article = await review.confirm()
-    step()
     report.score = (draft.content_score, article.content_score)
     if not article.html_sanitized or (article.version or 0) <= (draft.version or 0):
         report.problems.append("the confirmed article is not in the draft")

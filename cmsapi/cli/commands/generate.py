@@ -157,6 +157,7 @@ def _print_decisions(content_ids: Sequence[str], options: Sequence[str], state: 
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {
     "id": lambda outcome: outcome.item,
+    "title": lambda outcome: outcome.job.name if outcome.job else None,
     "generation": lambda outcome: outcome.value.generation.id if outcome.value else None,
     "state": lambda outcome: outcome.value.generation.status if outcome.value else type(outcome.error).__name__,
     "decision": lambda outcome: outcome.value.decision if outcome.value else None,

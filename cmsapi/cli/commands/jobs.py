@@ -19,6 +19,7 @@ jobs: App = App(name="jobs", help="List open launches, wait for jobs, and decide
 
 _OUTCOME_COLUMNS: Columns[cmsapi.Outcome[str, Any]] = {
     "id": lambda outcome: outcome.item,
+    "name": lambda outcome: outcome.job.name if outcome.job else None,
     "kind": lambda outcome: outcome.job.kind.value.replace("_", " ") if outcome.job else None,
     "end": lambda outcome: outcome.job.status.phase.value if outcome.job else None,
     "result": lambda outcome: _result(outcome),

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeAlias, TypeVar
@@ -21,7 +21,7 @@ from cmsapi.cli.support.batch import BatchRun
 from cmsapi.cli.support.connecting import STATE_VARIABLE
 from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.support.output import counted, print_message, printable
-from cmsapi.cli.support.progress import LiveTable, stderr_console
+from cmsapi.cli.support.progress import LiveProgress, stderr_console
 from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
@@ -131,14 +131,16 @@ class FanOutResult(Generic[R]):
             next_command: Continues the run.
         """
         # Items that failed alike share one line, with the notes and the request id of the first.
-        alike: dict[str, tuple[str, list[str]]] = {}
+        alike: dict[str, list[cmsapi.Outcome[str, R]]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
-                _, items = alike.setdefault(_without_request_id(outcome.error), (error_text(outcome.error), []))
-                items.append(printable(outcome.item))
-        for text, items in alike.values():
-            more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
-            print_message(f"{', '.join(items[:MAX_LISTED])}{more}: {text}", style="red")
+                alike.setdefault(_without_target(_without_request_id(outcome.error), outcome), []).append(outcome)
+        for first, *others in alike.values():
+            more = f" and {len(others) + 1 - MAX_LISTED} more" if len(others) >= MAX_LISTED else ""
+            text = error_text(first.error) if first.error is not None else ""
+            text = _without_target(text, first) if others else text
+            names = ", ".join(printable(each.item) for each in [first, *others[: MAX_LISTED - 1]])
+            print_message(f"{names}{more}: {text}", style="red")
         if self.stopped is not None:
             verb = "remains" if self.remaining == 1 else "remain"
             balance = "" if self.remaining is None else f" {counted(self.remaining, 'credit')} {verb}."
@@ -219,6 +221,11 @@ def _without_request_id(error: Exception) -> str:
     return str(error).replace(request_id, "") if request_id else str(error)
 
 
+def _without_target(text: str, outcome: cmsapi.Outcome[str, Any]) -> str:
+    """Return what an error says of the job, without the identifier of what the job works on."""
+    return text if outcome.job is None else text.replace(f" of {outcome.job.target} ", " ", 1)
+
+
 def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str, Any]:
     """Return an outcome as a JSON document.
 
@@ -266,20 +273,16 @@ async def fan_out(
         item_of[job] = item
         return job
 
-    def running() -> list[cmsapi.Job[R]]:
-        return [job for job in item_of if not job.done()]
-
     result: FanOutResult[R] = FanOutResult(items, batch_run, planned, started=item_of.values())
-    table = LiveTable(stderr_console(), len(items), running, lambda job: item_of.get(job, job.target))
     if batch_run is not None:
         await _collect(
-            result, table, batch_run.batch.map(launch_and_record, items, key=batch_run.key, max_credits=max_credits)
+            result, batch_run.batch.map(launch_and_record, items, key=batch_run.key, max_credits=max_credits)
         )
         result.remaining = await _remaining(client, result, item_of)
         return result
     fanout = client.jobs.map(launch_and_record, items, max_credits=max_credits)
     async with fanout:
-        await _collect(result, table, fanout)
+        await _collect(result, fanout)
     result.remaining = await _remaining(client, result, item_of)
     result.running = {item_of.get(job, job.target): job for job in fanout.launched}
     # A search has its own identifier, which does not name its seed keyword.
@@ -302,24 +305,25 @@ async def _remaining(client: cmsapi.Client, result: FanOutResult[R], jobs: Itera
 async def wait_for_jobs(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> FanOutResult[Any]:
     """Wait for running jobs; Ctrl-C stops waiting, and the jobs keep running."""
     result: FanOutResult[Any] = FanOutResult(Items())
-    table = LiveTable(
-        stderr_console(), len(jobs), lambda: [job for job in jobs if not job.done()], lambda job: job.target
-    )
     async with client.jobs.as_completed(jobs) as outcomes:
-        await _collect(result, table, outcomes)
+        await _collect(result, outcomes)
     result.running = {job.target: job for job in jobs if not job.done()}
     return result
 
 
-async def _collect(result: FanOutResult[R], table: LiveTable, outcomes: AsyncIterator[cmsapi.Outcome[str, R]]) -> None:
+async def _collect(
+    result: FanOutResult[R],
+    outcomes: cmsapi.Fanout[str, R] | cmsapi.BatchOutcomes[str, R] | cmsapi.AsCompleted[R],
+) -> None:
+    live = LiveProgress(stderr_console())
+    live.add("", outcomes)
     try:
-        async with table.live():
+        async with live.running():
             async for outcome in outcomes:
                 if isinstance(outcome.error, cmsapi.OutOfCreditsError):
                     result.stopped = outcome.error
                 else:
                     result.outcomes.append(outcome)
-                    table.count(outcome.error)
     except asyncio.CancelledError:
         result.interrupted = True
         # The command only has to print how to continue, which is quick.

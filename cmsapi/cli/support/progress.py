@@ -1,37 +1,60 @@
 """Show the progress of jobs and tasks in a terminal (extra `cli`).
 
-A terminal gets live bars and tables; a pipe gets plain lines, one for each quarter of a task. Both go to standard
-error, so that standard output holds only results for programs.
+A terminal gets a live bar for each task and a row for each running job. A pipe gets a plain line now and then. Both go
+to standard error, so that standard output holds only results for programs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import attrs
 
 from cmsapi.extras import needs
-from cmsapi.jobs import Job, JobStatus
+from cmsapi.jobs.fanout.drawing import cells
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
+from cmsapi.jobs.scheduling.forecast import counted, span
 
 with needs("cli"):
     from rich import box
-    from rich.console import Console, Group
+    from rich.console import Console, Group, RenderableType
     from rich.constrain import Constrain
     from rich.live import Live
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
 _REFRESH_INTERVAL = 0.25
-# Lines of the terminal that the table of jobs leaves free.
-_FREE_LINES = 6
-
-#: Counts one step of a task.
-Step: TypeAlias = Callable[[], None]
+# Seconds between two lines in a pipe; a shorter run prints none.
+_LINE_INTERVAL = 10.0
+# Lines of the terminal that stay free, and those of the table around its rows.
+_FREE_LINES, _TABLE_LINES = 2, 4
+# The width that a terminal needs to show a column. The columns of a row that is named by its identifier fit into 50.
+_WIDTHS: Mapping[str, int] = {
+    "name": 0,
+    "state": 0,
+    "elapsed": 66,
+    "expected end": 80,
+    "next poll": 92,
+    "id": 124,
+    "polls": 134,
+}
+# A narrower terminal gets the state without the word of the service.
+_WIDTH_OF_WORD = 60
+# The usual widths of an identifier, and of a state with such a word.
+_NAME, _STATE = 30, 17
+# Colours of the terminal's own palette, which show on a light and on a dark background.
+_STYLES: Mapping[ItemState, str] = {
+    ItemState.WAITING: "dim",
+    ItemState.LAUNCHING: "dim",
+    ItemState.REVIEW: "magenta",
+    ItemState.FINISHED: "green",
+    ItemState.FAILED: "red",
+}
 
 
 class PipeConsole(Console):
@@ -47,138 +70,191 @@ def stderr_console() -> Console:
     return PipeConsole(stderr=True, soft_wrap=True)
 
 
-class ProgressBars:
-    """Show the progress of several tasks.
+class Task(Protocol):
+    """Anything that has a progress: a fan-out, a batch's run, several jobs, or steps."""
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        ...
+
+    def rows(self, limit: int) -> Sequence[ItemStatus]:
+        """Return at most so many of its items, in the order of their states."""
+        ...
+
+
+@attrs.define
+class Steps:
+    """Count the steps of a task without jobs.
+
+    Args:
+        total: How many there are.
+        done: How many are done.
+    """
+
+    total: int
+    done: int = 0
+
+    def step(self) -> None:
+        """Count one step."""
+        self.done += 1
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(finished=self.done, waiting=self.total - self.done, total=self.total)
+
+    def rows(self, limit: int) -> Sequence[ItemStatus]:
+        """Return nothing: steps have no rows."""
+        return ()
+
+
+class LiveProgress:
+    """Show tasks while they run.
 
     Args:
         console: The console to print to.
+        stays: Whether the bars stay on the screen at the end; rows of jobs never do.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, stays: bool = False) -> None:
         self._console = console
-        self._live = console.is_terminal
-        self._progress = Progress(
-            TextColumn("{task.description:<28}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not self._live,
-        )
+        self._stays = stays
+        self._tasks: dict[str, Task] = {}
+        self._printed: dict[str, str] = {}
 
-    @contextmanager
-    def running(self) -> Iterator[ProgressBars]:
-        """Show the bars while the block runs."""
-        with self._progress:
-            yield self
+    def add(self, title: str, task: Task) -> None:
+        """Show one more task.
 
-    def add(self, description: str, total: int) -> Step:
-        """Add a task and return a function that counts one step of it."""
-        task = self._progress.add_task(description, total=total)
-        if not self._live:
-            self._console.print(f"{description} …")
-        done = 0
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            self._progress.update(task, completed=done)
-            is_quarter = done * 4 // total > (done - 1) * 4 // total
-            if not self._live and is_quarter:
-                self._console.print(f"{description}: {done} of {total}")
-
-        return step
-
-
-class LiveTable:
-    """Show running jobs in a terminal: a row for each, and how many have finished.
-
-    Args:
-        console: The console to print to.
-        total: The number of jobs.
-        running: Returns the running jobs in the order of their launches.
-        label: Returns the name of a job.
-    """
-
-    def __init__(
-        self,
-        console: Console,
-        total: int,
-        running: Callable[[], Sequence[Job[Any]]],
-        label: Callable[[Job[Any]], str],
-    ) -> None:
-        self._console = console
-        self._total = total
-        self._running = running
-        self._label = label
-        self._succeeded = self._failed = 0
-
-    def count(self, error: Exception | None) -> None:
-        """Count an item that has finished or could not be launched."""
-        if error is None:
-            self._succeeded += 1
-        else:
-            self._failed += 1
+        Args:
+            title: Its title, empty if it is the only task.
+            task: The task.
+        """
+        self._tasks[title] = task
 
     @asynccontextmanager
-    async def live(self) -> AsyncIterator[None]:
-        """Show the table while the block runs, and then remove it."""
+    async def running(self) -> AsyncIterator[None]:
+        """Show the tasks while the block runs."""
         if not self._console.is_terminal:
-            yield
+            async with _meanwhile(self._print_now_and_then()):
+                yield
+            if self._printed or self._stays:
+                self._print_lines()
             return
         # Only the event loop may read the status of jobs, so rich must not refresh from its own thread.
-        with Live(self._draw(), console=self._console, auto_refresh=False, transient=True) as live:
-            refreshing = asyncio.create_task(self._refresh(live))
-            try:
+        with Live(self._draw(), console=self._console, auto_refresh=False, transient=not self._stays) as live:
+            async with _meanwhile(self._refresh(live)):
                 yield
-            finally:
-                refreshing.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await refreshing
+            live.update(self._draw(with_rows=False), refresh=True)
+
+    # In a pipe
+
+    async def _print_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(_LINE_INTERVAL)
+            self._print_lines()
+
+    def _print_lines(self) -> None:
+        for title, task in self._tasks.items():
+            progress = task.progress
+            # The time that is left changes without any news.
+            news, line = headline(attrs.evolve(progress, seconds_left=None)), headline(progress)
+            if self._printed.get(title) != news:
+                self._printed[title] = news
+                # If standard error cannot be written, the command continues without the line.
+                with contextlib.suppress(OSError):
+                    self._console.print(f"{title}: {line}" if title else line, markup=False, highlight=False)
+
+    # In a terminal
 
     async def _refresh(self, live: Live) -> None:
         while True:
             await asyncio.sleep(_REFRESH_INTERVAL)
             live.update(self._draw(), refresh=True)
 
-    def _draw(self) -> Constrain:
-        jobs = self._running()
-        finished = self._succeeded + self._failed
-        head = Table.grid(padding=(0, 1))
-        failed = f" ({self._failed} failed)" if self._failed else ""
-        head.add_row(
-            ProgressBar(total=max(1, self._total), completed=finished, width=20),
-            Text(f"{finished} of {self._total} finished{failed}, {len(jobs)} running"),
-        )
-        room = max(1, self._console.height - _FREE_LINES)
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        # Identifiers begin alike, so a cut one is useless: a narrow terminal gets fewer columns.
-        columns = {title: text_of for title, (width, text_of) in _COLUMNS.items() if self._console.width >= width}
-        table.add_column("job", no_wrap=True, overflow="ellipsis")
-        for title in columns:
-            table.add_column(title, no_wrap=True, min_width=len(title))
-        for job in jobs[:room]:
-            status = job.status
-            table.add_row(Text(self._label(job)), *(Text(text_of(status)) for text_of in columns.values()))
-        rest = [Text(f"… and {len(jobs) - room} more", style="dim")] if len(jobs) > room else []
+    def _draw(self, *, with_rows: bool = True) -> Constrain:
         # The terminal prints ^C in the last line. Without room for it the line breaks, and rich leaves the table.
-        return Constrain(Group(head, table, *rest), self._console.width - 3)
+        width = max(20, self._console.width - 3)
+        progresses = {title: task.progress for title, task in self._tasks.items()}
+        parts: list[RenderableType] = [_bars(progresses, width)]
+        room = self._console.height - len(progresses) - _FREE_LINES - _TABLE_LINES
+        if with_rows and room > 0:
+            parts += self._rows(progresses, room)
+        return Constrain(Group(*parts), width)
+
+    def _rows(self, progresses: Mapping[str, Progress], room: int) -> list[RenderableType]:
+        unfinished = [self._tasks[title] for title, progress in progresses.items() if not progress.done]
+        share = room // max(1, sum(progress.running > 0 for progress in progresses.values()))
+        rows = [row for task in unfinished for row in task.rows(share)][:room]
+        if not rows:
+            return []
+        running = sum(progress.running for progress in progresses.values())
+        hidden = running - sum(row.state in (ItemState.RUNNING, ItemState.REVIEW) for row in rows)
+        more = [Text(f"… and {hidden} more running", style="dim")] if hidden > 0 else []
+        return [self._table(rows), *more]
+
+    def _table(self, rows: Sequence[ItemStatus]) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        columns = [title for title, width in _WIDTHS.items() if self._console.width >= width]
+        with_word = self._console.width >= _WIDTH_OF_WORD
+        # Columns keep their places while names become known and states change.
+        widths = {"name": _NAME if with_word else None, "state": _STATE if with_word else None}
+        for title in columns:
+            table.add_column(title, no_wrap=True, overflow="ellipsis", min_width=widths.get(title, len(title)))
+        for row in rows:
+            texts = {**cells(row)}
+            if not with_word:
+                texts["state"] = row.state.value
+            style = _STYLES.get(row.state, "")
+            table.add_row(*(Text(texts[title], style=style if title == "state" else "") for title in columns))
+        return table
 
 
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    return f"{minutes}:{rest:02}"
+def headline(progress: Progress, width: int | None = None) -> str:
+    """Return a progress in one line.
+
+    Args:
+        progress: The progress.
+        width: The most characters of the line; the least important parts are left out then.
+    """
+    total = "" if progress.total is None else f" of {progress.total:,}"
+    waiting = "not launched" if progress.stopped else "waiting"
+    parts = [
+        f"{progress.finished:,}{total} finished",
+        f"{progress.failed:,} failed" if progress.failed else "",
+        f"{progress.running:,} running" if progress.running else "",
+        f"about {span(progress.seconds_left)} left" if progress.seconds_left else "",
+        f"{progress.waiting:,} {waiting}" if progress.waiting else "",
+        f"{progress.earlier:,} earlier" if progress.earlier else "",
+        counted(progress.credits, "credit") if progress.credits else "",
+        counted(progress.requests, "request") if progress.requests else "",
+    ]
+    shown = [part for part in parts if part]
+    while width is not None and len(shown) > 1 and len(", ".join(shown)) > width:
+        shown.pop()
+    return ", ".join(shown)
 
 
-def _clock_time(moment: datetime | None) -> str:
-    return "" if moment is None else moment.astimezone().strftime("%H:%M:%S")
+def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    titles = max(map(len, progresses), default=0)
+    bar = 20 if width >= 60 else 5
+    room = width - bar - 1 - (titles + 1 if titles else 0)
+    for title, progress in progresses.items():
+        total = progress.finished + progress.running + progress.waiting if progress.total is None else progress.total
+        line = Text(headline(progress, room), no_wrap=True, overflow="ellipsis")
+        shown = ProgressBar(total=max(1, total), completed=progress.finished, width=bar)
+        grid.add_row(*([title] if titles else []), shown, line)
+    return grid
 
 
-# Columns of the table of jobs, each with the width that a terminal needs to have it.
-_COLUMNS: Mapping[str, tuple[int, Callable[[JobStatus], str]]] = {
-    "state": (0, lambda status: status.state or status.phase.value),
-    "elapsed": (60, lambda status: _minutes(status.elapsed)),
-    "polls": (70, lambda status: str(status.polls)),
-    "next poll": (80, lambda status: _clock_time(status.next_poll_at)),
-    "expected end": (90, lambda status: _clock_time(status.eta)),
-}
+@asynccontextmanager
+async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run a coroutine while the block runs."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from cmsapi.display import markup
+from cmsapi.display.live import LiveHtml
+from cmsapi.jobs.fanout import drawing
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus
 from cmsapi.jobs.job import Job, job_of
 from cmsapi.jobs.polling.poller import Poller
-
-# Seconds between two versions of the table; it is drawn again only when something has changed.
-_REFRESH = 1.0
-_COLUMNS = ("kind", "id", "phase", "state", "polls", "runs for, s", "next poll", "expected end")
 
 # The table that each client shows at present; a new one replaces it.
 _shown: weakref.WeakKeyDictionary[Poller, JobTable] = weakref.WeakKeyDictionary()
@@ -46,36 +46,26 @@ class JobTable:
             self._task.cancel()
 
     def __repr__(self) -> str:
-        return "\n".join(map(repr, self.jobs)) or "no jobs"
+        rows = drawing.in_order(map(drawing.row_of, self.jobs))
+        return "\n".join([_title(rows), *drawing.lines(rows)]) if rows else "no jobs"
 
     def _repr_html_(self) -> str:
-        rows: list[list[object]] = []
-        for job in self.jobs:
-            now = job.status
-            seconds = round(now.elapsed)
-            rows.append([job.kind, job.id, now.phase, now.state, now.polls, seconds, now.next_poll_at, now.eta])
-        running = sum(not job.done() for job in self._seen)
-        return markup.table(f"{len(rows)} jobs, {running} not finished", _COLUMNS, rows)
+        rows = drawing.in_order(map(drawing.row_of, self.jobs))
+        return drawing.html(_title(rows), rows)
 
     def _ipython_display_(self) -> None:
-        # Only IPython calls this method, so that the import works.
-        from IPython.display import HTML, display
-
-        handle = display(HTML(self._repr_html_()), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
+        live = LiveHtml(self._repr_html_)
         if (before := _shown.get(self._poller)) is not None:
             before.close()
         _shown[self._poller] = self
         try:
-            self._task = self._poller.tasks.start(self._follow(handle, HTML))
+            self._task = self._poller.tasks.start(live.follow())
         except RuntimeError:
             # The client is closed, or no loop runs: the jobs will not change.
             self._task = None
 
-    async def _follow(self, handle: Any, html: Any) -> None:
-        before = ""
-        while True:
-            now = self._repr_html_()
-            if now != before:
-                handle.update(html(now))
-            before = now
-            await asyncio.sleep(_REFRESH)
+
+def _title(rows: Sequence[ItemStatus]) -> str:
+    counts = Counter(row.state for row in rows)
+    states = ", ".join(f"{counts[state]:,} {state}" for state in ItemState if counts[state])
+    return f"{len(rows):,} job{'' if len(rows) == 1 else 's'}: {states}" if rows else "no jobs"

@@ -1,0 +1,124 @@
+"""How the command line shows progress: bars and rows in a terminal, lines now and then in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Sequence
+
+import attrs
+import pytest
+from rich.console import Console
+
+import cmsapi
+from cmsapi.cli.support.progress import LiveProgress, Steps, headline
+from cmsapi.jobs.fanout.drawing import row_of
+from cmsapi.jobs.fanout.progress import ItemStatus, Progress
+from cmsapi.sandbox import Sandbox
+
+pytestmark = pytest.mark.looptime
+
+FAR = Progress(finished=12, running=18, waiting=70, failed=3, total=100, seconds_left=360.0, credits=30, requests=61)
+
+
+@attrs.frozen
+class Jobs:
+    """Some jobs, shown without a fan-out."""
+
+    jobs: Sequence[cmsapi.Job[cmsapi.Keyword]]
+
+    @property
+    def progress(self) -> Progress:
+        """Count all of them as running."""
+        return Progress(running=len(self.jobs), total=len(self.jobs))
+
+    def rows(self, limit: int) -> list[ItemStatus]:
+        """Return their rows."""
+        return [row_of(job) for job in self.jobs[:limit]]
+
+
+def screen(width: int, height: int = 24) -> Console:
+    """Return a terminal without colours that writes into a text."""
+    return Console(file=io.StringIO(), force_terminal=True, no_color=True, width=width, height=height)
+
+
+def text_of(console: Console) -> str:
+    """Return what was written."""
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_line_says_what_counts() -> None:
+    """One line has the counts, the time that is left and the costs; what is zero is left out."""
+    assert headline(FAR) == (
+        "12 of 100 finished, 3 failed, 18 running, about 6 min left, 70 waiting, 30 credits, 61 requests"
+    )
+    assert headline(Progress(finished=2, total=2)) == "2 of 2 finished"
+    assert headline(attrs.evolve(FAR, stopped=True, total=None)).startswith("12 finished, 3 failed, 18 running")
+    assert "70 not launched" in headline(attrs.evolve(FAR, stopped=True))
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 60, 90])
+def test_a_line_fits(width: int) -> None:
+    """The least important parts are left out; the number of finished items never is."""
+    line = headline(FAR, width)
+    assert line.startswith("12 of 100 finished")
+    assert len(line) <= max(width, len("12 of 100 finished"))
+    assert not line.endswith(",")
+
+
+async def test_a_pipe_gets_a_line_now_and_then() -> None:
+    """Each line has news; a short run prints none, and a longer one ends with its result."""
+    for seconds, lines in (
+        (5, []),
+        (25, ["steps: 10 of 25 finished, 15 waiting", "steps: 20 of 25 finished, 5 waiting"]),
+    ):
+        console = Console(file=io.StringIO(), width=80)
+        live, steps = LiveProgress(console), Steps(seconds)
+        live.add("steps", steps)
+        async with live.running():
+            for _ in range(seconds):
+                await asyncio.sleep(0.999)
+                steps.step()
+        end = ["steps: 25 of 25 finished"] if lines else []
+        assert text_of(console).splitlines() == lines + end
+
+
+@pytest.mark.parametrize("width", [50, 60, 66, 80, 92, 124, 134])
+async def test_rows_fit_into_the_terminal(width: int, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """No row is wider than the terminal less the room for ^C, and each name and identifier is whole."""
+    jobs = [await client.keywords.analyze(keyword_id) for keyword_id in sandbox.keyword_ids[:3]]
+    console = screen(width)
+    live = LiveProgress(console)
+    live.add("", Jobs(jobs))
+    async with live.running():
+        await asyncio.sleep(1)
+    shown = text_of(console)
+    assert all(keyword_id in shown for keyword_id in sandbox.keyword_ids[:3])
+    rows = [line for line in shown.splitlines() if "kwd_" in line]
+    assert max(len(row.rstrip()) for row in rows) <= width - 3
+
+
+async def test_what_has_no_room_is_counted(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """A low terminal shows the first rows, and how many more jobs are running."""
+    jobs = [await client.keywords.analyze(keyword_id) for keyword_id in sandbox.keyword_ids[:9]]
+    console = screen(80, height=12)
+    live = LiveProgress(console)
+    live.add("", Jobs(jobs))
+    async with live.running():
+        await asyncio.sleep(1)
+    assert "and 4 more running" in text_of(console)
+
+
+async def test_bars_stay_without_rows(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """At the end only the bars are on the screen."""
+    jobs = [await client.keywords.analyze(sandbox.keyword_ids[0])]
+    console = screen(80)
+    live = LiveProgress(console, stays=True)
+    live.add("analyses", Jobs(jobs))
+    live.add("pages deleted", Steps(2, done=2))
+    async with live.running():
+        await asyncio.sleep(1)
+    last = text_of(console).rpartition("kwd_")[2]
+    assert "analyses" in last
+    assert "2 of 2 finished" in last
