@@ -107,11 +107,16 @@ class Progress:
         return f"<Progress {self}>"
 
     def _repr_html_(self) -> str:
-        whole = self.total if self.total is not None else self.finished + self.running + self.waiting
-        counts = (self.finished - self.failed, self.failed, self.running)
-        bars = "".join(
-            f'<div title="{count:,} {name}" style="width:{count / max(1, whole):.2%};background:{colour}"></div>'
-            for (name, colour), count in zip(_COLOURS, counts, strict=True)
-        )
-        frame = "display:flex;height:.6em;max-width:30em;border-radius:.3em;overflow:hidden;background:#80808040"
-        return f'<div><div style="{frame}">{bars}</div><span>{markup.text(str(self))}</span></div>'
+        return html_of(self)
+
+
+def html_of(progress: Progress) -> str:
+    """Write a progress as a bar, and in words below it."""
+    whole = progress.total if progress.total is not None else progress.finished + progress.running + progress.waiting
+    counts = (progress.finished - progress.failed, progress.failed, progress.running)
+    bars = "".join(
+        f'<div title="{count:,} {name}" style="width:{count / max(1, whole):.2%};background:{colour}"></div>'
+        for (name, colour), count in zip(_COLOURS, counts, strict=True)
+    )
+    frame = "display:flex;height:.6em;max-width:30em;border-radius:.3em;overflow:hidden;background:#80808040"
+    return f'<div><div style="{frame}">{bars}</div><span>{markup.text(str(progress))}</span></div>'

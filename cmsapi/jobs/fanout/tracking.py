@@ -15,8 +15,10 @@ import attrs
 
 from cmsapi.api.arguments import seconds, within
 from cmsapi.display import markup
+from cmsapi.display.live import LiveHtml
+from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.outcome import Outcome
-from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
+from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
@@ -28,6 +30,8 @@ from cmsapi.transport.call import REQUEST_COUNT, RequestCount
 
 # Rows of ended items that are kept for tables.
 _KEPT = 100
+# Rows that a notebook shows.
+_SHOWN = 20
 # Seconds for which an estimate holds, and between two events at the least.
 _FRESH, _EVENT_INTERVAL = 1.0, 5.0
 _ORDER = {state: place for place, state in enumerate(ItemState)}
@@ -245,6 +249,12 @@ class Tracker:
         planned = None if self._planned is None else max(self._requests.sent, round(self._planned))
         return max(0.0, self._ends_at - now), planned
 
+    def keep_shown(self, live: LiveHtml) -> None:
+        """Keep HTML of a notebook up to date until the end."""
+        # The client is closed, or no loop runs: nothing changes any more.
+        with contextlib.suppress(RuntimeError):
+            self._poller.tasks.start(live.follow(self._over.is_set))
+
     # Who is told
 
     async def follow(self, every: float) -> AsyncGenerator[Progress, None]:
@@ -299,6 +309,12 @@ class ShowsProgress:
         wait, as far as they are known.
         """
         return self._tracker.rows(within("limit", limit, 0))
+
+    def _repr_html_(self) -> str:
+        return html_of(self.progress) + drawing.html("", self.rows(_SHOWN))
+
+    def _ipython_display_(self) -> None:
+        self._tracker.keep_shown(LiveHtml(self._repr_html_))
 
     async def follow(self, every: float = 1.0) -> AsyncIterator[Progress]:
         r"""Give the progress now, after changes, and at the end, which ends the iteration; sends nothing.

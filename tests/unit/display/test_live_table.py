@@ -64,3 +64,21 @@ async def test_it_prints_as_text(sandbox: Sandbox, client: cmsapi.Client) -> Non
     assert str(client.jobs.show()) == "no jobs"
     job = await client.keywords.analyze(sandbox.keyword_ids[0])
     assert str(client.jobs.show()).splitlines()[2].startswith(job.id)
+
+
+async def test_a_shown_fan_out_is_followed_to_its_end(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """A fan-out that a cell shows has a bar and a row for each item, which are updated until the last outcome."""
+    outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:3])
+    with capture_output() as captured:
+        shell.display_formatter.format(outcomes)
+        results = [outcome async for outcome in outcomes]
+        await asyncio.sleep(3)
+    with capture_output() as later:
+        await asyncio.sleep(3)
+
+    shown = pages(captured.outputs)
+    assert sum(not update for update, _ in shown) == 1
+    assert "0 of 3 finished" in shown[0][1]
+    assert "3 of 3 finished" in shown[-1][1]
+    assert all(outcome.job is not None and str(outcome.job.name) in shown[-1][1] for outcome in results)
+    assert later.outputs == []
