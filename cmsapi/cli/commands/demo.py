@@ -126,7 +126,7 @@ async def _analyse(client: cmsapi.Client, keywords: list[cmsapi.Keyword], live: 
     async with client.jobs.map(client.keywords.analyze, ids, in_flight=len(ids)) as outcomes:
         live.add("keyword analyses", outcomes)
         async for outcome in outcomes:
-            if outcome.ok:
+            if outcome.error is None:
                 report.analyses += 1
             else:
                 report.problems.append(f"analysis of {outcome.item}: {outcome.error}")
@@ -137,7 +137,7 @@ async def _search(client: cmsapi.Client, workspace_id: str, live: LiveProgress, 
     outcomes = client.jobs.as_completed(jobs)
     live.add("idea searches", outcomes)
     async for outcome in outcomes:
-        if outcome.ok:
+        if outcome.error is None:
             report.searches += 1
             report.ideas += len(outcome.value)
         else:
