@@ -51,7 +51,7 @@ class MemoryState(State):
         if stood is when:
             written = entry if entry is not None else found
             if step is Step.END:
-                del self.rows[key]
+                self.rows.pop(key, None)
                 if entry is not None and entry.batch is not None:
                     self.ended[scope, entry.batch, entry.item] = entry
             elif written is not None:

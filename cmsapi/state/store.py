@@ -128,6 +128,10 @@ class State(abc.ABC):
         if (await self._step(lease, Standing.MINE, Step.END, outcome))[0] in (Standing.FREE, Standing.HELD):
             raise _lost(lease)
 
+    async def note(self, lease: Lease, outcome: Entry) -> None:
+        """Keep the outcome of an item that has no entry, unless it has one; it is flushed before this returns."""
+        await self._step(lease, Standing.ABSENT, Step.END, outcome)
+
     @abc.abstractmethod
     async def _step(
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None

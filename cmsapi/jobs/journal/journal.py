@@ -237,10 +237,24 @@ class LaunchJournal:
         return await self._unknown.has(record.lease, followed.asked_at)
 
     async def note_outcome(self, entry: Entry) -> None:
-        """Keep the outcome of an item whose job has the entry of another item."""
-        lease = Lease(self.scope, f"outcome of {entry.item!r} in {entry.batch!r}")
-        if await self.state.begin(lease, attrs.evolve(entry, ended_at=None)) is None:
-            await self.state.end(lease, entry)
+        """Keep the outcome of an item whose job has the entry of another item; also when its caller is cancelled.
+
+        Raises:
+            StateError: It is not kept yet; it is tried again.
+        """
+        lease, failures = Lease(self.scope, f"outcome of {entry.item!r} in {entry.batch!r}"), list[StateError]()
+
+        async def note() -> None:
+            try:
+                await self.state.note(lease, entry)
+            except StateError as error:
+                failures.append(error)
+                raise
+
+        self._writes.add(lease.key, note)
+        await self._writes.flush(lease.key)
+        if failures:
+            raise failures[0]
 
     def delete_later(self, record: Record) -> None:
         """Delete what was written under this lease, without an outcome; it is written in a moment."""

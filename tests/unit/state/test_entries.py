@@ -72,6 +72,15 @@ async def test_a_repeated_beginning_is_the_same(state: State) -> None:
     await state.keep(mine)
 
 
+async def test_an_outcome_is_kept_in_one_step(state: State, other: State) -> None:
+    """That of an item without an entry: no process can end in between, and the first one counts."""
+    shoes = attrs.evolve(ENTRY, batch="nightly", item="shoes", status="succeeded", ended_at=1.0)
+    await state.note(lease(), shoes)
+    await other.note(lease(), attrs.evolve(shoes, status="failed"))
+    assert await other.outcomes(SCOPE, batch="nightly") == [shoes]
+    assert await state.entries(SCOPE) == {}
+
+
 async def test_an_entry_is_written_anew_and_deleted(state: State) -> None:
     """Under its lease an entry changes, ends, and can begin again."""
     mine, bound = lease(), attrs.evolve(ENTRY, status="active", job_id="job_1")

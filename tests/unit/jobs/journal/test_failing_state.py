@@ -47,6 +47,11 @@ class FailingState(ProcessState):
         await asyncio.sleep(self.slow)
         await super().update(lease, entry)
 
+    async def note(self, lease: Lease, outcome: Entry) -> None:
+        """Keep an outcome, if that works."""
+        self._check("note")
+        await super().note(lease, outcome)
+
     async def end(self, lease: Lease, outcome: Entry | None = None) -> None:
         """Delete the entry, if that works."""
         self._check("end")
@@ -297,7 +302,7 @@ async def test_a_batch_that_cannot_keep_an_outcome_says_so() -> None:
 
         iterating = asyncio.create_task(iterate())
         await asyncio.sleep(20.0)
-        failing_state.fails = ("begin",)
+        failing_state.fails = ("note",)
         with pytest.raises(cmsapi.StateError, match="the disk is full"):
             await iterating
         assert [outcome.error for outcome in outcomes] == [None, None]

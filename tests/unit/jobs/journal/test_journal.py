@@ -70,6 +70,12 @@ class Disk(ProcessState):
         self._answered("begin")
         return stands
 
+    async def note(self, lease: Lease, outcome: Entry) -> None:
+        """Keep an outcome."""
+        await self._asked("note")
+        await super().note(lease, outcome)
+        self._answered("note")
+
     async def claim(self, lease: Lease) -> Entry | None:
         """Claim an entry; when that fails it may be held all the same."""
         await self._asked("claim")
@@ -434,17 +440,38 @@ async def test_doubt_is_forgotten_after_a_day(fleet: Fleet) -> None:
 
 async def test_an_outcome_can_be_noted_without_an_entry(fleet: Fleet) -> None:
     """That of an item whose job stands for another item too; the first one that is noted counts."""
-    journal, disk = await fleet.open()
+    journal, _ = await fleet.open()
     shoes, later = (attrs.evolve(ITEM, status=status, ended_at=NOW) for status in ("succeeded", "failed"))
     boots = attrs.evolve(later, item="boots")
-    disk.slow = {"end": 1.0}
-    noting = asyncio.gather(journal.note_outcome(shoes), journal.note_outcome(boots))
-    await asyncio.sleep(0.5)
-    assert [entry.over for entry in (await fleet.entries()).values()] == [False, False]
-    await noting
+    await asyncio.gather(journal.note_outcome(shoes), journal.note_outcome(boots))
     await journal.note_outcome(later)
     assert await fleet.outcomes() == {"shoes": shoes, "boots": boots}
     assert await fleet.entries() == {}
+
+
+async def test_an_outcome_is_kept_although_its_fan_out_is_left(fleet: Fleet) -> None:
+    """A caller that leaves the loop in that moment does not have the item launched and paid for by each later run."""
+    journal, disk = await fleet.open()
+    shoes = attrs.evolve(ITEM, status="succeeded", ended_at=NOW)
+    disk.slow = dict.fromkeys(("begin", "note", "end"), 1.0)
+    for after in (0.0, 0.5):
+        noting = asyncio.create_task(journal.note_outcome(shoes))
+        await asyncio.sleep(after + 0.1)
+        noting.cancel()
+    await journal.flush()
+    assert await fleet.outcomes() == {"shoes": shoes}
+    assert await fleet.entries() == {}
+
+
+async def test_an_outcome_that_cannot_be_kept_is_told_and_tried_again(fleet: Fleet) -> None:
+    """A full disk ends the fan-out, and the outcome is written once there is room."""
+    journal, disk = await fleet.open()
+    disk.fails = ("note",)
+    with pytest.raises(StateError):
+        await journal.note_outcome(attrs.evolve(ITEM, status="succeeded", ended_at=NOW))
+    disk.fails = ()
+    await journal.flush()
+    assert list(await fleet.outcomes()) == ["shoes"]
 
 
 # Ends that are written in a moment
