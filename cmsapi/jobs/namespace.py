@@ -191,7 +191,8 @@ class Jobs:
 
         It is what a service needs that answers a browser "still running": `status.done` tells whether
         `await client.jobs.attach(token)` gives the result at once. It sends nothing while this client polls the job
-        anyway, and not sooner than `PollPolicy(min_interval=)` after the last poll.
+        anyway, and not sooner than `PollPolicy(min_interval=)` after the last poll; a token of a job from `watch` is
+        read anew each time.
 
         Raises:
             ArgumentError: The text is not a token, was changed, or names a job of another service.

@@ -168,7 +168,8 @@ class Batch:
         """Give the outcome of each item, and launch those that have none yet.
 
         Args:
-            launch: Launches the one job of an item, such as `client.keywords.analyze`.
+            launch: Launches the one job of an item, such as `client.keywords.analyze`. Knowledge documents that are
+                still being processed when a run ends are created again by the next one.
             items: The items; all of them are read before the first is launched.
             key: Returns the key of an item: the same in each run, and another one for each item.
             in_flight: As for `client.jobs.map`.
