@@ -246,7 +246,6 @@ class Fanout(OutcomeStream[I, R]):
         job: Job[R] | None = None
         outcome: Outcome[I, R]
         tracker, tracked = self._tracker, self._tracker.launch(item)
-        tracker.count_requests()
         # The launch runs in a copy of this task's context. One that a batch's item makes belongs to that item, too.
         outer = PURPOSE.get()
         inherited = None if outer is None else outer.item

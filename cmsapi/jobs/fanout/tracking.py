@@ -92,7 +92,7 @@ class Tracker:
         self._requests = RequestCount()
         self._running = 0
         self._active: dict[TrackedItem, None] = {}
-        self._ended: deque[ItemStatus] = deque(maxlen=_KEPT)
+        self._ended: deque[tuple[Outcome[Any, Any], float | None]] = deque(maxlen=_KEPT)
         # The last estimate: when it was made, when all ends, and the requests that it takes from then on.
         self._estimated_at = -math.inf
         self._ends_at: float | None = None
@@ -109,20 +109,28 @@ class Tracker:
 
     # What happens to items
 
-    def count_requests(self) -> None:
-        """Have the requests of the current task, and of the polls of what it waits for, counted here."""
-        REQUEST_COUNT.set(self._requests)
-
     def context(self) -> contextvars.Context:
         """Return a copy of the current context in which requests are counted here."""
         context = contextvars.copy_context()
-        context.run(self.count_requests)
+        context.run(REQUEST_COUNT.set, self._requests)
         return context
 
     def launch(self, item: Any) -> TrackedItem:
-        """Note that an item is being launched."""
-        self._begun += 1
+        """Note that the current task launches an item; its requests, and those of the polls, are counted here."""
+        REQUEST_COUNT.set(self._requests)
+        return self._begin(item)
+
+    def add(self, job: Job[Any]) -> TrackedItem:
+        """Count a job that was launched before."""
+        self.taken += 1
+        self.total = self.taken
         self._over.clear()
+        tracked = self._begin(job.target)
+        self.run(tracked, job)
+        return tracked
+
+    def _begin(self, item: Any) -> TrackedItem:
+        self._begun += 1
         tracked = TrackedItem(item, _now())
         self._active[tracked] = None
         self._change()
@@ -136,14 +144,6 @@ class Tracker:
         self._active[tracked] = None
         self._change()
 
-    def add(self, job: Job[Any]) -> TrackedItem:
-        """Count a job that was launched before."""
-        self.taken += 1
-        self.total = self.taken
-        tracked = self.launch(job.target)
-        self.run(tracked, job)
-        return tracked
-
     def leave(self, tracked: TrackedItem, found: Sequence[Job[Any]]) -> None:
         """Note that the launch of an item is not waited for any more, and the jobs that it had made."""
         if found:
@@ -153,22 +153,18 @@ class Tracker:
 
     def end(self, outcome: Outcome[Any, Any], tracked: TrackedItem | None = None) -> None:
         """Count the outcome of an item."""
-        now, job, earlier = _now(), outcome.job, outcome.earlier
         self.finished += 1
         self.failed += outcome.error is not None
-        self.earlier += earlier
-        self.to_read -= earlier
+        self.earlier += outcome.earlier
+        self.to_read -= outcome.earlier
+        elapsed = None
         if tracked is None:
             self._begun += 1
         else:
             self._active.pop(tracked, None)
             self._running -= tracked.job is not None
-        state = ItemState.FAILED if outcome.error is not None else ItemState.FINISHED
-        elapsed = job.tracked.elapsed if job is not None else None if tracked is None else now - tracked.began
-        item = self._item_of(outcome.item)
-        self._ended.append(
-            ItemStatus(item=item, label=self._label(item, job), state=state, elapsed=elapsed, job=job, earlier=earlier)
-        )
+            elapsed = _now() - tracked.began
+        self._ended.append((outcome, elapsed))
         self._change()
 
     def close(self) -> None:
@@ -207,20 +203,31 @@ class Tracker:
 
     def rows(self, limit: int) -> list[ItemStatus]:
         """Return rows in the order of their states: those that are active, then ended ones, then waiting ones."""
-        now, rows = _now(), list[ItemStatus]()
+        rows = list[ItemStatus]()
         for tracked in itertools.islice(self._active, limit):
-            job, item = tracked.job, self._item_of(tracked.item)
-            elapsed = now - tracked.began if job is None else job.tracked.elapsed
-            rows.append(
-                ItemStatus(item=item, label=self._label(item, job), state=_state(job), elapsed=elapsed, job=job)
-            )
-        rows += itertools.islice(reversed(self._ended), limit - len(rows))
-        for item in map(self._item_of, self._pending[self._begun : self._begun + limit - len(rows)]):
-            rows.append(ItemStatus(item=item, label=self._label(item, None), state=ItemState.WAITING))
+            job = tracked.job
+            elapsed = _now() - tracked.began if job is None else job.tracked.elapsed
+            rows.append(self._row(tracked.item, _state(job), job, elapsed))
+        for outcome, elapsed in itertools.islice(reversed(self._ended), limit - len(rows)):
+            state, job = ItemState.FINISHED if outcome.error is None else ItemState.FAILED, outcome.job
+            ended = job.tracked.elapsed if job is not None and job.tracked.closed else elapsed
+            rows.append(self._row(outcome.item, state, job, ended, earlier=outcome.earlier))
+        waiting = self._pending[self._begun : self._begun + limit - len(rows)]
+        rows += [self._row(item, ItemState.WAITING) for item in waiting]
         return sorted(rows, key=lambda row: _ORDER[row.state])
 
-    def _item_of(self, taken: Any) -> Any:
-        return taken if self._batch is None else self._items[taken]
+    def _row(
+        self,
+        taken: Any,
+        state: ItemState,
+        job: Job[Any] | None = None,
+        elapsed: float | None = None,
+        *,
+        earlier: bool = False,
+    ) -> ItemStatus:
+        item = taken if self._batch is None else self._items[taken]
+        label = self._label(item, job)
+        return ItemStatus(item=item, label=label, state=state, elapsed=elapsed, job=job, earlier=earlier)
 
     def _label(self, item: Any, job: Job[Any] | None) -> str:
         """Return what people call an item: the name of its target, else of the item itself."""
