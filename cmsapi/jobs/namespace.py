@@ -81,7 +81,7 @@ class Jobs:
                 the balance takes one request.
 
         Returns:
-            An async iterator of outcomes with `.item`, `.job`, `.value` and `.error`.
+            An async iterator of `Succeeded` and `Failed` outcomes; its `progress` tells how far it is.
 
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
