@@ -109,11 +109,9 @@ class Call:
 
     def final_error(self, error: APIError | TransportError, policy: RetryPolicy) -> CMSError:
         """Turn the last failure into what the caller gets."""
-        error.attempts = self.attempts
+        error.attempts, error.in_doubt = self.attempts, self._may_have_changed
         final: CMSError = error
-        if isinstance(error, APIError):
-            error.in_doubt = self._may_have_changed
-        else:
+        if isinstance(error, TransportError):
             error.operation = self.operation.name
             if (why := self._doubt(error, self.replay(policy))) is not None:
                 final = OutcomeUnknownError(

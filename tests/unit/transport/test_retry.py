@@ -149,6 +149,20 @@ async def test_an_unreadable_success_is_unknown(connect: Connect) -> None:
     assert len(service.requests) == 1
 
 
+@pytest.mark.parametrize("step", [LOST, HANG, cmsapi.Response(200, {}, b"<html>")])
+async def test_no_lost_answer_to_a_read_is_in_doubt(connect: Connect, step: Any) -> None:
+    """A read changes nothing, and neither does scoring; the same loss of a change is in doubt."""
+    client = connect(Script(step), limits=UNLIMITED, retry=RetryPolicy(max_attempts=2))
+    for read in (client.me(), client.keywords.score("kwd_1", content_id="cnt_1")):
+        with pytest.raises(errors.TransportError) as caught:
+            await read
+        assert not caught.value.in_doubt
+    for change in (client.contents.update("cnt_1", 1, title="New"), client.folders.create("wsp_1", "New")):
+        with pytest.raises(errors.TransportError) as caught:
+            await change
+        assert caught.value.in_doubt
+
+
 @pytest.mark.parametrize("retry", [True, False, None])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_the_caller_of_a_free_request_decides(connect: Connect, method: str, retry: bool | None) -> None:
