@@ -29,7 +29,12 @@ def attach_stub(package: str) -> tuple[Callable[[str], Any], Callable[[], list[s
         elif name in read_stub():
             value = getattr(importlib.import_module(modules[name]), name)
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from cmsapi.guesses import meant
+
+            hint = meant(package, name)
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[package]
+            )
         setattr(sys.modules[package], name, value)
         return value
 

@@ -14,6 +14,7 @@ from cmsapi.api.operations import Operation, OperationTable, Replay
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts, log_level
 from cmsapi.errors import ArgumentError, ConfigError
+from cmsapi.guesses import Hinting
 from cmsapi.observability.events import Hook
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.log import log_to_stderr
@@ -60,7 +61,7 @@ _REPLAY_BY_METHOD: Mapping[str, Replay] = {
 }
 
 
-class Client:
+class Client(Hinting):
     """Call the Content Marketing Service.
 
     Use the client as an async context manager, or call `aclose()` when you are done. It belongs to the event loop of

@@ -15,6 +15,7 @@ import attrs
 
 from cmsapi.api.operations import Provenance
 from cmsapi.display import markup
+from cmsapi.guesses import Hinting
 
 # Metadata of a field that the specification does not show. A field without metadata is stated by the specification.
 PUBLISHED: Mapping[str, Provenance] = {"provenance": Provenance.PUBLISHED}
@@ -61,7 +62,7 @@ def _read_only(items: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @attrs.frozen(kw_only=True)
-class Model:
+class Model(Hinting):
     """Describe a resource of the service, or a part of one; read-only, and equal to its equals.
 
     Args:

@@ -9,6 +9,7 @@ import attrs
 
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame, frame
+from cmsapi.guesses import Hinting
 
 T = TypeVar("T")
 
@@ -18,7 +19,7 @@ def _as_tuple(items: Iterable[T]) -> tuple[T, ...]:
 
 
 @attrs.frozen(eq=False)
-class Page(Sequence[T], Generic[T]):
+class Page(Hinting, Sequence[T], Generic[T]):
     """Hold one page of a list, which may be all of it; a sequence of its items.
 
     Args:

@@ -17,6 +17,7 @@ from cmsapi.api.arguments import within
 from cmsapi.api.page import Page
 from cmsapi.display.frames import DataFrame, frame, load_pandas
 from cmsapi.errors import DecodeError
+from cmsapi.guesses import Hinting
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Page[Any])
@@ -25,7 +26,7 @@ P = TypeVar("P", bound=Page[Any])
 _MORE_THAN_ALL = 10
 
 
-class Paginator(Generic[T, P]):
+class Paginator(Hinting, Generic[T, P]):
     """Read a list page by page; every list of the service is one of these.
 
     `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.
@@ -59,9 +60,11 @@ class Paginator(Generic[T, P]):
 
     if not TYPE_CHECKING:  # type checkers shall refuse it, too
 
-        def __iter__(self) -> NoReturn:
+        def __iter__(self, *_: object) -> NoReturn:
             """Refuse: each page is a request, and a request needs an `await`."""
             raise TypeError("A list of the service is read with `async for item in …`, or its first page with `await`.")
+
+        __getitem__ = __iter__
 
     def __aiter__(self) -> AsyncIterator[T]:
         return self.items()

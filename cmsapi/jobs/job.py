@@ -18,6 +18,7 @@ from cmsapi.api.arguments import function, seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import markup
 from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobError, JobWaitTimeoutError
+from cmsapi.guesses import Hinting
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
@@ -28,7 +29,7 @@ R = TypeVar("R")
 E = TypeVar("E")
 
 
-class Job(Generic[R]):
+class Job(Hinting, Generic[R]):
     """Stand for one piece of asynchronous work; made by launches, `jobs.attach` and `jobs.watch`.
 
     `await job` gives the result, as often and from as many tasks as wanted.

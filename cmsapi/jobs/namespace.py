@@ -12,6 +12,7 @@ from cmsapi.api.models.keyword import Keyword, Prompt
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.errors import ArgumentError
+from cmsapi.guesses import Hinting
 from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import Fanout
@@ -39,7 +40,7 @@ I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
 
-class Jobs:
+class Jobs(Hinting):
     """Launch and await many jobs, and find jobs again.
 
     Args:

@@ -114,7 +114,11 @@ class Contents(Resource):
         within("version", version, 0)
         if not changes:
             raise wrong("changes", "name at least one field", "none")
-        return await self._save(content_id, version, changes)
+        try:
+            return await self._save(content_id, version, changes)
+        except ConflictError as error:
+            error.hint = error.hint or "`contents.edit` reads the content, changes it, and starts again on a conflict."
+            raise
 
     async def _save(self, content_id: str, version: int, changes: ContentChanges) -> Content:
         body = {"version": version, **wire_fields(changes, ContentChanges.__annotations__)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cmsapi.guesses import Hinting
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.transport.caller import OperationCaller
 
 
-class Resource:
+class Resource(Hinting):
     """Offer the operations of one resource.
 
     Args:

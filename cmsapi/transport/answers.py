@@ -63,7 +63,7 @@ _BY_CODE = {code: cls for _, code, cls in _ERRORS}
 _BY_STATUS = {status: cls for status, _, cls in _ERRORS}
 
 # Statuses that tell nothing about whether the route is right.
-_NOT_OF_THE_ROUTE = frozenset({401, 403, 429, 500, 502, 503})
+_NOT_OF_THE_ROUTE = frozenset({401, 403, 409, 429, 500, 502, 503})
 
 # What the common servers say to plain HTTP at their TLS port.
 _SPEAKS_TLS = re.compile(rb"plain HTTP|HTTP request to an HTTPS server")
@@ -164,6 +164,10 @@ def error_from(response: Response, operation: Operation, request: Request, *, at
     hint = None if response.status in _NOT_OF_THE_ROUTE else operation.hint
     if 300 <= response.status < 400:
         hint = "The interface has no redirects, and following one could show the key to another host: check base_url."
+    elif response.status == 404:
+        # It shows a wrong identifier, swapped arguments, and a base URL with a wrong path. A query holds no identifier.
+        sent = f"The request was {request.method} {text_without_key(request.url.partition('?')[0], request)}"
+        hint = f"{sent}\n{hint}" if hint else sent
     elif response.status == 400 and code is None and _SPEAKS_TLS.search(response.body[:_KEPT]):
         hint = "A TLS server answers there: base_url must begin with https://."
     details: dict[str, Any] = {

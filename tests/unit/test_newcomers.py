@@ -62,3 +62,72 @@ def test_a_key_of_another_place_tells_the_right_one(key: str, advice: str) -> No
     with pytest.raises(cmsapi.ConfigError, match=advice) as caught:
         cmsapi.Client(key)
     assert key not in str(caught.value)
+
+
+async def test_a_resource_that_does_not_exist_is_shown(client: cmsapi.Client) -> None:
+    """Swapped arguments show in the address of the request, which the message has."""
+    with pytest.raises(cmsapi.NotFoundError, match=r"The request was POST https://.*/v1/workspaces/kitchen/"):
+        await client.content_ideas.search("kitchen", "wsp_1")
+
+
+async def test_a_conflict_of_two_editors_names_edit(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """The message of a stale version tells which method takes care of versions; it says nothing about the route."""
+    content = await client.contents.get(sandbox.content_ids[0])
+    await client.contents.update(content.id, content.version, title="Of one")
+    with pytest.raises(cmsapi.ConflictError, match=r"`contents\.edit` reads the content") as caught:
+        await client.contents.update(content.id, content.version, title="Of the other")
+    assert "is assumed" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("guess", "advice"),
+    [
+        (lambda c: c.credits, r"'credits'. Use \(await client.me\(\)\).organization.credits"),
+        (lambda c: c.close, r"'close'. Use await client.aclose\(\)"),
+        (lambda c: c.jobs.get, r"Use client.jobs.attach\(token\)."),
+        (lambda c: c.keywords.update, "'Keywords' object .* It has analyze, create, get, list, score."),
+        (lambda c: c.knowledge_documents.upload, r"Use create\(workspace_id, name, text="),
+        (lambda c: c.users.list().first, r"Use \(await "),
+        (lambda c: cmsapi.Page(items=(1,)).data, "Use page.items"),  # type: ignore[attr-defined]
+        (lambda c: cmsapi.Keyword(id="kwd_1").text, "It has .*, keyword, "),  # type: ignore[attr-defined]
+        (lambda c: cmsapi.RateLimitError, "'RateLimitError'. Use RateLimitedError."),  # type: ignore[attr-defined]
+    ],
+)
+async def test_a_guessed_name_tells_the_right_one(client: cmsapi.Client, guess: Guess, advice: str) -> None:
+    """The error of a name that does not exist gives the one that was meant, or all that there are."""
+    with pytest.raises(AttributeError, match=advice) as caught:
+        guess(client)
+    assert caught.value.name is not None
+    assert caught.value.obj is not None
+
+
+async def test_private_names_fail_as_ever(client: cmsapi.Client) -> None:
+    """Python, copies and notebooks ask objects for names of their own, and get no advice."""
+    with pytest.raises(AttributeError, match=r"'Client' object has no attribute '_ipython_display_'$"):
+        client._ipython_display_  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("guess", [lambda users: users[0], list, lambda users: next(iter(users))])
+async def test_a_list_is_awaited_before_it_is_indexed(client: cmsapi.Client, guess: Callable[[Any], Any]) -> None:
+    """Each page is a request: without an `await`, a list has no first item, and the message says so."""
+    with pytest.raises(TypeError, match="`async for item in …`, or its first page with `await`"):
+        guess(client.users.list())
+
+
+def test_each_advice_is_about_a_name_that_is_missing() -> None:
+    """A name that comes to exist takes its advice along."""
+    from cmsapi.guesses import MEANT
+
+    for owner, names in MEANT.items():
+        place = cmsapi if owner == "cmsapi" else owners()[owner]
+        assert not {name for name in names if name in dir(place)}
+
+
+def owners() -> dict[str, type]:
+    """Return the classes that give advice."""
+    from cmsapi.guesses import Hinting
+
+    found: list[type] = [Hinting]
+    for each in found:
+        found.extend(each.__subclasses__())
+    return {each.__name__: each for each in found}

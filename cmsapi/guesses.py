@@ -1,0 +1,88 @@
+"""Answer a name that does not exist with what does: people carry names over from other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+_NO_CANCEL = "job.detach() to stop the polls; the service cannot stop a job, and its credit is spent"
+
+# By the name of the package or the class, and the guess. Python itself suggests names that are spelt alike.
+MEANT: Mapping[str, Mapping[str, str]] = {
+    "cmsapi": {
+        "AsyncClient": "Client, which is async",
+        "AuthenticationError": "UnauthorizedError",
+        "PermissionDeniedError": "ForbiddenError",
+        "UnprocessableEntityError": "ValidationError",
+        "RateLimitError": "RateLimitedError",
+        "APIStatusError": "APIError",
+        "HTTPStatusError": "APIError",
+        "APIConnectionError": "TransportError",
+        "APITimeoutError": "TransportError for a request, DeadlineError for a call, JobWaitTimeoutError for a job",
+        "Timeout": "Timeouts",
+        "Limits": "RateLimits",
+        "Sandbox": "cmsapi.sandbox.Sandbox",
+    },
+    "Client": {
+        "close": "await client.aclose(), or async with",
+        "articles": "client.contents; contents.generate(…) writes an article",
+        "credits": "(await client.me()).organization.credits for what is left, client.credit_usages for what was spent",
+        "usage": "client.credit_usages",
+        "ideas": "client.content_ideas",
+        "knowledge": "client.knowledge_documents",
+        "analyze": "client.keywords.analyze(keyword_id)",
+        "get": "client.request('GET', path)",
+        "post": "client.request('POST', path, json=…)",
+        "limits": "client.rate_limit",
+    },
+    "Jobs": {
+        "list": "client.jobs.journal()",
+        "get": "client.jobs.attach(token)",
+        "retrieve": "client.jobs.attach(token)",
+        "poll": "client.jobs.status(token)",
+        "wait": "await job, or client.jobs.run(…), which launches a job and waits for it",
+        "cancel": _NO_CANCEL,
+    },
+    "Job": {
+        "cancel": _NO_CANCEL,
+        "cancelled": "job.status.phase",
+        "confirm": "review = await job, then await review.confirm()",
+        "poll": "await job.refresh()",
+    },
+    "Page": {"data": "page.items, or the page itself", "next_page": "async for over the list, which reads all pages"},
+    "Paginator": {
+        "data": "(await client.….list(…)).items",
+        "first": "(await client.….list(…, limit=1))[0]",
+        "all": "[item async for item in client.….list(…)]",
+        "total": "(await client.….list(…)).total",
+    },
+    "KnowledgeDocuments": {"upload": "create(workspace_id, name, text=Path(…).read_text())"},
+    "ContentIdeaSearches": {"create": "search(workspace_id, keyword)", "generate": "search(workspace_id, keyword)"},
+}
+
+
+class Hinting:
+    """Name what exists when an attribute does not."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # type checkers shall refuse unknown names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{_advice(self, name)}", name=name, obj=self
+            )
+
+
+def meant(owner: str, name: str) -> str:
+    """Return what a guess is called here, after a full stop; empty when the guess is not a common one."""
+    right = MEANT.get(owner, {}).get(name)
+    return "" if right is None else f". Use {right}."
+
+
+def _advice(owner: object, name: str) -> str:
+    # Python, copies and notebooks ask for names of their own.
+    if name.startswith("_"):
+        return ""
+    offered = [each for each in dir(type(owner)) if not each.startswith("_")]
+    return meant(type(owner).__name__, name) or f". It has {', '.join(offered)}."
