@@ -22,6 +22,7 @@ PYTHON = re.compile(
 PROGRAMS = {
     "as_completed.py",
     "fan_out.py",
+    "guesses.py",
     "job.py",
     "runtime.py",
     "client.py",
