@@ -139,7 +139,7 @@ class FanOutResult(Generic[R]):
             more = f" and {len(others) + 1 - MAX_LISTED} more" if len(others) >= MAX_LISTED else ""
             text = error_text(first.error) if first.error is not None else ""
             text = _without_target(text, first) if others else text
-            names = ", ".join(printable(each.item) for each in [first, *others[: MAX_LISTED - 1]])
+            names = ", ".join(_named(each) for each in [first, *others[: MAX_LISTED - 1]])
             print_message(f"{names}{more}: {text}", style="red")
         if self.stopped is not None:
             verb = "remains" if self.remaining == 1 else "remain"
@@ -219,6 +219,12 @@ async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> 
 def _without_request_id(error: Exception) -> str:
     request_id = error.request_id if isinstance(error, cmsapi.APIError) else None
     return str(error).replace(request_id, "") if request_id else str(error)
+
+
+def _named(outcome: cmsapi.Outcome[str, Any]) -> str:
+    """Return an item, and what it is called if that is known."""
+    name = None if outcome.job is None else outcome.job.name
+    return printable(outcome.item) + ("" if name in (None, outcome.item) else f" ({printable(name)})")
 
 
 def _without_target(text: str, outcome: cmsapi.Outcome[str, Any]) -> str:

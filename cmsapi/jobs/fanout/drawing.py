@@ -62,9 +62,10 @@ def describe_state(row: ItemStatus) -> str:
 
 
 def html(title: str, rows: Sequence[ItemStatus]) -> str:
-    """Write rows as a table of a notebook."""
+    """Write rows as a table of a notebook, with the columns that say anything."""
     texts = [cells(row) for row in rows]
-    return markup.table(title, list(texts[0]) if texts else [], [list(each.values()) for each in texts])
+    used = [name for name in (texts[0] if texts else ()) if any(each[name] for each in texts)]
+    return markup.table(title, used, [[each[name] for name in used] for each in texts])
 
 
 def lines(rows: Iterable[ItemStatus]) -> list[str]:

@@ -36,6 +36,23 @@ async def test_keywords_are_analysed_from_standard_input(
     assert len(box.ledger.launches()) == 4
 
 
+async def test_items_that_failed_alike_share_a_line(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line has each identifier with its keyword, and says why only once; the table has the keywords, too."""
+    first, second, third = box.keyword_ids[:3]
+    names = box.keyword_ids[:2]
+    for keyword_id in names:
+        box.set_outcome(keyword_id, "failed")
+    assert await command("analyze", first, second, third, "--csv") == Exit.PARTLY
+    shown = capsys.readouterr()
+    rows = {row["id"]: row["keyword"] for row in csv.DictReader(io.StringIO(shown.out))}
+    assert all(rows.values())
+    (line,) = [line for line in shown.err.splitlines() if "failed, as the service reports" in line]
+    assert line.startswith(
+        ", ".join(f"{keyword_id} ({rows[keyword_id]})" for keyword_id in rows if keyword_id in names)
+    )
+    assert f"of {first}" not in line
+
+
 async def test_a_dry_run_launches_nothing(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
     """`--dry-run` prints the cost and launches nothing."""
     assert await command("analyze", *box.keyword_ids, "--dry-run") == Exit.DONE
