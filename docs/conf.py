@@ -41,6 +41,8 @@ napoleon_attr_annotations = False
 napoleon_custom_sections = [("Fields", "params_style")]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+# Names of the public surface stay what users type.
+autodoc_type_aliases = {name: name for name in ("Hook", "JobEvent", "ReviewHook")}
 autodoc_class_signature = "mixed"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
@@ -65,15 +67,22 @@ def _is_read_only(thing: object) -> bool:
             ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.observability", "cmsapi.api.pag")
         )
         or module in ("cmsapi.ratelimit.limiter", "cmsapi.api.operations", "cmsapi.transport.http")
-        or thing.__name__ in ("Ledger", "Entry", "SandboxTransport", "Statistics")
+        or thing.__name__ in ("FolderTree", "Ledger", "Entry", "SandboxTransport", "Statistics")
     )
 
 
 def _signature(
     app: object, what: str, name: str, thing: object, options: object, arguments: str | None, result: str | None
-) -> tuple[str, None] | None:
-    hidden = _is_read_only(thing) or name.endswith("GenerationSettings")
-    return ("", None) if arguments and hidden else None
+) -> tuple[str, str | None] | None:
+    if not arguments:
+        return None
+    if _is_read_only(thing) or name.endswith("GenerationSettings"):
+        return "", None
+    # Sphinx cannot read a signature with the text of a class in it, and writes an alias in a union as a reference.
+    for pattern in (r"<class '(?:\w+\.)*(\w+)'>", r"~?(?:\w+\.)*TypeAliasForwardRef\('(\w+)'\)"):
+        arguments = re.sub(pattern, r"\1", arguments)
+        result = re.sub(pattern, r"\1", result) if result else result
+    return arguments.replace("ssl_module.", "ssl.").replace("= NOTHING", "= {}"), result
 
 
 def _docstring(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:

@@ -138,7 +138,7 @@ class Job(Hinting, Generic[R]):
         return self.wait().__await__()
 
     async def wait(self, timeout: float | None = None) -> R:  # noqa: ASYNC109  the waiter's patience is the point
-        """Wait for the result.
+        """Wait for the result; one request a poll, shared with all other waiters, and no credit.
 
         Args:
             timeout: Seconds this waiter waits; the job and its other waiters continue. None waits without limit.
@@ -191,6 +191,8 @@ class Job(Hinting, Generic[R]):
     async def review(self) -> GenerationReview:
         """Wait for the review of a generation; with `on_review=` it has been decided on by then.
 
+        It takes the requests of `wait`, and no credit.
+
         Raises:
             ArgumentError: The job is not a generation.
             JobError: As for `wait`.
@@ -200,7 +202,7 @@ class Job(Hinting, Generic[R]):
         return cast("GenerationReview", await self.wait())
 
     async def refresh(self) -> JobStatus:
-        """Poll now; one request and its retries, shared with a poll under way.
+        """Poll now; one request and its retries, shared with a poll under way; no credit.
 
         Raises:
             APIError: The poll failed; that says nothing about the job.
@@ -212,7 +214,7 @@ class Job(Hinting, Generic[R]):
         return self.status
 
     async def events(self) -> AsyncIterator[JobEvent]:
-        """Follow what happens to the job, from now to its end; it is polled meanwhile.
+        """Follow what happens to the job, from now to its end; one request a poll, no credit.
 
         A refused key shows as `PollFailed`, and the polls go on.
 
@@ -241,7 +243,7 @@ class Job(Hinting, Generic[R]):
             self._poller.unsubscribe(job)
 
     def on(self, event: type[E], call: Callable[[E], Any]) -> None:
-        """Call a function on each event of a class; the job is polled until its end.
+        """Call a function on each event of a class; until the job ends, one request a poll, no credit.
 
         Args:
             event: `Observed`, `PollFailed` or `Finished`.
@@ -272,6 +274,8 @@ class Job(Hinting, Generic[R]):
 
     def detach(self) -> None:
         """Stop polling and wake all waiters with `JobDetachedError`; the remote job goes on and its token stays valid.
+
+        It sends nothing.
 
         A launch of the same work still joins the job while it runs.
         A review that `on_review` is deciding on at this moment is decided to the end.

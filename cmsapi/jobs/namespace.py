@@ -65,7 +65,8 @@ class Jobs(Hinting):
     ) -> Fanout[I, R]:
         """Launch a job for each item and give the outcomes in the order in which the jobs finish.
 
-        Use `async with` around the loop when it may be left early::
+        Each item takes the requests and the credit of its launch, and one request a poll. Use `async with` around the
+        loop when it may be left early::
 
             async with client.jobs.map(client.keywords.analyze, keyword_ids) as outcomes:
                 async for outcome in outcomes:
@@ -92,7 +93,8 @@ class Jobs(Hinting):
     def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they finish; `.add()` takes more meanwhile.
 
-        Use `async with` around the loop when it may be left early, so that the polls of the other jobs end.
+        It takes one request a poll, and no credit. Use `async with` around the loop when it may be left early, so that
+        the polls of the other jobs end.
 
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
@@ -100,7 +102,7 @@ class Jobs(Hinting):
         return AsCompleted(several("jobs", jobs), self._poller)
 
     async def gather(self, *jobs: Job[R]) -> list[R]:
-        """Wait for all jobs and return their results in order.
+        """Wait for all jobs and return their results in order; one request a poll, no credit.
 
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
@@ -128,7 +130,8 @@ class Jobs(Hinting):
     async def journal(self) -> list[OpenLaunch]:
         """Return the open launches of this state, of all processes, the oldest first.
 
-        It recovers nothing. With a shared state the first call takes one request, to read whose journal it is.
+        It recovers nothing and costs no credit. With a shared state the first call takes one request, to read whose
+        journal it is.
 
         Raises:
             StateError: The state cannot be reached.
@@ -152,7 +155,8 @@ class Jobs(Hinting):
     async def reviews(self) -> list[GenerationReview]:
         """Return the generated articles that wait for a decision, of all processes.
 
-        It takes one request for each generation of this state without a decision. Deciding on a review ends its job.
+        It takes no credit, and one request for each generation of this state without a decision. Deciding on a review
+        ends its job.
 
         Raises:
             StateError: The state cannot be reached.
@@ -160,7 +164,7 @@ class Jobs(Hinting):
         return await read_reviews(self._open_launcher().reconciler)
 
     async def run(self, launch: Awaitable[Job[R]], *, timeout: float | None = None) -> R:  # noqa: ASYNC109  as for `wait`
-        """Launch a job and wait for its result.
+        """Launch a job and wait for its result; the requests and credit of the launch, and one request a poll.
 
         One line does it: `keyword = await client.jobs.run(client.keywords.analyze(keyword_id))`. When the wait is
         cancelled, the job goes on; launching the same work again joins it while it runs.
@@ -188,7 +192,7 @@ class Jobs(Hinting):
         return cast("R", await job.wait(timeout))
 
     async def status(self, token: str) -> JobStatus:
-        """Tell how the job of a token stands, without waiting for it; one request at most.
+        """Tell how the job of a token stands, without waiting for it; one request at most, no credit.
 
         It is what a service needs that answers a browser "still running": `status.done` tells whether
         `await client.jobs.attach(token)` gives the result at once. It sends nothing while this client polls the job
