@@ -218,7 +218,7 @@ from cmsapi.observability.job_events import (
 from cmsapi.observability.statistics import (
     Statistics as Statistics,
 )
-from cmsapi.ratelimit.limiter import (
+from cmsapi.ratelimit.rate_limit import (
     RateLimit as RateLimit,
 )
 from cmsapi.resources.credit_report import (

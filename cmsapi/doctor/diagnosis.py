@@ -12,7 +12,7 @@ from cmsapi.api.wire.drift import Deviation
 from cmsapi.display import markup
 from cmsapi.doctor.routes import RouteCheck
 from cmsapi.errors import ConfigError
-from cmsapi.ratelimit.limiter import RateLimit
+from cmsapi.ratelimit.rate_limit import RateLimit
 
 
 class Verdict(enum.StrEnum):

@@ -18,7 +18,7 @@ from cmsapi.api.wire.drift import Deviation
 from cmsapi.doctor.diagnosis import Check, Diagnosis, Verdict
 from cmsapi.doctor.routes import RouteCheck, compare
 from cmsapi.errors import CMSError, ForbiddenError, TransportError
-from cmsapi.ratelimit.limiter import RateLimit
+from cmsapi.ratelimit.rate_limit import RateLimit
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import LARGEST_PAGE, OperationCaller
 

@@ -173,7 +173,7 @@ class SlidingWindows:
             spare = self._spare
             of_hour -= self.reserve
         if of_hour <= 0:
-            of_hour = 1 if self._may_try(now) else 0
+            of_hour = 1 if now >= self.tries_at and self._full_by_lower_limit() else 0
         room = self.per_second - out + log.before_second
         if now >= lost.silent_from or not self.known:
             room = self._room_of_probes(now, room)
@@ -216,9 +216,7 @@ class SlidingWindows:
         if quota is not None:
             self.observe(quota, permit.settled, permit.left, now, now)
         self.unsettled -= 1
-        self.log.add(now)
-        if self.tries_at == math.inf:
-            self.tries_at = now + self.tries_every
+        self.settle(now)
 
     def lost(self, permit: Permit, now: float) -> None:
         """Give the request up: no answer will come, but it may still arrive."""
@@ -343,11 +341,7 @@ class SlidingWindows:
 
     def _full_by_lower_limit(self) -> bool:
         """Tell whether the hour is full by a limit that an answer named, and not by the setting."""
-        lowered = max(self.unsettled + len(self.log), self.per_hour) < self.own_limit
-        return lowered and self.remaining <= 0
-
-    def _may_try(self, now: float) -> bool:
-        return now >= self.tries_at and self._full_by_lower_limit()
+        return self.remaining <= 0 and max(self.unsettled + len(self.log), self.per_hour) < self.own_limit
 
     def _next_try(self, now: float) -> float:
         """Return when one request may try an hour that a lower limit fills, infinity when it is not."""
