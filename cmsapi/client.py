@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cmsapi._version import __version__
 from cmsapi.api.arguments import one_of, wrong
-from cmsapi.api.operations import Operation, OperationTable, Replay
+from cmsapi.api.operations import REPLAY_BY_METHOD, Operation, OperationTable
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts, log_level
 from cmsapi.errors import ArgumentError, ConfigError
@@ -19,7 +19,7 @@ from cmsapi.observability.events import Hook
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.log import log_to_stderr
 from cmsapi.observability.statistics import Statistics
-from cmsapi.ratelimit.limiter import RateLimit
+from cmsapi.ratelimit.rate_limit import RateLimit
 from cmsapi.runtime.lazy import Lazy, lazy
 from cmsapi.runtime.runtime import Runtime
 from cmsapi.runtime.settings import Settings
@@ -51,14 +51,6 @@ if TYPE_CHECKING:
         Users,
         Workspaces,
     )
-
-_REPLAY_BY_METHOD: Mapping[str, Replay] = {
-    "GET": Replay.SAFE,
-    "PUT": Replay.IDEMPOTENT,
-    "DELETE": Replay.IDEMPOTENT,
-    "PATCH": Replay.CREATES,
-    "POST": Replay.CREATES,
-}
 
 
 class Client(Hinting):
@@ -154,13 +146,7 @@ class Client(Hinting):
                 # A text such as "no" would count as True.
                 raise ConfigError(f"`{name}` must be True or False, got {excerpt(flag)}.")
         account = Account.resolve(api_key, base_url, allow_http=allow_http)
-        if session is not None and trust_env:
-            raise ConfigError(
-                "`trust_env` cannot be combined with `session=`; use aiohttp.ClientSession(trust_env=True)."
-            )
         if transport is None:
-            if session is not None and not callable(getattr(session, "request", None)):
-                raise ConfigError(f"`session` must be an aiohttp.ClientSession, got {type(session).__name__}.")
             transport = AiohttpTransport(
                 settings.timeouts,
                 session=session,
@@ -302,9 +288,9 @@ class Client(Hinting):
         if retry is not None and not isinstance(retry, bool):
             raise wrong("retry", "be True, False or None", excerpt(retry))
         verb = method.upper() if isinstance(method, str) else method
-        one_of("method", verb, _REPLAY_BY_METHOD)
+        one_of("method", verb, REPLAY_BY_METHOD)
         limiter = self._runtime.open()
-        operation = Operation("request", verb, check_path(path), _REPLAY_BY_METHOD[verb])
+        operation = Operation("request", verb, check_path(path), REPLAY_BY_METHOD[verb])
         try:
             request = self._caller.builder.build(verb, operation.path, params, json)
         except ArgumentError:

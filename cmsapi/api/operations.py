@@ -42,6 +42,16 @@ class Replay(enum.Enum):
     COSTS_CREDIT = "launching paid work: a repeat may be paid twice"
 
 
+#: What it means for a method, where the operation is not known.
+REPLAY_BY_METHOD: Mapping[str, Replay] = {
+    "GET": Replay.SAFE,
+    "PUT": Replay.IDEMPOTENT,
+    "DELETE": Replay.IDEMPOTENT,
+    "PATCH": Replay.CREATES,
+    "POST": Replay.CREATES,
+}
+
+
 @attrs.frozen
 class Operation:
     """Describe one operation.

@@ -164,6 +164,15 @@ class Call:
         return error
 
 
+def unanswered(unsent: bool, how: str) -> TransportError:
+    """Return the error of an attempt without an answer: how long it took, or what ended it."""
+    if unsent:
+        return NotSentError(
+            f"No connection {how}. Nothing was sent, changed or charged. Check base_url, the network and the proxy."
+        )
+    return OutcomeUnknownError(f"The request was sent, but no whole answer came back {how}.")
+
+
 def being_cancelled() -> bool:
     """Tell whether the current task itself is being cancelled, and not only something that it awaits."""
     task = asyncio.current_task()

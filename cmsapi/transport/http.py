@@ -70,8 +70,8 @@ class AiohttpTransport:
         largest_answer: Bytes of a body, unpacked, beyond which an answer is not read on; None for 32 MiB.
 
     Raises:
-        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), `proxy` is not a URL, or
-            `largest_answer` is not a number of bytes.
+        ConfigError: `ssl` is not a context (verification cannot be switched off by a flag), `proxy` is not a URL,
+            `session` is not a session or goes with `trust_env`, or `largest_answer` is not a number of bytes.
     """
 
     def __init__(
@@ -90,7 +90,12 @@ class AiohttpTransport:
         self._largest = LARGEST_ANSWER if largest_answer is None else largest_answer
         if not isinstance(self._largest, int) or isinstance(self._largest, bool) or self._largest < 1:
             raise ConfigError(f"`largest_answer` must be a whole number of bytes from 1 on, got {largest_answer!r}.")
-
+        if session is not None and not callable(getattr(session, "request", None)):
+            raise ConfigError(f"`session` must be an aiohttp.ClientSession, got {type(session).__name__}.")
+        if session is not None and trust_env:
+            raise ConfigError(
+                "`trust_env` cannot be combined with `session`; use aiohttp.ClientSession(trust_env=True)."
+            )
         if ssl is not None and not isinstance(ssl, ssl_module.SSLContext):
             raise ConfigError(
                 f"`ssl` must be an ssl.SSLContext, got {type(ssl).__name__}. Load a private authority into a context."

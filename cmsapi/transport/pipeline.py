@@ -17,14 +17,7 @@ import attrs
 
 from cmsapi.api.operations import UNLIMITED_PATHS, Operation
 from cmsapi.config import RetryPolicy, Timeouts
-from cmsapi.errors import (
-    APIError,
-    LeaseLostError,
-    NotSentError,
-    OutcomeUnknownError,
-    RateLimitWaitError,
-    TransportError,
-)
+from cmsapi.errors import APIError, LeaseLostError, NotSentError, RateLimitWaitError, TransportError
 from cmsapi.message import Request, Response
 from cmsapi.observability.events import (
     CallFinished,
@@ -41,7 +34,7 @@ from cmsapi.ratelimit.limiter import RateLimiter
 from cmsapi.ratelimit.permits import Permit
 from cmsapi.ratelimit.timer import Timer
 from cmsapi.transport import answers
-from cmsapi.transport.call import REQUEST_COUNT, Call, CallOptions, being_cancelled
+from cmsapi.transport.call import REQUEST_COUNT, Call, CallOptions, being_cancelled, unanswered
 from cmsapi.transport.headers import added_headers
 from cmsapi.transport.http import SendAwareTransport, Transport, without_frames
 from cmsapi.transport.retry import Failure, backoff, describe, failure_of, may_repeat, pause_after
@@ -301,9 +294,9 @@ class Pipeline:
             without_frames(error)
             if call.scope.expired() and not self._is_over(call):
                 # The cancellation ends the scope, and the call goes on with this failure.
-                error = call.failure = _no_answer(unsent, f"within {self.timeouts.request:g} s")
+                error = call.failure = unanswered(unsent, f"within {self.timeouts.request:g} s")
         if isinstance(error, OSError) or (isinstance(error, asyncio.CancelledError) and not being_cancelled()):
-            return _no_answer(unsent, f"({type(error).__name__})")
+            return unanswered(unsent, f"({type(error).__name__})")
         return error
 
     def _tell_end(self, call: Call, asked: float, *, error: str | None = None, request_id: str | None = None) -> None:
@@ -350,12 +343,3 @@ class Pipeline:
         if self.hooks.wants(QuotaWait.level):
             window, reason = call.limiter.why_wait(call.options.priority)
             self.hooks(QuotaWait(operation=call.operation.name, expected=expected, window=window, reason=reason))
-
-
-def _no_answer(unsent: bool, how: str) -> TransportError:
-    """Return the error of an attempt without an answer: how long it took, or what ended it."""
-    if unsent:
-        return NotSentError(
-            f"No connection {how}. Nothing was sent, changed or charged. Check base_url, the network and the proxy."
-        )
-    return OutcomeUnknownError(f"The request was sent, but no whole answer came back {how}.")
