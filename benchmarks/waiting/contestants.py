@@ -18,7 +18,8 @@ import cmsapi
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import JobHistory, JobKind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
+from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import PollSettings, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter

@@ -268,6 +268,11 @@ class ServerClock:
         ahead = self._high - _CUT if self._low > self._high + _CUT else self._low
         return datetime.fromtimestamp(ahead + loop_time, UTC)
 
+    def datetime_at(self, loop_time: float) -> datetime:
+        """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
+        passed = loop_time - asyncio.get_running_loop().time()
+        return self.at(loop_time) or datetime.fromtimestamp(datetime.now(UTC).timestamp() + passed, UTC)
+
     def latest_at(self, loop_time: float) -> datetime | None:
         """Return the latest time that the service may have had at a moment of the loop; None before it is known."""
         if self._low is None:

@@ -170,10 +170,11 @@ class Reconciler:
 
         The error tells where to go on when the entry `stays` in the journal.
         """
-        entry, kind, now = launch.record.entry, launch.request.kind, asyncio.get_running_loop().time()
+        entry, kind = launch.record.entry, launch.request.kind
+        asked_at = asyncio.get_running_loop().time() - max(0.0, self.journal.wall() - entry.asked_at)
         evidence = {
             "operation": kind.launch_operation,
-            "asked_at": self.poller.datetime_at(now - max(0.0, self.journal.wall() - entry.asked_at)).isoformat(),
+            "asked_at": self.caller.pipeline.clock.datetime_at(asked_at).isoformat(),
             "said": said,
             "sent": max(1, sent_times(entry)),
         }

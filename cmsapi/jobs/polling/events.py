@@ -1,12 +1,50 @@
-"""The events of jobs with subscribers, for hooks and the log."""
+"""What is told of a job: its status to the program, its events to hooks and the log."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 
+from cmsapi.errors import CMSError
 from cmsapi.jobs.scheduling.scheduler import Scheduler
+from cmsapi.jobs.status import JobStatus, Phase
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# So many failed polls in a row are worth a line in the log.
+_WORRYING_POLLS = 10
+
+
+def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
+    """Return what is known of a job now; before the first subscription no poll is planned."""
+    at = job.settings.caller.pipeline.clock.datetime_at
+    next_poll, end, why = None, None, "it is finished"
+    if not job.closed:
+        next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
+    return JobStatus(
+        state=job.word,
+        phase=job.phase,
+        # A result that takes further requests may not be read yet.
+        done=job.closed or job.phase is Phase.SUCCEEDED,
+        since=at(job.since),
+        observed_at=None if job.observed_at is None else at(job.observed_at),
+        polls=job.polls,
+        next_poll_at=None if next_poll is None else at(next_poll),
+        why_next=why,
+        elapsed=job.elapsed,
+        eta=None if end is None else at(end),
+    )
+
+
+def log_failure(job: TrackedJob, failures: int, error: Exception) -> None:
+    """Log a failed poll, after so many in a row, or when it shows a mistake."""
+    if failures == _WORRYING_POLLS:
+        logger.warning("the last %d polls of %r failed, and the polls go on: %s", failures, job, error)
+    if not isinstance(error, CMSError):
+        # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
+        logger.error("a poll of %r went wrong", job, exc_info=error)
 
 
 def watched(job: TrackedJob) -> JobWatched:

@@ -41,12 +41,7 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
             job.refusals += 1
             if job.refusals % _REFUSALS:
                 return Observation(Phase.RUNNING, job.word), None
-    # A poll that is due is one attempt: the next poll is the retry.
-    options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
-    path = {kind.parameter: job.target}
-    document = await settings.caller.call(kind.model, kind.operation, path, options=options)
-    now = asyncio.get_running_loop().time()
-    observation = kind.observe(document, history, now)
+    observation, document = await read_state(job, priority)
     if kind.result_requests:
         history.document = document
         if observation.phase is not Phase.SUCCEEDED:
@@ -55,11 +50,20 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
                 return await _try_early(job, refuses, observation, document)
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
-        job.word, job.observed_at = observation.state, now
+        job.word, job.observed_at = observation.state, asyncio.get_running_loop().time()
         if job.failures is not None and job.failures.lasting is not None and job.failures.lasting[1] == kind.operation:
             job.failures.lasting = None
     options = CallOptions(priority=Priority.RESULT)
     return observation, await kind.read_result(settings.caller, job.target, document, options)
+
+
+async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, Model]:
+    """Read the document that has the state of a job; one request. Return what it means, and the document."""
+    kind, path = job.kind, {job.kind.parameter: job.target}
+    # A poll that is due is one attempt: the next poll is the retry.
+    options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
+    document = await job.settings.caller.call(kind.model, kind.operation, path, options=options)
+    return kind.observe(document, job.history, asyncio.get_running_loop().time()), document
 
 
 async def _read_early(job: TrackedJob, document: Model) -> Any:

@@ -10,7 +10,6 @@ import contextlib
 import contextvars
 import logging
 import math
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -25,22 +24,20 @@ from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_request import start_read
-from cmsapi.jobs.polling.poll_request import send_poll
+from cmsapi.jobs.polling.poll_request import read_state, send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
 from cmsapi.jobs.scheduling.list_reads import Listing
-from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
+from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
 from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
 from cmsapi.ratelimit.limiter import Priority
-from cmsapi.transport.call import CallOptions
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# So many failed polls in a row are worth a line in the log.
-_WORRYING_POLLS = 10
 # One of so many tries to hold an entry that another process holds claims it; the others only see whether it is there.
 _CLAIM_EVERY = 5
 
@@ -69,11 +66,6 @@ class Poller:
         self._closed = False
         # The reads of a state without its result that are under way.
         self._status_reads: dict[TrackedJob, asyncio.Task[None]] = {}
-
-    def datetime_at(self, loop_time: float) -> datetime:
-        """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
-        known = self.poll_settings.caller.pipeline.clock.at(loop_time)
-        return known or datetime.fromtimestamp(datetime.now(UTC).timestamp() + loop_time - _now(), UTC)
 
     async def aclose(self) -> None:
         """Stop polling; every waiter is told so."""
@@ -125,23 +117,7 @@ class Poller:
 
     def status(self, job: TrackedJob) -> JobStatus:
         """Return what is known of a job now; before the first subscription no poll is planned."""
-        next_poll, end, why = None, None, "it is finished"
-        if not job.closed:
-            scheduler = self.scheduler
-            next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
-        return JobStatus(
-            state=job.word,
-            phase=job.phase,
-            # A result that takes further requests may not be read yet.
-            done=job.closed or job.phase is Phase.SUCCEEDED,
-            since=self.datetime_at(job.since),
-            observed_at=None if job.observed_at is None else self.datetime_at(job.observed_at),
-            polls=job.polls,
-            next_poll_at=None if next_poll is None else self.datetime_at(next_poll),
-            why_next=why,
-            elapsed=job.elapsed,
-            eta=None if end is None else self.datetime_at(end),
-        )
+        return events.status(job, self.scheduler)
 
     def subscribe(self, job: TrackedJob) -> None:
         """Poll a job from now on."""
@@ -185,11 +161,11 @@ class Poller:
         Raises:
             CMSError: The poll failed, also because the client was closed meanwhile.
         """
-        kind, launched = job.kind, job.history.began if job.history.fresh else -math.inf
+        launched = job.history.began if job.history.fresh else -math.inf
         recent = _now() - max(launched, job.observed_at or -math.inf) < job.settings.policy.min_interval
         if recent or job.closed or job.has_subscribers or job.phase is Phase.SUCCEEDED:
             return self.status(job)
-        if not kind.result_requests:
+        if not job.kind.result_requests:
             await self.poll_now(job)
             return self.status(job)
         # The result takes further requests, which are for the caller that awaits it.
@@ -205,12 +181,9 @@ class Poller:
 
     async def _read_state(self, job: TrackedJob) -> None:
         """Read the document of a job without its result; a job that has none is finished with it."""
-        kind, options = job.kind, CallOptions(priority=Priority.INTERACTIVE)
-        path = {kind.parameter: job.target}
-        document = await job.settings.caller.call(kind.model, kind.operation, path, options=options)
+        observation, document = await read_state(job, Priority.INTERACTIVE)
         if job.closed:
             return
-        observation = kind.observe(document, job.history, _now())
         if observation.phase is Phase.SUCCEEDED:
             self._note(job, observation)
         else:
@@ -272,7 +245,7 @@ class Poller:
     def _begin_poll(self, job: TrackedJob, priority: Priority) -> asyncio.Task[None]:
         if job.poll is None:
             reason = ""
-            if self._hooks_of(job).wants(JobObserved.level):
+            if self.registry.subscribed.get(job, self.hooks).wants(JobObserved.level):
                 reason = self.scheduler.why_now(job) if priority is Priority.POLL else "the program asks for it"
             self.scheduler.polling(job)
             # A copy, because a listener or a hook that asks for this may run in that very context.
@@ -353,11 +326,7 @@ class Poller:
         failures.polls += 1
         self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
         self._count_poll(job, error, reason)
-        if failures.polls == _WORRYING_POLLS:
-            logger.warning("the last %d polls of %r failed, and the polls go on: %s", _WORRYING_POLLS, job, error)
-        if not isinstance(error, CMSError):
-            # No answer of the service, but a mistake, of a transport or of this package, which no caller would see.
-            logger.error("a poll of %r went wrong", job, exc_info=error)
+        events.log_failure(job, failures.polls, error)
         if job.listeners:
             job.tell(PollFailed(self.status(job), error))
         if tells_waiters(error):
@@ -369,17 +338,13 @@ class Poller:
         elif not job.deciding and (end := end_after_failure(job, failures, error)) is not None:
             self._finish(job, end)
 
-    def _hooks_of(self, job: TrackedJob) -> Hooks:
-        """Return the hooks that hear of the polls of a job: those of the client that subscribed to it."""
-        return self.registry.subscribed.get(job, self.hooks)
-
     def _count_poll(self, job: TrackedJob, error: Exception | None, reason: str) -> None:
         """Count a poll, and tell the hooks what it has shown."""
         counters = self.poll_settings.caller.pipeline.counters
         counters.polls += 1
         counters.poll_failures += error is not None
         job.polls += 1
-        hooks = self._hooks_of(job)
+        hooks = self.registry.subscribed.get(job, self.hooks)
         if hooks.wants(JobObserved.level):
             hooks(events.observed(job, self.scheduler, reason, error))
 

@@ -14,17 +14,15 @@ import logging
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable
-
-import attrs
 
 from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
 from cmsapi.jobs.scheduling.durations import step_after
-from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
+from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.planner import Planner
+from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
@@ -41,23 +39,6 @@ _FRESH, _STALE = 1.0, 15.0
 # Where polls wait for permits, whether there is room for more is checked as often as this.
 _SOON = 0.1
 _LONGEST_RETRY = 120.0
-
-
-@attrs.frozen(eq=False)
-class PollCallbacks:
-    """Hold what the scheduler calls for the jobs of one poller.
-
-    Args:
-        hooks: The hooks of the poller's client.
-        poll: Begins a poll of a job that is due, and does not wait for its end.
-        show: Shows a job a document that was read for another reason, and asked for at a loop time.
-        read_list: Begins to read a page of a list on which several jobs are, with the settings of one of them.
-    """
-
-    hooks: Hooks
-    poll: Callable[[TrackedJob], None]
-    show: Callable[[TrackedJob, Model, float], None]
-    read_list: Callable[[Listing, TrackedJob], None]
 
 
 class Scheduler:

@@ -11,8 +11,8 @@ import pytest
 from cmsapi.config import RateLimits
 from cmsapi.message import Request
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
-from cmsapi.ratelimit.rate_limit import RateLimit
 from cmsapi.ratelimit.permits import Permit, Quota
+from cmsapi.ratelimit.rate_limit import RateLimit
 from cmsapi.ratelimit.request_log import HOUR
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.sandbox import Faults, Sandbox

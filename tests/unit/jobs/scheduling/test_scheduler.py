@@ -9,7 +9,8 @@ import pytest
 
 from cmsapi import PollPolicy
 from cmsapi.jobs.kinds.kind import JobHistory
-from cmsapi.jobs.scheduling.scheduler import PollCallbacks, Scheduler
+from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
+from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.ratelimit.limiter import RateLimiter
