@@ -13,7 +13,7 @@ from cmsapi.api.arguments import one_of, wrong
 from cmsapi.api.operations import REPLAY_BY_METHOD, Operation, OperationTable
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.config import Account, LaunchPolicy, PollPolicy, RateLimits, RetryPolicy, Timeouts, log_level
-from cmsapi.errors import ArgumentError, ConfigError
+from cmsapi.errors import ConfigError
 from cmsapi.guesses import Hinting
 from cmsapi.observability.events import Hook
 from cmsapi.observability.hooks import Hooks
@@ -291,12 +291,7 @@ class Client(Hinting):
         one_of("method", verb, REPLAY_BY_METHOD)
         limiter = self._runtime.open()
         operation = Operation("request", verb, check_path(path), REPLAY_BY_METHOD[verb])
-        try:
-            request = self._caller.builder.build(verb, operation.path, params, json)
-        except ArgumentError:
-            raise
-        except ValueError as error:
-            raise wrong("json", "be a JSON document", error) from error
+        request = self._caller.builder.build(verb, operation.path, params, json)
         if headers is not None:
             request = with_headers(request, headers)
         options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None)

@@ -59,7 +59,10 @@ class RequestBuilder:
         plain, with_body = self._headers_without_key if path in UNLIMITED_PATHS else self._headers
         if body is None:
             return Request(method, url, plain)
-        return Request(method, url, with_body, dumps(body))
+        try:
+            return Request(method, url, with_body, dumps(body))
+        except ValueError as error:
+            raise wrong("json", "be a JSON document", error) from error
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:

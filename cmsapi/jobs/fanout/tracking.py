@@ -195,7 +195,7 @@ class Tracker:
             total=self.total,
             stopped=self.stopped,
             seconds_left=seconds,
-            eta=None if not seconds else self._poller.datetime_at(_now() + seconds),
+            eta=None if not seconds else self._poller.poll_settings.caller.pipeline.clock.datetime_at(_now() + seconds),
             credits=self.credits,
             requests=self._requests.sent,
             requests_planned=planned,
