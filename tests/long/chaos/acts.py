@@ -174,7 +174,7 @@ ACTS: Sequence[Act] = (
 
 
 async def _launch(run: Record, operation: str, ask: Callable[[], Awaitable[Any]], target: str) -> Any:
-    # A launch that joins first looks whether what it would join goes on. One whose answer is lost waits until it can no
+    # A launch that joins first reads whether the job to join still runs. One whose answer is lost waits until it can no
     # longer arrive, and then takes up to seven reads to find out.
     patience = (3 + 7) * run.deadline + run.settle
     job = (await run.make(operation, ask, target, patience=patience)).result

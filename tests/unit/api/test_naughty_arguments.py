@@ -130,7 +130,7 @@ def test_the_places_are_found() -> None:
 async def test_every_string_arrives_or_is_refused(place: Place) -> None:
     """A string is in the request as it was given, once that is decoded as HTTP and JSON say; or its name is told."""
     service = Script(refusal(400, "bad_request"))
-    # Without a look at what was there before, which has no settings.
+    # Without reading what was there before, which has no settings.
     launch = cmsapi.LaunchPolicy(baseline="none")
     async with cmsapi.Client(KEY, base_url=URL, limits=UNLIMITED, launch=launch, transport=service) as client:
         for value in (*STRINGS, *HALVES):
