@@ -174,7 +174,7 @@ async def test_only_a_generation_has_a_review() -> None:
         assert job.id == review.generation.id
         analysis = await client.keywords.analyze(sandbox.keyword_ids[0])
         seen = len(sandbox.ledger)
-        with pytest.raises(cmsapi.ArgumentError, match="keyword_analysis has no review"):
+        with pytest.raises(cmsapi.ArgumentError, match="only a generation has a review, got a keyword_analysis"):
             await analysis.review()
         assert len(sandbox.ledger) == seen
 
