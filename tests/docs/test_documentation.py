@@ -24,6 +24,19 @@ from tests.support.pages import PAGES, PROGRAMS, ROOT, VirtualTime, run_page
 EVENTS_AND_METRICS = sorted((ROOT / "cmsapi/observability").glob("*.py"))
 
 
+#: Classes whose page names them in no block, each with the reason. Resources are shown as `client.users` and so on.
+UNSHOWN = {
+    # The page links to the example of the page on errors.
+    "cmsapi.IdentifierWarning",
+    # It is part of an answer; a `Page` has its facts.
+    "cmsapi.Pagination",
+    # The three are keyword arguments of `create` and `update`, and what a change of `edit` returns.
+    "cmsapi.ContentFields",
+    "cmsapi.NewContent",
+    "cmsapi.ContentChanges",
+}
+
+
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -73,6 +86,18 @@ def test_the_reference_has_every_public_name() -> None:
     public |= {f"cmsapi.sandbox.{name}" for name in cmsapi.sandbox.__all__}
     public |= {f"cmsapi.testing.{name}" for name in set(cmsapi.testing.__all__) - set(cmsapi.sandbox.__all__)}
     assert set() == public - described
+
+
+def test_the_reference_shows_every_class_at_work() -> None:
+    """A class of the reference is in a block of its page that runs, or in what that block prints."""
+    missing = set()
+    for page in ROOT.glob("docs/reference/*.md"):
+        text = page.read_text()
+        blocks = "".join(re.findall(r"^```(?:python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+        named = set(re.findall(r"\w+", blocks))
+        described = re.findall(r"^\.\. auto(?:class|exception):: (cmsapi\.(?!resources)[\w.]+)", text, re.MULTILINE)
+        missing |= {name for name in described if name.rpartition(".")[2] not in named}
+    assert missing == UNSHOWN
 
 
 def test_every_command_of_the_documentation_exists() -> None:
