@@ -143,8 +143,8 @@ class Jobs(Hinting):
     async def resume(self) -> Resumed:
         """Recover the launches of this state whose processes are dead.
 
-        It takes no credit. Only launches whose answers were lost take requests, and it waits until such a launch can no
-        longer arrive.
+        It takes no credit. With a shared state the first call takes one request, to read whose journal it is. Beyond
+        that only launches whose answers were lost take requests, and it waits until such a launch can no longer arrive.
 
         Raises:
             StateError: The state cannot be reached.
