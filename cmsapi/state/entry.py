@@ -72,7 +72,7 @@ class Entry:
     settings: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     decision: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
     # mypy takes no abstract class there.
-    facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=instance_of(Mapping))  # type: ignore[type-abstract]
+    facts: Mapping[str, Fact] = attrs.field(factory=dict, validator=instance_of(Mapping))  # type: ignore[type-abstract]  # only asked about
     ended_at: float | None = attrs.field(default=None, validator=optional(instance_of((int, float))))
 
     @property

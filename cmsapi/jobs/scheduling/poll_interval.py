@@ -71,6 +71,10 @@ class Groups:
         self._scouts[job.kind] += 1
         return GROUPS + number // _AT_ONE_AGE
 
+    def following(self, group: int, age: float) -> int:
+        """Return the group of a job after a poll at an age; a scout that was polled too early stays one."""
+        return group if group >= GROUPS and age < scouting_interval(group) else self.draw()
+
 
 def scouting_interval(group: int) -> float:
     """Return how many seconds after its launch a scout of a group is polled at the latest."""

@@ -23,7 +23,7 @@ from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.planner import Planner
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups, scouting_interval
+from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
@@ -139,9 +139,7 @@ class Scheduler:
         if certain and job.age_known:
             self.durations.saw_running(job, age)
         job.polled_at, job.step = now, step_after(age)
-        # A scout that was polled before its age stays one: what it was for has not been learned.
-        if job.group < GROUPS or age >= scouting_interval(job.group):
-            job.group = self._groups.draw()
+        job.group = self._groups.following(job.group, age)
         # A job stays on its page of a list, which gets its next time when all of it has been seen.
         if self._ends_poll(job) and self.list_reads.page_of(job) is None:
             self.list_reads.displace(job)
