@@ -14,7 +14,7 @@ LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench figures fanouts chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -73,12 +73,15 @@ format: $(READY) ## Format the code and mend what can be mended
 docs: $(DOCS_READY) ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: some twenty minutes
-	@$(MAKE) --no-print-directory VENV=.venv-bench figures
+bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: half an hour; ROWS=random: 200 random fan-outs
+	@$(MAKE) --no-print-directory VENV=.venv-bench $(if $(ROWS),fanouts,figures)
+
+fanouts: $(BENCH_READY)
+	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md $(if $(ROWS),--rows $(ROWS))
 
 figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
-	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md
+	@$(MAKE) --no-print-directory VENV=$(VENV) fanouts
 	$(BIN)/python -m benchmarks.state --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.imports --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.decode --update docs/benchmarks.md

@@ -8,20 +8,20 @@ import logging
 from pathlib import Path
 
 from benchmarks.fanout.measuring import STRATEGIES, Selection, measure
-from benchmarks.fanout.report import markdown, plain
+from benchmarks.fanout.random_work import draws
+from benchmarks.fanout.report import plain, sections
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.trials import TRIALS
-from benchmarks.fanout.unlisted import draws
 from benchmarks.tables import replace_section
 
-_UNLISTED = "unlisted"
-_OF_UNLISTED = ("optimum", "cold", "warm")
+_RANDOM = "random"
+_OF_RANDOM = ("oracle", "optimum", "cold", "warm")
 
 
 def _selection(options: argparse.Namespace) -> Selection:
     works = {ROWS[name].work: options.strategies for name in options.rows if name in ROWS}
-    if _UNLISTED in options.rows:
-        by = [name for name in _OF_UNLISTED if name in options.strategies]
+    if _RANDOM in options.rows:
+        by = [name for name in _OF_RANDOM if name in options.strategies]
         works.update({draw.work: by for draw in draws()})
     return Selection(
         works=works,
@@ -35,7 +35,7 @@ def _selection(options: argparse.Namespace) -> Selection:
 
 def main() -> None:
     """Measure, and print or write down what was measured."""
-    rows = [*ROWS, *TRIALS, _UNLISTED]
+    rows = [*ROWS, *TRIALS, _RANDOM]
     parser = argparse.ArgumentParser(prog="benchmarks.fanout", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=rows, default=rows, help="what is done", metavar="ROW")
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, help="by whom")
@@ -43,14 +43,18 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes; one a processor if left out")
     parser.add_argument("--cache", type=Path, metavar="FILE", help="remember the outcomes of all but the SDK there")
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
-    parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `fanout` of a Markdown page")
+    parser.add_argument(
+        "--update", type=Path, metavar="PAGE", help="replace the sections `fanout` and `random` of a Markdown page"
+    )
     options = parser.parse_args()
     # Strategies that use the hour up are told so; here that is a figure, not news.
     logging.getLogger("cmsapi").setLevel(logging.ERROR)
     figures = measure(_selection(options))
+    told = sections(figures)
     if options.update is not None:
-        replace_section(options.update, "fanout", markdown(figures))
-    print(json.dumps(plain(figures), indent=2) if options.json else markdown(figures))
+        for name, text in told.items():
+            replace_section(options.update, name, text)
+    print(json.dumps(plain(figures), indent=2) if options.json else "\n\n".join(told.values()))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import TypeAlias
 
 import attrs
 
@@ -12,8 +13,21 @@ from benchmarks.fanout.rows import ROWS, Bound, Row
 from benchmarks.fanout.trials import TRIALS, Awaiters, Calls
 from benchmarks.fanout.work import ONE_WAY, Outcome
 
+HOUR = 3600.0
 _MODES = ("cold", "warm")
 _LONGEST_WAIT = 1.5
+_RANDOM = "work drawn at random"
+_OF_RANDOM = (
+    (
+        "mean turnaround, ratio to the optimum",
+        "turnaround",
+        "optimum",
+        (("median", 0.5, 1.08), ("95 %", 0.95, 1.35), ("worst", 1.0, 1.6)),
+    ),
+    ("all in hand, ratio to the oracle", "all_in_hand", "oracle", (("95 %", 0.95, 1.2),)),
+)
+
+Strategies: TypeAlias = Mapping[str, Sequence[Outcome]]
 
 
 @attrs.frozen
@@ -45,6 +59,16 @@ def ratio(outcomes: Sequence[Outcome], others: Sequence[Outcome], figure: str) -
     return mean(outcomes, figure) / mean(others, figure)
 
 
+def quantile(share: float, values: Sequence[float]) -> float:
+    """Return the value below which a share of some values lies."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def is_missed(strategies: Strategies, mode: str, within: float) -> bool:
+    """Tell whether a run ended after an hour though the oracle's ended within some seconds."""
+    return mean(strategies[mode], "all_in_hand") >= HOUR and mean(strategies["oracle"], "all_in_hand") < within
+
+
 def bars(figures: Figures) -> Iterator[Bar]:
     """Compare what was measured with the bars."""
     for name, strategies in figures.batches.items():
@@ -52,6 +76,10 @@ def bars(figures: Figures) -> Iterator[Bar]:
             if name in ROWS and mode in strategies:
                 row = ROWS[name]
                 yield from _of_row(row, place, mode, strategies[mode], strategies.get(row.against))
+    drawn = [strategies for name, strategies in figures.batches.items() if name not in ROWS]
+    for mode in _MODES:
+        if drawn and {mode, "optimum", "oracle"} <= set(drawn[0]):
+            yield from _of_random(mode, drawn)
     for name, modes in figures.trials.items():
         for mode, outcomes in modes.items():
             yield _of_trial(TRIALS[name].title, mode, outcomes)
@@ -82,6 +110,16 @@ def _of_row(
         yield Bar(
             row.title, mode, f"in hand after 10 min ≥ {row.soon[place]:g}", f"{soon:.0f}", soon >= row.soon[place]
         )
+
+
+def _of_random(mode: str, drawn: Sequence[Strategies]) -> Iterator[Bar]:
+    missed = sum(is_missed(each, mode, HOUR / 2.0) for each in drawn)
+    yield Bar(_RANDOM, mode, "hours missed where the oracle needs less than half of one", str(missed), missed == 0)
+    for title, figure, best, shares in _OF_RANDOM:
+        ratios = [ratio(each[mode], each[best], figure) for each in drawn]
+        for name, share, bound in shares:
+            reached = quantile(share, ratios)
+            yield Bar(_RANDOM, mode, f"{title}, {name} ≤ {bound:g}", f"{reached:.2f}", reached <= bound)
 
 
 def _of_trial(title: str, mode: str, outcomes: Sequence[Calls | Awaiters]) -> Bar:

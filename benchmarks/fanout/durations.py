@@ -11,9 +11,29 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+import attrs
+
 from cmsapi.sandbox import Lognormal, Mixture, Weibull
 
-Distribution: TypeAlias = Lognormal | Weibull | Mixture
+
+@attrs.frozen
+class Uniform:
+    """Draw a duration that may with equal chance be any between two.
+
+    Args:
+        low: The shortest in seconds.
+        high: The longest in seconds.
+    """
+
+    low: float
+    high: float
+
+    def __call__(self, rng: random.Random) -> float:
+        """Draw one duration in seconds."""
+        return rng.uniform(self.low, self.high)
+
+
+Distribution: TypeAlias = Lognormal | Weibull | Mixture | Uniform
 
 
 def finished(distribution: Distribution, age: float) -> float:
@@ -25,6 +45,8 @@ def finished(distribution: Distribution, age: float) -> float:
             return 0.5 * math.erfc(-math.log(age / median) / (sigma * math.sqrt(2)))
         case Weibull(scale, shape):
             return -math.expm1(-((age / scale) ** shape))
+        case Uniform(low, high):
+            return min(1.0, max(0.0, (age - low) / (high - low)))
         case Mixture(parts):
             # The sandbox's mixtures hold any function; ours hold only what has a distribution function.
             shares = [(weight, finished(part, age)) for weight, part in parts if isinstance(part, Distribution)]

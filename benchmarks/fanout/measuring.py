@@ -83,7 +83,8 @@ class Selection:
 def measure(selection: Selection) -> Figures:
     """Measure what was selected."""
     seeds = range(selection.seeds)
-    runs = [(work, by, seed) for work, all_by in selection.works.items() for by in all_by for seed in seeds]
+    seeds_of = {work: seeds[:1] if work.once else seeds for work in selection.works}
+    runs = [(work, by, seed) for work, all_by in selection.works.items() for by in all_by for seed in seeds_of[work]]
     with Remembered(selection.cache) as remembered, ProcessPoolExecutor(selection.processes) as pool:
         outcomes = {each: outcome for each in runs if (outcome := remembered.get(*each)) is not None}
         pending = {each: pool.submit(run, *each) for each in runs if each not in outcomes}
@@ -93,7 +94,7 @@ def measure(selection: Selection) -> Figures:
             if each[1] in _LANDMARKS:
                 remembered.put(*each, outcomes[each])
         batches = {
-            work.name: {by: [outcomes[work, by, seed] for seed in seeds] for by in all_by}
+            work.name: {by: [outcomes[work, by, seed] for seed in seeds_of[work]] for by in all_by}
             for work, all_by in selection.works.items()
         }
         trials = {

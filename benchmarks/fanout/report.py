@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from statistics import median
+import heapq
 from typing import Any
 
 import attrs
 
-from benchmarks.fanout.bars import bars, mean, ratio
+from benchmarks.fanout.bars import HOUR, Strategies, bars, is_missed, mean, quantile, ratio
 from benchmarks.fanout.measuring import Figures
+from benchmarks.fanout.random_work import Draw, draws
 from benchmarks.fanout.rows import ROWS
-from benchmarks.fanout.unlisted import draws
-from benchmarks.fanout.work import Outcome
 from benchmarks.tables import table
-
-Strategies = Mapping[str, Sequence[Outcome]]
 
 _TITLES = {
     "oracle": "oracle",
@@ -26,7 +22,14 @@ _TITLES = {
     "cold": "cmsapi, cold",
     "warm": "cmsapi, warm",
 }
-_RATIOS = ("all_in_hand", "turnaround")
+# What is compared of work drawn at random, and with which strategy.
+_COMPARED = (
+    ("mean turnaround, ratio to the optimum", "turnaround", "optimum"),
+    ("all in hand, ratio to the oracle", "all_in_hand", "oracle"),
+    ("all in hand, ratio to the optimum", "all_in_hand", "optimum"),
+)
+_SHARES = {0.0: "best", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.9: "90 %", 0.95: "95 %", 1.0: "worst"}
+_WORST = 10
 
 
 def _seconds(value: float) -> str:
@@ -58,42 +61,71 @@ def _listed(strategies: Strategies) -> str:
     return table(head, rows)
 
 
-def _unlisted(figures: Figures) -> str:
+def _random(figures: Figures) -> str:
     shown = [draw for draw in draws() if draw.work.name in figures.batches]
-    modes = [mode for mode in ("cold", "warm") if mode in figures.batches[shown[0].work.name]]
-    columns = [(mode, figure) for mode in modes for figure in _RATIOS]
-    names = {"all_in_hand": "all in hand", "turnaround": "mean turnaround"}
-    head = ["durations", "jobs", "optimum: mean turnaround", *(f"{mode}: {names[figure]}" for mode, figure in columns)]
-    rows, ratios = [], []
-    for draw in shown:
-        strategies = figures.batches[draw.work.name]
-        best = strategies["optimum"]
-        ratios.append([ratio(strategies[mode], best, figure) for mode, figure in columns])
-        what = "searches" if draw.work.results else "analyses"
-        size = f"{len(draw.work.jobs)} {what}"
-        rows.append([draw.told, size, _seconds(mean(best, "turnaround")), *(f"{each:.2f}" for each in ratios[-1])])
-    for name, of in (("median", median), ("worst", max)):
-        rows.append([name, "", "", *(f"{of(column):.2f}" for column in zip(*ratios, strict=True))])
-    return table(head, rows)
+    runs = [(draw, figures.batches[draw.work.name]) for draw in shown]
+    modes = [mode for mode in ("cold", "warm") if mode in runs[0][1]]
+    parts = []
+    for mode in modes:
+        rows = [
+            [
+                title,
+                *(f"{quantile(share, [ratio(by[mode], by[best], figure) for _, by in runs]):.2f}" for share in _SHARES),
+            ]
+            for title, figure, best in _COMPARED
+        ]
+        parts += [f"*{_TITLES[mode]}:*", table(["", *_SHARES.values()], rows)]
+        missed = [sum(is_missed(by, mode, within) for _, by in runs) for within in (HOUR / 2, HOUR)]
+        parts.append(
+            f"Hours missed, where the oracle needs less than half of one: {missed[0]}; where it needs less than one: "
+            f"{missed[1]}."
+        )
+    worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in runs), key=_turnaround)
+    rows = [
+        [
+            f"{draw.number}, {mode}",
+            f"{draw.family}; {draw.told}",
+            f"{len(draw.work.jobs)} {'searches' if draw.work.results else 'analyses'}",
+            _seconds(mean(by["optimum"], "turnaround")),
+            *(f"{ratio(by[mode], by[best], figure):.2f}" for _, figure, best in _COMPARED),
+        ]
+        for mode, draw, by in worst
+    ]
+    head = ["seed", "durations", "jobs", "optimum: mean turnaround", *(title for title, *_ in _COMPARED)]
+    return "\n\n".join([*parts, "The worst of them by their turnaround:", table(head, rows)])
 
 
-def markdown(figures: Figures) -> str:
-    """Show all tables."""
-    parts = [f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum."]
-    for name, strategies in figures.batches.items():
-        if name in ROWS:
-            parts += [f"**{ROWS[name].title}**", _listed(strategies)]
-    if any(name not in ROWS for name in figures.batches):
-        parts += ["Work drawn at random; ratios to the informed optimum:", _unlisted(figures)]
+def _turnaround(run: tuple[str, Draw, Strategies]) -> float:
+    mode, _, strategies = run
+    return ratio(strategies[mode], strategies["optimum"], "turnaround")
+
+
+def sections(figures: Figures) -> dict[str, str]:
+    """Show the tables as Markdown, by the section of the page that they belong to."""
+    listed = {name: strategies for name, strategies in figures.batches.items() if name in ROWS}
+    told = {}
+    if listed or figures.trials:
+        tables = [part for name, by in listed.items() for part in (f"**{ROWS[name].title}**", _listed(by))]
+        bars = _bars(attrs.evolve(figures, batches=listed))
+        told["fanout"] = "\n\n".join(
+            [f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum.", *tables, bars]
+        )
+    drawn = {name: strategies for name, strategies in figures.batches.items() if name not in ROWS}
+    if drawn:
+        of_drawn = attrs.evolve(figures, batches=drawn, trials={})
+        told["random"] = "\n\n".join([_random(of_drawn), _bars(of_drawn)])
+    return told
+
+
+def _bars(figures: Figures) -> str:
     rows = [
         [f"{each.work}; {each.mode}: {each.name}", each.figure, "met" if each.met else "**not met**"]
         for each in bars(figures)
     ]
-    parts += ["The bars:", table(["bar", "figure", ""], rows)]
-    return "\n\n".join(parts)
+    return f"The bars:\n\n{table(['bar', 'figure', ''], rows)}"
 
 
 def plain(figures: Figures) -> dict[str, Any]:
     """Return everything as plain values."""
     told = {draw.work.name: draw.told for draw in draws() if draw.work.name in figures.batches}
-    return {**attrs.asdict(figures), "unlisted": told, "bars": [attrs.asdict(bar) for bar in bars(figures)]}
+    return {**attrs.asdict(figures), "random": told, "bars": [attrs.asdict(bar) for bar in bars(figures)]}

@@ -35,6 +35,7 @@ class Work:
         in_flight: Jobs that may be launched and not over; None leaves that to the strategy.
         lever: Whether the service offers a way of learning of ends that is cheaper than a poll of each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
+        once: Whether one run is enough, because there is much other work like it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Work:
     in_flight: int | None = None
     lever: bool = False
     pages: int | None = None
+    once: bool = False
 
     @property
     def results(self) -> int:

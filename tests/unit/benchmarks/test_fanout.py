@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 
+import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -12,10 +13,10 @@ from benchmarks.fanout.durations import Distribution, age_at, finished
 from benchmarks.fanout.measuring import Figures, run
 from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.price import Group, Tokens, find_price
-from benchmarks.fanout.report import markdown, plain
+from benchmarks.fanout.random_work import draws
+from benchmarks.fanout.report import plain, sections
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.trials import awaiters
-from benchmarks.fanout.unlisted import draws
 from benchmarks.fanout.work import Kind, Outcome, Work
 from benchmarks.virtual import in_virtual_time
 from cmsapi.sandbox import Lognormal, Mixture, Weibull
@@ -111,7 +112,7 @@ def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None
     """Every strategy has its row, every bar its figure, and the plain values are JSON."""
     trials = {"awaiters": {"cold": [in_virtual_time(awaiters(0, warm=False))]}}
     figures = Figures(1, {"searches": outcomes}, trials)
-    shown = markdown(figures)
+    shown = sections(figures)["fanout"]
     assert ROWS["searches"].title in shown
     assert "| informed optimum |" in shown
     document = json.loads(json.dumps(plain(figures)))
@@ -124,6 +125,18 @@ def test_tables_and_json_are_written(outcomes: dict[str, list[Outcome]]) -> None
     assert document["batches"]["searches"]["optimum"][0]["turnaround"] > 0
 
 
+@pytest.mark.slow
+def test_work_drawn_at_random_has_a_section_of_its_own(outcomes: dict[str, list[Outcome]]) -> None:
+    """Quantiles, the worst runs with their seeds and the hours missed are shown, and compared with their bars."""
+    soon = [attrs.evolve(outcomes["oracle"][0], all_in_hand=1500.0)]
+    late = [attrs.evolve(outcomes["cold"][0], all_in_hand=3603.0)]
+    drawn = {"random 0": outcomes, "random 1": {**outcomes, "oracle": soon, "cold": late}}
+    shown = sections(Figures(1, drawn, {}))
+    assert list(shown) == ["random"]
+    assert "| 1, cold | Weibull;" in shown["random"]
+    assert "where the oracle needs less than half of one | 1 | **not met** |" in shown["random"]
+
+
 def test_all_strategies_meet_the_same_durations() -> None:
     """A warm client's measured batch takes as long as a cold one's, whatever came before."""
     work = Work(name="few", kind=Kind.SEARCH, jobs=(Lognormal(20, 0.5),) * 8)
@@ -133,8 +146,11 @@ def test_all_strategies_meet_the_same_durations() -> None:
 
 
 def test_what_is_drawn_at_random_is_always_the_same() -> None:
-    """Unlisted work differs from draw to draw and fits into an hour."""
+    """Work differs from draw to draw, comes from every family, and has the medians and the sizes that are promised."""
     drawn = draws()
     assert drawn == draws()
-    assert len({draw.told for draw in drawn}) == len(drawn) >= 10
-    assert all(len(draw.work.jobs) * (2 + draw.work.results) < 1000 for draw in drawn)
+    assert len({draw.told for draw in drawn}) == len(drawn) == 200
+    assert len({draw.family for draw in drawn}) == 7
+    assert all(60 <= len(draw.work.jobs) <= 480 for draw in drawn)
+    same = [draw for draw in drawn if draw.family != "drift"]
+    assert all(11 <= age_at(draw.work.jobs[0], 0.5) <= 310 for draw in same)
