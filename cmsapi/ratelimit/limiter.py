@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from cmsapi.errors import RateLimitWaitError
+from cmsapi.ratelimit.foreign_growth import ForeignGrowth
 from cmsapi.ratelimit.permits import OUT, End, Permit, Quota
 from cmsapi.ratelimit.rate_limit import RateLimit
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
@@ -114,6 +115,7 @@ class RateLimiter:
         # Ordered dictionaries, so that a cancelled waiter leaves the middle of a lane at once.
         self._lanes: tuple[Lane, ...] = tuple(OrderedDict() for _ in Priority)
         self._told_until = -math.inf
+        self._foreign_growth = ForeignGrowth()
         self._timer = Timer(self.serve)
 
     async def acquire(
@@ -268,11 +270,19 @@ class RateLimiter:
         """Requests in any one second, infinity for no limit."""
         return self.windows.figures(0.0)[0].per_second
 
-    def free(self, now: float) -> float:
-        """Return how many requests of the hour neither the reserve nor waiting calls need; infinity without a limit."""
+    def free(self, now: float, within: float = 0.0) -> float:
+        """Return how many requests of the hour neither the reserve nor waiting calls need; infinity without a limit.
+
+        Args:
+            now: The loop's time.
+            within: In how many seconds they will be used. Other clients of the key are expected to go on until then,
+                and to leave half of them all the same.
+        """
         with self._lock:
             windows, then = self.windows.figures(now)
-            return windows.free(then) - self.queued
+            free = windows.free(then) - self.queued
+            grown = self._foreign_growth.expected(windows.foreign_usage, then, within, hour=windows.log.hour)
+            return free - min(grown, max(0.0, free / 2.0))
 
     def returning(self, now: float, within: float) -> int:
         """Return how many requests of the hour come back within so many seconds; those without an answer do not."""

@@ -36,7 +36,8 @@ the way speaks of limits of its own. When the time is over that such an answer n
 is believed next.
 
 Calls that can wait, such as polls, take permits *sparingly*: a tenth of every second and a reserve of the hour stay for
-the others.
+the others. While other clients use the key, one permit in twenty of every second is left to them: headers do not tell
+what they use of a second.
 
 Nothing here waits or reads a clock: every method is told the time. The windows of one process are such an object, and
 so are those that several processes share through a document: see `cmsapi.ratelimit.sharing`.
@@ -54,6 +55,8 @@ from cmsapi.ratelimit.unanswered import QUIET, UnansweredRequests
 # Calls that take sparingly leave these parts to others: of the hour, unless a reserve is set, and of every second.
 RESERVE = 1 / 100
 SPARE = 1 / 10
+# This part of every second is left to other clients of the key, while there are some.
+_BESIDE = 1 / 20
 # This part of every second goes to probes in a silence.
 _PROBES = 3 / 20
 
@@ -128,7 +131,8 @@ class SlidingWindows:
     def _limit(self) -> None:
         per_second, per_hour = self.per_second, min(self.own_limit, self.service_limit)
         limited = per_second != math.inf
-        self._spare, self._kept = (int(per_second * SPARE), int(per_second * _PROBES)) if limited else (0, 0)
+        parts = (SPARE, _PROBES, _BESIDE)
+        self._spare, self._kept, self._beside = (int(per_second * part) if limited else 0 for part in parts)
         #: Requests in any hour in force, infinity for no limit.
         self.per_hour: float = per_hour
         limited = per_hour != math.inf
@@ -178,6 +182,8 @@ class SlidingWindows:
         if now >= lost.silent_from or not self.known:
             room = self._room_of_probes(now, room)
         room -= spare
+        if foreign.count:
+            room -= self._beside
         # A call of `min` would cost a thirtieth of an acquire.
         if room < of_hour:
             return room
@@ -286,7 +292,8 @@ class SlidingWindows:
 
     def burst(self, *, sparing: bool) -> float:
         """Return how many requests a second admits, without the part that calls leave which take sparingly."""
-        return self.per_second - (self._spare if sparing else 0)
+        beside = self._beside if self.foreign_usage.count else 0
+        return self.per_second - beside - (self._spare if sparing else 0)
 
     def free(self, now: float) -> float:
         """Return how many permits the hour has for calls that take sparingly; negative while its reserve is in use."""

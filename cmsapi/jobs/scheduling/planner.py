@@ -59,7 +59,9 @@ class Planner:
     def replan(self, now: float) -> list[tuple[LoadKey, Pace]]:
         """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
         self.planned_at = now
-        loads, free = self._loads(), self.limiter.free(now) - self.list_reads.expected()
+        loads = self._loads()
+        last_end = max(map(_last_end, loads.values()), default=0.0)
+        free = self.limiter.free(now, last_end) - self.list_reads.expected()
         paces = plan(list(loads.values()), free, partial(self.limiter.returning, now))
         self._paces = dict(zip(loads, paces, strict=True))
         before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
@@ -184,3 +186,8 @@ class Planner:
                 self._load(*key), running=running.get(key, {}), paged=paged.get(key, {}), queued=count, slots=slots
             )
         return loads
+
+
+def _last_end(load: Load) -> float:
+    """Return in how many seconds the last job is finished, in half of the cases, if all that wait are launched now."""
+    return load.curve.last_end(Counter(load.running) + Counter(load.paged) + Counter({0: load.queued}))

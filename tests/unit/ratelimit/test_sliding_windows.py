@@ -653,3 +653,12 @@ def test_a_larger_reserve_is_kept_from_then_on() -> None:
     assert (windows.reserve, windows.free(0.0)) == (20, 80)
     windows.tighten(None, 100, 10)
     assert windows.reserve == 20
+
+
+def test_a_second_leaves_one_permit_to_others_while_there_are_some() -> None:
+    """No header tells what others use of a second, so one permit in twenty is theirs."""
+    windows = SlidingWindows(20, 1000, first_alone=False)
+    spent(windows, 1, 0.0, Quota(1000, 999, 3600))
+    assert windows.room(10.0) == 20
+    spent(windows, 1, 20.0, Quota(1000, 997, 3600))
+    assert windows.room(30.0) == 19
