@@ -81,6 +81,18 @@ class Controls:
         ended = FAILED if outcome == FAILED else SUCCESS
         self._service.complete_job(self._world.jobs.end_now(target_id, ended, at))
 
+    def pause(self, seconds: float) -> None:
+        """Let no job make progress from now on for some seconds; the service answers all the same.
+
+        The running jobs end so much later, and those launched meanwhile begin after it.
+
+        Raises:
+            ValueError: The number of seconds is negative.
+        """
+        if seconds < 0:
+            raise ValueError(f"`seconds` must be 0 or more, got {seconds:g}")
+        self._world.jobs.pause(self._complete_due_jobs(), seconds)
+
     def set_outcome(self, target_id: str, outcome: Literal["success", "failed"] | None) -> None:
         """Fix the outcome of the jobs launched on a target from now on; None leaves it to chance again.
 

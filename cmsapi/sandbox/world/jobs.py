@@ -80,13 +80,14 @@ class Jobs:
         self.running: dict[str, Job] = {}
         self.outcomes: dict[str, str] = {}
         self.next_end: float = float("inf")
+        self._resume_at = float("-inf")
 
     def launch(self, kind: str, target_id: str, at: float, purchase: Purchase | None = None) -> Job:
         """Start a job on a target."""
         nth = self._launches[kind, target_id]
         self._launches[kind, target_id] += 1
         rng = seeded_random(self._seed, kind, target_id, nth)
-        ends_at = at + max(0.0, self._distributions[kind](rng))
+        ends_at = max(at, self._resume_at) + max(0.0, self._distributions[kind](rng))
         outcome = self.outcomes.get(target_id) or (FAILED if self._fails(kind, rng) else SUCCESS)
         job = Job(kind, target_id, at, ends_at, outcome, purchase)
         heapq.heappush(self._ends, (ends_at, len(self.all), job))
@@ -118,6 +119,16 @@ class Jobs:
         job.ends_at, job.outcome = at, outcome
         self._close(job)
         return job
+
+    def pause(self, at: float, seconds: float) -> None:
+        """Let no job make progress for some seconds; of two pauses that overlap, the one that ends later counts."""
+        resume_at = max(self._resume_at, at + seconds)
+        for job in self.running.values():
+            job.ends_at += resume_at - max(self._resume_at, at)
+        self._resume_at = resume_at
+        self._ends = [(job.ends_at, number, job) for _, number, job in self._ends]
+        heapq.heapify(self._ends)
+        self.next_end = self._ends[0][0] if self._ends else float("inf")
 
     def drop(self, target_id: str) -> Job | None:
         """End the running job of a target without effect, and return it; None if no job runs."""

@@ -134,3 +134,32 @@ async def test_jobs_end_in_order_each_at_its_own_moment() -> None:
     by_end = sorted(zip((job.ends_at for job in box.jobs), moments, strict=True))
     assert sorted(moments) == [moment for _, moment in by_end]
     assert len(set(moments)) == 5
+
+
+async def test_a_pause_holds_jobs_up() -> None:
+    """Running jobs end so much later, those launched meanwhile begin after it, and requests are answered."""
+    box = Sandbox(durations=60.0)
+    call, (early, late, later, *_) = Caller(box), box.keyword_ids
+    await call("POST", f"/v1/keywords/{early}/analyze")
+    await asyncio.sleep(20.0)
+    box.pause(600.0)
+    await asyncio.sleep(100.0)
+    box.pause(550.0)
+    await call("POST", f"/v1/keywords/{late}/analyze")
+    await asyncio.sleep(560.0)
+    await call("POST", f"/v1/keywords/{later}/analyze")
+    assert [job.duration for job in box.jobs] == pytest.approx([710.0, 610.0, 60.0])
+    assert (await call.get(f"/v1/keywords/{early}"))["analysisStatus"] == "pending"
+    await asyncio.sleep(40.0)
+    assert (await call.get(f"/v1/keywords/{early}"))["analysisStatus"] == "success"
+
+
+async def test_a_pause_that_ends_before_another_one_changes_nothing(box: Sandbox) -> None:
+    """Of two pauses that overlap, the one that ends later counts; one of less than no time is refused."""
+    await Caller(box)("POST", f"/v1/keywords/{box.keyword_ids[0]}/analyze")
+    before = box.jobs[0].duration
+    box.pause(600.0)
+    box.pause(300.0)
+    assert box.jobs[0].duration == pytest.approx(before + 600.0)
+    with pytest.raises(ValueError, match="`seconds` must be 0 or more, got -1"):
+        box.pause(-1)
