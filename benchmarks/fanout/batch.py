@@ -95,12 +95,14 @@ class Watched:
 
     Args:
         number: Its place in the batch.
+        target: Identifier of what is polled.
         launched_at: Loop time at which its launch left.
         age: Seconds from there to the last poll that found it running.
         polls: Polls so far.
     """
 
     number: int
+    target: str
     launched_at: float
     age: float = 0.0
     polls: int = 0
@@ -154,7 +156,7 @@ class Batch:
     async def _job(self, number: int, item: str, strategy: Strategy) -> None:
         target, launched_at = await self.caller.launch(item)
         self.to_launch -= 1
-        job = Watched(number, launched_at)
+        job = Watched(number, target, launched_at)
         self.running[job] = None
         over = False
         while not over:

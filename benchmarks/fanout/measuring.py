@@ -51,7 +51,9 @@ def run(work: Work, strategy: str, seed: int) -> Outcome:
 async def _run(work: Work, strategy: str, seed: int) -> Outcome:
     if strategy in _PRODUCT:
         return await _PRODUCT[strategy](await Service.open(work, seed, earlier=strategy == "warm"))
-    batch = Batch(await Service.open(work, seed))
+    service = await Service.open(work, seed)
+    await service.begin()
+    batch = Batch(service)
     return await batch.run(_LANDMARKS[strategy](batch, seed))
 
 

@@ -66,6 +66,7 @@ async def warm(service: Service) -> Outcome:
 
 
 async def _measured(client: Client, service: Service) -> Outcome:
+    await service.begin()
     loop = asyncio.get_running_loop()
     stopwatch = Stopwatch(service, loop.time())
     await fan_out(client, service, service.items, lambda: stopwatch.in_hand(loop.time()))

@@ -13,7 +13,7 @@ from benchmarks.fanout.work import Kind, Work
 from cmsapi.sandbox import Lognormal, Mixture, Weibull
 
 DRAWS = 200
-_MEDIANS = 12.0, 300.0
+MEDIANS = 12.0, 300.0
 _JOBS = 60, 480
 _STEPS = 10
 
@@ -43,13 +43,13 @@ def draws(count: int = DRAWS) -> list[Draw]:
 def _draw(number: int) -> Draw:
     rng = random.Random(f"random {number}")
     kind = rng.choice(list(Kind))
-    count, median = rng.randint(*_JOBS), _between(rng, *_MEDIANS)
-    family = list(_FAMILIES)[number % len(_FAMILIES)]
-    told, jobs = _FAMILIES[family](rng, count, median)
+    count, median = rng.randint(*_JOBS), between(rng, *MEDIANS)
+    family = list(FAMILIES)[number % len(FAMILIES)]
+    told, jobs = FAMILIES[family](rng, count, median)
     return Draw(number, family, told, Work(name=f"random {number}", kind=kind, jobs=tuple(jobs), once=True))
 
 
-def _between(rng: random.Random, low: float, high: float) -> float:
+def between(rng: random.Random, low: float, high: float) -> float:
     """Draw a number whose logarithm is even."""
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
@@ -60,13 +60,13 @@ def _lognormal(rng: random.Random, count: int, median: float) -> tuple[str, Sequ
 
 
 def _weibull(rng: random.Random, count: int, median: float) -> tuple[str, Sequence[Distribution]]:
-    shape = round(_between(rng, 0.6, 3.0), 2)
+    shape = round(between(rng, 0.6, 3.0), 2)
     each = Weibull(round(median / math.log(2.0) ** (1.0 / shape), 1), shape)
     return f"Weibull, scale {each.scale:g} s, shape {each.shape:g}", [each] * count
 
 
 def _two_humps(rng: random.Random, count: int, median: float) -> tuple[str, Sequence[Distribution]]:
-    share, apart = rng.uniform(0.3, 0.7), _between(rng, 3.0, 15.0)
+    share, apart = rng.uniform(0.3, 0.7), between(rng, 3.0, 15.0)
     return _mixed(count, median, [(share, 1.0, rng.uniform(0.1, 0.4)), (1.0 - share, apart, rng.uniform(0.1, 0.4))])
 
 
@@ -74,13 +74,13 @@ def _three_humps(rng: random.Random, count: int, median: float) -> tuple[str, Se
     parts, at = [], 1.0
     for _ in range(3):
         parts.append((rng.uniform(0.2, 1.0), at, rng.uniform(0.1, 0.4)))
-        at *= _between(rng, 2.0, 6.0)
+        at *= between(rng, 2.0, 6.0)
     return _mixed(count, median, parts)
 
 
 def _spike_and_tail(rng: random.Random, count: int, median: float) -> tuple[str, Sequence[Distribution]]:
     share = rng.uniform(0.5, 0.9)
-    tail = (1.0 - share, _between(rng, 1.5, 6.0), rng.uniform(0.6, 1.0))
+    tail = (1.0 - share, between(rng, 1.5, 6.0), rng.uniform(0.6, 1.0))
     return _mixed(count, median, [(share, 1.0, rng.uniform(0.05, 0.15)), tail])
 
 
@@ -110,7 +110,7 @@ def _drift(rng: random.Random, count: int, median: float) -> tuple[str, Sequence
     return told, [steps[number * _STEPS // count] for number in range(count)]
 
 
-_FAMILIES: Mapping[str, Callable[[random.Random, int, float], tuple[str, Sequence[Distribution]]]] = {
+FAMILIES: Mapping[str, Callable[[random.Random, int, float], tuple[str, Sequence[Distribution]]]] = {
     "lognormal": _lognormal,
     "Weibull": _weibull,
     "two humps": _two_humps,

@@ -9,6 +9,7 @@ from typing import Self
 import attrs
 
 from benchmarks.fanout.durations import Distribution, Script, draw
+from benchmarks.fanout.worlds import Pause, World, is_own
 from cmsapi.message import Request
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
 
@@ -35,6 +36,8 @@ class Work:
         in_flight: Jobs that may be launched and not over; None leaves that to the strategy.
         lever: Whether the service offers a way of learning of ends that is cheaper than a poll of each job.
         pages: Pages that the keywords are on; None for ten keywords a page.
+        earlier: How long each item of an earlier batch takes; None for the same as in this one.
+        world: What happens meanwhile; None for nothing.
         once: Whether one run is enough, because there is much other work like it.
     """
 
@@ -44,6 +47,8 @@ class Work:
     in_flight: int | None = None
     lever: bool = False
     pages: int | None = None
+    earlier: tuple[Distribution, ...] | None = None
+    world: World | None = None
     once: bool = False
 
     @property
@@ -57,7 +62,7 @@ class Work:
 
     def earlier_durations(self, seed: int) -> list[float]:
         """Return the seconds that the items of an earlier batch of the same work take."""
-        return draw(self.jobs, self.name, seed, "earlier")
+        return draw(self.earlier or self.jobs, self.name, seed, "earlier")
 
 
 @attrs.frozen
@@ -110,6 +115,11 @@ class Service:
             items = await _keywords(sandbox, count)
         measured = len(items) - len(durations)
         return cls(work, sandbox, tuple(items[measured:]), tuple(items[:measured]), tuple(durations))
+
+    async def begin(self) -> None:
+        """Let happen what happens beside the batch, and wait until that begins."""
+        if self.work.world is not None:
+            await self.work.world.begin(self.sandbox)
 
 
 async def _keywords(sandbox: Sandbox, count: int) -> list[str]:
@@ -176,14 +186,17 @@ class Stopwatch:
         if not count == len(jobs) == len(self._in_hand):
             raise RuntimeError(f"{count} items, {len(jobs)} launches, {len(self._in_hand)} results")
         met = sorted(job.duration for job in jobs)
-        if any(abs(one - other) > 1e-3 for one, other in zip(met, sorted(self._service.durations), strict=True)):
+        paused = isinstance(self._service.work.world, Pause)
+        if not paused and any(
+            abs(one - other) > 1e-3 for one, other in zip(met, sorted(self._service.durations), strict=True)
+        ):
             raise RuntimeError("the jobs took other times than those drawn")
-        entries = self._service.sandbox.ledger[self._seen :]
+        entries = [entry for entry in self._service.sandbox.ledger[self._seen :] if is_own(entry)]
         return Outcome(
             all_in_hand=max(self._in_hand) - self._begun,
             turnaround=sum(self._in_hand) / count - self._begun,
             lateness=(sum(self._in_hand) - sum(job.ends_at for job in jobs)) / count,
             soon=sum(moment <= self._begun + TEN_MINUTES for moment in self._in_hand),
             requests=len(entries) / count,
-            refused=self._service.sandbox.ledger.count(status=429),
+            refused=sum(entry.status == 429 for entry in self._service.sandbox.ledger if is_own(entry)),
         )
