@@ -5,6 +5,7 @@ from __future__ import annotations
 from cmsapi.jobs.fanout.as_completed import AsCompleted
 from cmsapi.jobs.fanout.batch import Batch, BatchOutcomes
 from cmsapi.jobs.fanout.fan_out import Fanout
+from cmsapi.jobs.fanout.forecast import Forecast
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 from cmsapi.jobs.fanout.table import JobTable
@@ -15,7 +16,6 @@ from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import Decision, GenerationReview, ReviewChoice, ReviewHook
 from cmsapi.jobs.launching.recovery import Resumed
 from cmsapi.jobs.namespace import Jobs
-from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, Observed, Phase, PollFailed
 

@@ -16,6 +16,7 @@ from cmsapi.guesses import Hinting
 from cmsapi.jobs.fanout.as_completed import AsCompleted, gather
 from cmsapi.jobs.fanout.batch import Batch
 from cmsapi.jobs.fanout.fan_out import Fanout
+from cmsapi.jobs.fanout.forecast import Forecast
 from cmsapi.jobs.fanout.planning import plan_jobs
 from cmsapi.jobs.fanout.table import JobTable
 from cmsapi.jobs.job import Job, job_of
@@ -27,7 +28,6 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.jobs.launching.recovery import Resumed, read_reviews, resume
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.status import JobStatus
 from cmsapi.jobs.token import read_token

@@ -40,6 +40,7 @@ class ProgressChanged(Event):
         total: All items, or None while that is not known.
         stopped: Whether no more items are launched.
         seconds_left: Seconds until about the last outcome, or None while that is not known.
+        seconds_left_range: The fewest and the most seconds that are expected, or None while that is not known.
         credits: Credits that the launches have cost.
         requests: Requests that were sent for the items.
         requests_planned: Requests that all of it is expected to take, or None while that is not known.
@@ -55,6 +56,7 @@ class ProgressChanged(Event):
     total: int | None
     stopped: bool
     seconds_left: float | None
+    seconds_left_range: tuple[float, float] | None
     credits: int
     requests: int
     requests_planned: int | None

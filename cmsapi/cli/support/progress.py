@@ -16,8 +16,8 @@ import attrs
 
 from cmsapi.extras import needs
 from cmsapi.jobs.fanout.drawing import cells
+from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
-from cmsapi.jobs.scheduling.forecast import counted, span
 
 with needs("cli"):
     from rich import box
@@ -215,7 +215,7 @@ def headline(progress: Progress, width: int | None = None) -> str:
 
     Args:
         progress: The progress.
-        width: The most characters of the line; the least important parts are left out then.
+        width: The most characters of the line; the range of the time and the least important parts are left out then.
     """
     total = "" if progress.total is None else f" of {progress.total:,}"
     waiting = "not launched" if progress.stopped else "waiting"
@@ -223,7 +223,7 @@ def headline(progress: Progress, width: int | None = None) -> str:
         f"{progress.finished:,}{total} finished",
         f"{progress.failed:,} failed" if progress.failed else "",
         f"{progress.running:,} running" if progress.running else "",
-        f"about {span(progress.seconds_left)} left" if progress.seconds_left else "",
+        progress.time_left if width is None else progress.time_left.partition(" (")[0],
         f"{progress.waiting:,} {waiting}" if progress.waiting else "",
         f"{progress.earlier:,} earlier" if progress.earlier else "",
         counted(progress.credits, "credit") if progress.credits else "",

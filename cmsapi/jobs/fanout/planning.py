@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 
-import attrs
-
 from cmsapi.api.models.user import User
 from cmsapi.errors import RateLimitedError, ServerError, TransportError
+from cmsapi.jobs.fanout.forecast import Forecast
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.registry import FORGOTTEN_AFTER
-from cmsapi.jobs.scheduling.forecast import Forecast
 from cmsapi.jobs.tracked import RUNNING
 from cmsapi.ratelimit.limiter import Priority
 
@@ -54,10 +52,32 @@ async def plan_jobs(
     balance = None if user is None or kind.balance is None else kind.balance.of(user)
     if user is not None and kind.balance is not None and balance is None:
         guesses.append("the balance, because the service does not show it")
-    made = scheduler.planner.forecast(
+    found = scheduler.planner.estimate(
         kind, poller.poll_settings.policy, count, slots=in_flight, earlier=earlier, elsewhere=elsewhere or ()
     )
-    return attrs.evolve(made, balance=balance, guesses=tuple(guesses))
+    fewest, most = found.requests_range
+    return Forecast(
+        kind=kind.name,
+        count=count,
+        earlier=earlier,
+        in_flight=found.in_flight,
+        credits=count if kind.balance is not None else 0,
+        balance=balance,
+        requests=math.ceil(found.requests),
+        requests_range=(math.floor(fewest), math.ceil(most)),
+        polls=round(count * found.polls_per_job),
+        results=round(count * found.results),
+        requests_left=None if found.requests_left == math.inf else int(found.requests_left),
+        fits=found.fits,
+        seconds=found.seconds,
+        seconds_range=found.seconds_range,
+        polls_per_job=found.polls_per_job,
+        lateness=found.lateness,
+        running=found.running,
+        waiting=found.waiting,
+        learned_from=int(found.learned),
+        guesses=tuple(guesses),
+    )
 
 
 async def _read_user(poller: Poller) -> User | str:

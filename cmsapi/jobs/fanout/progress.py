@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from cmsapi.display import markup
+from cmsapi.jobs.fanout.forecast import counted, span
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.scheduling.forecast import counted, span
 
 # The parts of the bar, with colours that show on light and on dark pages.
 _COLOURS = (("succeeded", "#3a9d5d"), ("failed", "#d9534f"), ("running", "#4a90d9"))
@@ -62,7 +62,9 @@ class Progress:
         stopped: Whether no more items are launched, because the credits are spent or the fan-out was left.
         seconds_left: Seconds until about the last outcome, from the durations of earlier jobs and the request limits;
             None while that is not known.
-        eta: When that is.
+        seconds_left_range: The fewest and the most seconds that are expected; nine of ten fan-outs end within them, as
+            far as the jobs behave like earlier ones.
+        eta: When about the last outcome is expected.
         credits: Credits that the launches of this run have cost.
         requests: Requests that were sent for the items in this run: for launches, polls and results.
         requests_planned: Requests that the whole run is expected to take; None while that is not known.
@@ -76,6 +78,7 @@ class Progress:
     total: int | None = None
     stopped: bool = False
     seconds_left: float | None = None
+    seconds_left_range: tuple[float, float] | None = None
     eta: datetime | None = None
     credits: int = 0
     requests: int = 0
@@ -89,7 +92,18 @@ class Progress:
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as values of JSON: the fields and `done`; `eta` is a text in ISO 8601."""
         eta = None if self.eta is None else self.eta.isoformat()
-        return {**attrs.asdict(self), "eta": eta, "done": self.done}
+        seconds = None if self.seconds_left_range is None else list(self.seconds_left_range)
+        return {**attrs.asdict(self), "seconds_left_range": seconds, "eta": eta, "done": self.done}
+
+    @property
+    def time_left(self) -> str:
+        """The time left and its range in words, such as `"about 6 min left (4 min to 9 min)"`; empty if unknown."""
+        if not self.seconds_left:
+            return ""
+        about = f"about {span(self.seconds_left)} left"
+        return (
+            about if self.seconds_left_range is None else f"{about} ({' to '.join(map(span, self.seconds_left_range))})"
+        )
 
     def __str__(self) -> str:
         of = "" if self.total is None else f" of {self.total:,}"
@@ -98,8 +112,7 @@ class Progress:
         parts = [
             f"{self.finished:,}{of} finished{earlier}, {self.running:,} running, {waiting}, {self.failed:,} failed"
         ]
-        if self.seconds_left:
-            parts.append(f"about {span(self.seconds_left)} left")
+        parts += [self.time_left] if self.time_left else []
         parts.append(f"{counted(self.credits, 'credit')}, {counted(self.requests, 'request')}")
         return "; ".join(parts)
 

@@ -7,7 +7,7 @@ import contextlib
 import contextvars
 import itertools
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
@@ -22,7 +22,7 @@ from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
 from cmsapi.jobs.job import Job
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.scheduling.admission import LaunchQueue
-from cmsapi.jobs.scheduling.durations import step_before
+from cmsapi.jobs.scheduling.estimate import Estimate
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import LoadKey
 from cmsapi.observability.job_events import ProgressChanged
@@ -93,10 +93,10 @@ class Tracker:
         self._running = 0
         self._active: dict[TrackedItem, None] = {}
         self._ended: deque[tuple[Outcome[Any, Any], float | None]] = deque(maxlen=_KEPT)
-        # The last estimate: when it was made, when all ends, and the requests that it takes from then on.
+        # The last estimate of the rest: when it was made, and the requests of the whole run.
         self._estimated_at = -math.inf
-        self._ends_at: float | None = None
-        self._planned: float | None = None
+        self._rest: Estimate | None = None
+        self._planned = 0.0
         self._version = 0
         self._changed, self._over = asyncio.Event(), asyncio.Event()
         # When hooks are told next, and when they were told last.
@@ -185,7 +185,7 @@ class Tracker:
         """The counts now, with an estimate that is at most a second old."""
         known = self.taken if self.total is None else self.total
         waiting = known - self.finished - self._running
-        seconds, planned = self._estimate(waiting)
+        seconds, seconds_range, planned = self._estimate(waiting)
         return Progress(
             finished=self.finished,
             running=self._running,
@@ -195,6 +195,7 @@ class Tracker:
             total=self.total,
             stopped=self.stopped,
             seconds_left=seconds,
+            seconds_left_range=seconds_range,
             eta=None if not seconds else self._poller.poll_settings.caller.pipeline.clock.datetime_at(_now() + seconds),
             credits=self.credits,
             requests=self._requests.sent,
@@ -236,25 +237,25 @@ class Tracker:
             name = self._poller.registry.name_of((self.load_key[0], item))
         return name or markup.brief(item)
 
-    def _estimate(self, waiting: int) -> tuple[float | None, int | None]:
-        """Return the seconds until about the last outcome, and the requests of the whole run."""
+    def _estimate(self, waiting: int) -> tuple[float | None, tuple[float, float] | None, int | None]:
+        """Return the seconds until about the last outcome, their range, and the requests of the whole run."""
         if self.finished == self.total or self._over.is_set():
-            return 0.0, self._requests.sent
+            return 0.0, (0.0, 0.0), self._requests.sent
         if self.load_key is None or self.total is None:
-            return None, None
+            return None, None, None
         now = _now()
-        if now - self._estimated_at >= _FRESH or self._ends_at is None:
+        if now - self._estimated_at >= _FRESH or self._rest is None:
             self._estimated_at = now
-            steps = Counter(
-                step_before(now - tracked.job.tracked.started_at) for tracked in self._active if tracked.job is not None
-            )
+            jobs = [tracked.job.tracked for tracked in self._active if tracked.job is not None]
             left = 0 if self.stopped else waiting
-            seconds, requests = self._poller.scheduler.planner.remaining(
-                self.load_key, steps, left - min(left, self.to_read), self.launch_queue, earlier=self.to_read
+            rest = self._poller.scheduler.planner.remaining(
+                self.load_key, jobs, left - min(left, self.to_read), self.launch_queue, earlier=self.to_read
             )
-            self._ends_at, self._planned = now + seconds, self._requests.sent + requests
-        planned = None if self._planned is None else max(self._requests.sent, round(self._planned))
-        return max(0.0, self._ends_at - now), planned
+            self._rest, self._planned = rest, self._requests.sent + rest.requests
+        passed = now - self._estimated_at
+        early, late = (max(0.0, seconds - passed) for seconds in self._rest.seconds_range)
+        planned = max(self._requests.sent, round(self._planned))
+        return max(0.0, self._rest.seconds - passed), (early, late), planned
 
     def keep_shown(self, live: LiveHtml) -> None:
         """Keep HTML of a notebook up to date until the end."""

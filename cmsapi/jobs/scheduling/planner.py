@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from statistics import fmean
 
 import attrs
 
@@ -14,13 +15,13 @@ from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
-from cmsapi.jobs.scheduling.forecast import Forecast, forecast
+from cmsapi.jobs.scheduling.estimate import Estimate, Unseen, estimate
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.poll_budget import Load, Pace, plan, spare
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, scouting_interval
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
-from cmsapi.ratelimit.limiter import RateLimiter
+from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
 # Jobs whose results are read early take so many requests for polls of the status now and then.
 _READ_LATE = 0.1
@@ -84,7 +85,7 @@ class Planner:
         interval = pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
         return min(interval, max(scouting_interval(group), policy.min_interval)) if group >= GROUPS else interval
 
-    def forecast(
+    def estimate(
         self,
         kind: Kind,
         policy: PollPolicy,
@@ -94,8 +95,9 @@ class Planner:
         earlier: int = 0,
         elsewhere: Iterable[tuple[Kind, float]] = (),
         known: LaunchQueue | None = None,
-    ) -> Forecast:
-        """Say what more jobs of a kind would take.
+        unseen: Sequence[Unseen] = (),
+    ) -> Estimate:
+        """Estimate what more jobs of a kind would take.
 
         Args:
             kind: Their kind.
@@ -105,6 +107,7 @@ class Planner:
             earlier: Results of an earlier run that are read again.
             elsewhere: Kinds and ages of the jobs that other processes poll.
             known: Launches of these very jobs that are queued already.
+            unseen: Jobs of the same fan-out that run.
         """
         now, loads, key = asyncio.get_running_loop().time(), self._loads(known), (kind, policy)
         for other, age in elsewhere:
@@ -117,11 +120,12 @@ class Planner:
         ahead = load.queued
         load = attrs.evolve(load, queued=ahead + count, slots=slots)
         pace, *_ = plan([load, *loads.values()], free, returning)
-        return forecast(
+        return estimate(
             kind,
             pace,
             left,
             returning,
+            unseen=unseen,
             ahead=ahead,
             earlier=earlier,
             per_second=self.limiter.per_second,
@@ -130,30 +134,40 @@ class Planner:
         )
 
     def remaining(
-        self, key: LoadKey, running: Mapping[int, int], waiting: int, launches: LaunchQueue | None, *, earlier: int
-    ) -> tuple[float, float]:
-        """Return the seconds until about the last end of some jobs, and the requests that they still take.
+        self, key: LoadKey, jobs: Iterable[TrackedJob], waiting: int, launches: LaunchQueue | None, *, earlier: int
+    ) -> Estimate:
+        """Estimate what the rest of a fan-out takes.
 
         Args:
-            key: What they have in common.
-            running: How many of them run, by the step of their ages.
+            key: What its jobs have in common.
+            jobs: Those of them that run.
             waiting: How many are not launched yet.
             launches: Where these are queued; None if they are not queued.
             earlier: Results of an earlier run that are still to be read.
         """
         kind, policy = key
-        curve, pace = self.durations[kind].last_curve(), self._paces.get(key)
-        schedule = self._load(*key).advised if pace is None else pace.dearer
-        seconds = curve.last_end(running) + schedule.lateness if running else 0.0
-        requests = sum(count * (schedule.polls(step) + kind.result_requests) for step, count in running.items())
-        if waiting or earlier:
+        pace, unseen = self._paces.get(key), self._unseen(jobs)
+        if waiting or earlier or pace is None:
             slots = math.inf if launches is None else launches.slots
-            more = self.forecast(kind, policy, waiting, slots=slots, earlier=earlier, known=launches)
-            # While jobs fill all slots, the first of those that wait are launched as these end.
-            occupied = sum(count * curve.remaining(step) for step, count in running.items()) / slots
-            seconds = max(seconds, occupied + more.seconds)
-            requests += more.requests
-        return seconds, requests
+            return self.estimate(kind, policy, waiting, slots=slots, earlier=earlier, known=launches, unseen=unseen)
+        # The plan in force is good enough for jobs that run, and takes less time than another one.
+        per_second, ahead = self.limiter.per_second, pace.load.queued
+        return estimate(kind, pace, 0.0, lambda span: 0.0, unseen=unseen, ahead=ahead, earlier=0, per_second=per_second)
+
+    def _unseen(self, jobs: Iterable[TrackedJob]) -> list[Unseen]:
+        """Count jobs that run by when they were seen last and are polled next."""
+        now = asyncio.get_running_loop().time()
+        soonest = self.limiter.expected_wait(Priority.POLL, now)
+        alike: defaultdict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+        for job in jobs:
+            page = self.list_reads.page_of(job)
+            due = self.poll_queue.next_poll(job) if page is None else page.due
+            wait = max(soonest, due - now if due < math.inf else 0.0)
+            alike[job.seen_running, step_before(wait)].append((wait, now + wait - job.started_at))
+        return [
+            Unseen(len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), place % GROUPS)
+            for place, ((step, _), each) in enumerate(alike.items())
+        ]
 
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
         """Describe jobs of a kind of which none runs yet."""

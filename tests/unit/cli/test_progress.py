@@ -53,6 +53,9 @@ def test_a_line_says_what_counts() -> None:
     assert headline(FAR) == (
         "12 of 100 finished, 3 failed, 18 running, about 6 min left, 70 waiting, 30 credits, 61 requests"
     )
+    ranged = attrs.evolve(FAR, seconds_left_range=(240.0, 540.0))
+    assert "about 6 min left (4 min to 9 min), 70 waiting" in headline(ranged)
+    assert "about 6 min left, 70 waiting" in headline(ranged, 100)
     assert headline(Progress(finished=2, total=2)) == "2 of 2 finished"
     assert headline(attrs.evolve(FAR, stopped=True, total=None)).startswith("12 finished, 3 failed, 18 running")
     assert "70 not launched" in headline(attrs.evolve(FAR, stopped=True))

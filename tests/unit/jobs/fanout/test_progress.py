@@ -10,6 +10,7 @@ import pickle
 from collections.abc import AsyncIterator
 from typing import Any
 
+import attrs
 import pytest
 
 import cmsapi
@@ -87,12 +88,32 @@ async def test_the_estimate_of_a_learned_fan_out_comes_true(in_flight: Any) -> N
             if (now := outcomes.progress).finished in (35, 70):
                 assert now.seconds_left is not None
                 assert now.requests_planned is not None
+                assert now.seconds_left_range is not None
+                assert now.seconds_left_range[0] < now.seconds_left < now.seconds_left_range[1]
                 assert now.eta is not None
                 told.append((loop.time() + now.seconds_left, loop.time(), now.requests_planned))
         took = outcomes.progress.requests
     for ends_at, at, planned in told:
         assert 0.6 <= (loop.time() - at) / (ends_at - at) <= 1.6
         assert 0.6 <= took / planned <= 1.6
+
+
+async def test_polls_that_wait_for_the_hour_are_part_of_the_estimate() -> None:
+    """When the requests of the hour are used up, the estimate is the time until they come back, not zero."""
+    sandbox = box(30.0, keywords=8)
+    limits = cmsapi.RateLimits(per_hour=20, reserve=0)
+    async with client_of(sandbox, limits=limits) as client:
+        jobs = [await client.keywords.analyze(keyword_id) for keyword_id in sandbox.keyword_ids[:8]]
+        ending = client.jobs.as_completed(jobs)
+        first = asyncio.ensure_future(anext(ending))
+        while client.rate_limit.remaining:
+            await client.me()
+        await asyncio.sleep(100.0)
+        progress = ending.progress
+        first.cancel()
+    assert progress.finished == 0
+    assert progress.seconds_left is not None
+    assert progress.seconds_left == pytest.approx(3500.0, rel=0.02)
 
 
 async def test_the_total_of_an_async_iterable_is_known_at_its_end() -> None:
@@ -253,16 +274,27 @@ async def test_leaving_early_stops_the_count() -> None:
 def test_a_progress_is_a_line_a_bar_and_a_document() -> None:
     """The text has the parts that count; all of it goes through JSON and pickle."""
     progress = cmsapi.Progress(
-        finished=37, running=12, waiting=51, total=100, seconds_left=372.0, credits=49, requests=131
+        finished=37,
+        running=12,
+        waiting=51,
+        total=100,
+        seconds_left=372.0,
+        seconds_left_range=(240.0, 540.0),
+        credits=49,
+        requests=131,
     )
     assert str(progress) == (
-        "37 of 100 finished, 12 running, 51 waiting, 0 failed; about 6 min left; 49 credits, 131 requests"
+        "37 of 100 finished, 12 running, 51 waiting, 0 failed; about 6 min left (4 min to 9 min); "
+        "49 credits, 131 requests"
     )
+    assert attrs.evolve(progress, seconds_left_range=None).time_left == "about 6 min left"
+    assert attrs.evolve(progress, seconds_left=None).time_left == ""
     assert repr(progress) == f"<Progress {progress}>"
     assert "width:37.00%" in progress._repr_html_()
     assert "about 6 min left" in progress._repr_html_()
     assert pickle.loads(pickle.dumps(progress)) == progress  # noqa: S301  its own pickle
-    assert json.loads(json.dumps(progress.to_dict()))["waiting"] == 51
+    document = json.loads(json.dumps(progress.to_dict()))
+    assert (document["waiting"], document["seconds_left_range"]) == (51, [240.0, 540.0])
 
 
 async def test_a_snapshot_costs_no_more_with_more_items() -> None:

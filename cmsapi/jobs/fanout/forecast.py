@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
-import math
 from typing import Any
 
 import attrs
 
 from cmsapi.display import markup
-from cmsapi.jobs.kinds.kind import JobKind, Kind
-from cmsapi.jobs.scheduling.durations import step_before
-from cmsapi.jobs.scheduling.poll_budget import Pace, Returning
-from cmsapi.jobs.scheduling.poll_interval import HOUR, AdvisedSchedule, Schedule
-
-#: A fan-out without `in_flight` has at most so many jobs at a time.
-MOST_IN_FLIGHT = 1000
-# Nine of ten runs end within a range: the share of runs that end before it, and of those that end before its end.
-_EARLY, _LATE = 0.05, 0.95
-# A duration of which one end is known may be off by so many times itself, and a number of polls likewise.
-_DOUBT, _DOUBT_OF_POLLS = 3.0, 2.5
-# Durations of jobs deviate from their mean by about this share of it.
-_DEVIATION = 0.8
-# Above this share of the requests that are left, polls may become rarer than planned. Each job then takes so many
-# requests at the least after its launch: alone, and where one request for a list shows many jobs.
-_AMPLE = 0.5
-_FEWEST, _FEWEST_WITH_LISTS = 1.0, 0.5
+from cmsapi.jobs.kinds.kind import JobKind
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -140,97 +122,6 @@ class Forecast:
             beside += [f"{counted(self.waiting, 'job')} waiting to be launched"] if self.waiting else []
             details.append(("beside", f"{' and '.join(beside)}, which share the limits"))
         return details + [("guess", guess) for guess in self.guesses]
-
-
-def forecast(
-    kind: Kind,
-    pace: Pace,
-    spare: float,
-    returning: Returning,
-    *,
-    ahead: int,
-    earlier: int,
-    per_second: float,
-    running: int,
-    waiting: int,
-) -> Forecast:
-    """Work out what the queued jobs of a load take.
-
-    Args:
-        kind: Their kind.
-        pace: How many there are, and how they will be polled.
-        spare: Requests that the jobs that run leave.
-        returning: Tells which come back later.
-        ahead: Queued jobs that other fan-outs launch.
-        earlier: Results of an earlier run to read again.
-        per_second: Requests that one second admits.
-        running: Jobs that run.
-        waiting: Jobs that other fan-outs have still to launch, of all kinds.
-    """
-    load, curve = pace.load, pace.load.curve
-    count, free = load.queued - ahead, max(0.0, spare)
-    polls_per_job = pace.share * _polls(pace.cheaper) + (1.0 - pace.share) * _polls(pace.dearer)
-    life, reading = 1.0 + polls_per_job + load.result, earlier * (1.0 + load.result)
-    requests, needed = math.ceil(count * life + reading), load.queued * life + reading
-    hourly = free + returning(HOUR)
-    # Those that fit into whole hours wait for these, the rest until enough requests have come back.
-    hours, rest = divmod(needed, hourly) if hourly > 0.0 else (0.0, math.inf)
-    if needed <= free:
-        hours = wait = 0.0
-    else:
-        wait = HOUR * hours + bisect.bisect_left(range(int(HOUR)), rest - free, key=returning)
-    turnaround = max(1.0, curve.remaining(0) + pace.dearer.lateness)
-    fitting = max(1.0, free / load.least_life)
-    in_flight = min(count, load.slots, MOST_IN_FLIGHT, math.ceil(min(fitting, 1e9)), per_second * turnaround)
-    if load.slots < load.queued:
-        wait = max(wait, (load.queued - load.slots) / load.slots * turnaround)
-    # Of jobs that wait for others, the last ones end last.
-    last = max(1.0, min(count, load.slots, hourly / life if hours else math.inf))
-    launched = wait + last / per_second
-
-    def ends(share: float, seen: float) -> float:
-        """Return when the last end is seen in a share of the fan-outs, at a part of the interval between polls."""
-        age = curve.quantile(share ** (1.0 / last))
-        return age + seen * pace.interval(step_before(age), 0)
-
-    doubt = 1.0 + _DOUBT / math.sqrt(1.0 + load.learned)
-    seconds = launched + ends(0.5, 0.5)
-    around = launched / doubt + ends(_EARLY, 0.0) / doubt, launched + ends(_LATE, 1.0) * doubt
-    # How far the sum of all polls may be off: by the chance of so many jobs, and by what is known of their durations.
-    chance = math.sqrt(_DEVIATION**2 / max(1, count) + _DOUBT_OF_POLLS**2 / (1.0 + load.learned))
-    advised = 1.0 + _polls(load.advised) * (1.0 + chance) + load.result
-    fewest = max(_FEWEST, polls_per_job * (1.0 - chance)) + load.result
-    if requests > _AMPLE * free:
-        # A service that refuses to show results early lets reading a result stand for a poll.
-        fewest = _FEWEST_WITH_LISTS if kind.list_operation else _FEWEST
-        fewest += 0.0 if kind.reads_results_early else load.result
-    most = min(count * advised + reading, max(requests, free if needed <= free else (hours + 2.0) * hourly))
-    return Forecast(
-        kind=kind.name,
-        count=count,
-        earlier=earlier,
-        in_flight=int(in_flight),
-        credits=count if kind.balance is not None else 0,
-        requests=requests,
-        requests_range=(math.floor(count * (1.0 + fewest) + reading), math.ceil(most)),
-        polls=round(count * polls_per_job),
-        results=round(count * load.result),
-        requests_left=None if spare == math.inf else int(free),
-        fits=needed <= free,
-        seconds=seconds if count else 0.0,
-        seconds_range=around if count else (0.0, 0.0),
-        polls_per_job=polls_per_job,
-        lateness=pace.dearer.lateness,
-        running=running,
-        waiting=waiting,
-        learned_from=int(load.learned),
-    )
-
-
-def _polls(schedule: Schedule) -> float:
-    """Return the polls that one more job is expected to take; a plan is more cautious."""
-    polls = schedule.polls(0)
-    return 1.0 + (polls - 1.0) / schedule.caution if isinstance(schedule, AdvisedSchedule) else polls
 
 
 def _words(kind: JobKind) -> str:
