@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TypeAlias
 
 import attrs
 
+from benchmarks.fanout.forecasts import LEFT, REQUESTS, SECONDS, Compared
 from benchmarks.fanout.measuring import Figures
 from benchmarks.fanout.rows import ROWS, Bound, Row
 from benchmarks.fanout.trials import TRIALS, Awaiters, Calls
@@ -16,6 +18,7 @@ from benchmarks.fanout.work import ONE_WAY, Outcome
 HOUR = 3600.0
 _MODES = ("cold", "warm")
 _LONGEST_WAIT = 1.5
+_NINE_OF_TEN = 0.9
 _RANDOM = "work drawn at random"
 _OF_RANDOM = (
     (
@@ -69,6 +72,16 @@ def is_missed(strategies: Strategies, mode: str, within: float) -> bool:
     return mean(strategies[mode], "all_in_hand") >= HOUR and mean(strategies["oracle"], "all_in_hand") < within
 
 
+def forecasts(runs: Sequence[Strategies], mode: str) -> Mapping[str, Sequence[Compared]]:
+    """Return what was forecast in all runs, by what it was."""
+    found: defaultdict[str, list[Compared]] = defaultdict(list)
+    for strategies in runs:
+        for outcome in strategies[mode]:
+            for compared in outcome.forecasts:
+                found[compared.what].append(compared)
+    return found
+
+
 def bars(figures: Figures) -> Iterator[Bar]:
     """Compare what was measured with the bars."""
     for name, strategies in figures.batches.items():
@@ -120,6 +133,22 @@ def _of_random(mode: str, drawn: Sequence[Strategies]) -> Iterator[Bar]:
         for name, share, bound in shares:
             reached = quantile(share, ratios)
             yield Bar(_RANDOM, mode, f"{title}, {name} ≤ {bound:g}", f"{reached:.2f}", reached <= bound)
+    yield from _of_forecasts(mode, forecasts(drawn, mode))
+
+
+def _of_forecasts(mode: str, compared: Mapping[str, Sequence[Compared]]) -> Iterator[Bar]:
+    """Compare forecasts with their bars: warm they have to be near, cold their ranges have to hold."""
+    left = [each for what, found in compared.items() if what.startswith(LEFT) for each in found]
+    checked = [(REQUESTS, compared.get(REQUESTS, ())), (SECONDS, compared.get(SECONDS, ())), ("seconds left", left)]
+    for what, found in checked:
+        shares = {"the range holds": [each.holds for each in found]}
+        if mode == "warm":
+            near = "within 20 % of the whole" if what == "seconds left" else "within 20 %"
+            shares = {near: [each.is_near_by_the_whole for each in found], **shares}
+        for name, passed in shares.items():
+            if passed:
+                reached = fmean(passed)
+                yield Bar(_RANDOM, mode, f"{what}: {name} in 90 %", f"{reached:.0%}", reached >= _NINE_OF_TEN)
 
 
 def _of_trial(title: str, mode: str, outcomes: Sequence[Calls | Awaiters]) -> Bar:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import contextlib
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
+import attrs
+
+from benchmarks.fanout.forecasts import estimated
 from benchmarks.fanout.work import Kind, Outcome, Service, Stopwatch
 from cmsapi import Client, Job, RateLimits
+from cmsapi.jobs import Fanout
 
 # Well over the hour that a request counts.
 _REST = 2 * 3600.0
@@ -28,12 +33,8 @@ def client_of(service: Service, *, reserve: int | None = None) -> Client:
     return client
 
 
-async def fan_out(client: Client, service: Service, items: Iterable[str], done: Callable[[], object]) -> None:
-    """Do a batch with a client, and call `done` for each result.
-
-    Raises:
-        Exception: An item has no result.
-    """
+def launched(client: Client, service: Service, items: Iterable[str]) -> Fanout[str, Any]:
+    """Begin a batch with a client."""
     workspace_id = service.sandbox.workspace_id
 
     def launch(item: str) -> Awaitable[Job[Any]]:
@@ -41,14 +42,22 @@ async def fan_out(client: Client, service: Service, items: Iterable[str], done: 
             return client.content_ideas.search(workspace_id, item)
         return client.keywords.analyze(item)
 
-    async for outcome in client.jobs.map(launch, items, in_flight=service.work.in_flight or "auto"):
+    return client.jobs.map(launch, items, in_flight=service.work.in_flight or "auto")
+
+
+async def fan_out(client: Client, service: Service, items: Iterable[str]) -> None:
+    """Do a batch with a client.
+
+    Raises:
+        Exception: An item has no result.
+    """
+    async for outcome in launched(client, service, items):
         outcome.result()
-        done()
 
 
 async def rested(client: Client, service: Service) -> None:
     """Do the earlier batch with a client, and let it rest until nothing but what it has learned is left of that."""
-    await fan_out(client, service, service.earlier_items, lambda: None)
+    await fan_out(client, service, service.earlier_items)
     await asyncio.sleep(_REST)
 
 
@@ -67,7 +76,19 @@ async def warm(service: Service) -> Outcome:
 
 async def _measured(client: Client, service: Service) -> Outcome:
     await service.begin()
-    loop = asyncio.get_running_loop()
+    loop, work, count = asyncio.get_running_loop(), service.work, len(service.items)
+    # A plan takes a request, and estimates take time, so that only some work has them.
+    plan = await client.jobs.plan(work.kind.value, count) if work.forecast else None
     stopwatch = Stopwatch(service, loop.time())
-    await fan_out(client, service, service.items, lambda: stopwatch.in_hand(loop.time()))
-    return stopwatch.outcome()
+    outcomes = launched(client, service, service.items)
+    async with estimated(lambda: outcomes.progress, count) if plan else contextlib.nullcontext() as estimates:
+        async for outcome in outcomes:
+            outcome.result()
+            stopwatch.in_hand(loop.time())
+            if estimates:
+                estimates.in_hand()
+    reached = stopwatch.outcome()
+    if not plan or not estimates:
+        return reached
+    compared = estimates.compared(plan, reached.all_in_hand, reached.requests * count)
+    return attrs.evolve(reached, forecasts=tuple(compared))

@@ -46,7 +46,9 @@ def _draw(number: int) -> Draw:
     count, median = rng.randint(*_JOBS), between(rng, *MEDIANS)
     family = list(FAMILIES)[number % len(FAMILIES)]
     told, jobs = FAMILIES[family](rng, count, median)
-    return Draw(number, family, told, Work(name=f"random {number}", kind=kind, jobs=tuple(jobs), once=True))
+    return Draw(
+        number, family, told, Work(name=f"random {number}", kind=kind, jobs=tuple(jobs), once=True, forecast=True)
+    )
 
 
 def between(rng: random.Random, low: float, high: float) -> float:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 import attrs
 
-from benchmarks.fanout.bars import HOUR, Strategies, bars, is_missed, mean, quantile, ratio
+from benchmarks.fanout.bars import HOUR, Strategies, bars, forecasts, is_missed, mean, quantile, ratio
+from benchmarks.fanout.forecasts import COMPARED, foreseeable
 from benchmarks.fanout.measuring import Figures
 from benchmarks.fanout.random_work import Draw, draws
 from benchmarks.fanout.rows import ROWS
@@ -30,6 +33,7 @@ _COMPARED = (
 )
 _SHARES = {0.0: "best", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.9: "90 %", 0.95: "95 %", 1.0: "worst"}
 _WORST = 10
+_FORECAST_SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
 
 
 def _seconds(value: float) -> str:
@@ -80,6 +84,8 @@ def _random(figures: Figures) -> str:
             f"Hours missed, where the oracle needs less than half of one: {missed[0]}; where it needs less than one: "
             f"{missed[1]}."
         )
+        if told := _forecasts(mode, runs):
+            parts += ["What it had forecast, as a ratio to what happened:", told]
     worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in runs), key=_turnaround)
     rows = [
         [
@@ -93,6 +99,27 @@ def _random(figures: Figures) -> str:
     ]
     head = ["seed", "durations", "jobs", "optimum: mean turnaround", *(title for title, *_ in _COMPARED)]
     return "\n\n".join([*parts, "The worst of them by their turnaround:", table(head, rows)])
+
+
+def _forecasts(mode: str, runs: Sequence[tuple[Draw, Strategies]]) -> str:
+    """Show how far forecasts were off, and which part of that could be known."""
+    by_name = forecasts([by for _, by in runs], mode)
+    rows = []
+    for what, part in COMPARED.items():
+        if compared := by_name.get(what):
+            ratios = [each.forecast / each.actual for each in compared]
+            rows.append(
+                [
+                    what,
+                    f"{fmean(each.is_near for each in compared):.0%}",
+                    "" if part is None else f"{fmean(foreseeable(draw.work.jobs, part) for draw, _ in runs):.0%}",
+                    f"{fmean(each.is_near_by_the_whole for each in compared):.0%}",
+                    "" if compared[0].range is None else f"{fmean(each.holds for each in compared):.0%}",
+                    *(f"{quantile(share, ratios):.2f}" for share in _FORECAST_SHARES.values()),
+                ]
+            )
+    head = ["forecast", "within 20 %", "can be known", "within 20 % of the whole", "range holds", *_FORECAST_SHARES]
+    return table(head, rows) if rows else ""
 
 
 def _turnaround(run: tuple[str, Draw, Strategies]) -> float:

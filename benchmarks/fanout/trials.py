@@ -73,7 +73,7 @@ async def calls(seed: int, warm: bool) -> Calls:
         if warm:
             await rested(client, service)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(fan_out(client, service, service.items, lambda: None))
+            tasks.create_task(fan_out(client, service, service.items))
             for moment in moments:
                 tasks.create_task(call(client, moment))
     return Calls(max(waits), service.sandbox.ledger.count(status=429))

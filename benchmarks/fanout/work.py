@@ -9,6 +9,7 @@ from typing import Self
 import attrs
 
 from benchmarks.fanout.durations import Distribution, Script, draw
+from benchmarks.fanout.forecasts import Compared
 from benchmarks.fanout.worlds import Pause, World, is_own
 from cmsapi.message import Request
 from cmsapi.sandbox import Behaviour, Faults, Limits, Sandbox
@@ -39,6 +40,7 @@ class Work:
         earlier: How long each item of an earlier batch takes; None for the same as in this one.
         world: What happens meanwhile; None for nothing.
         once: Whether one run is enough, because there is much other work like it.
+        forecast: Whether the SDK says before and during the run what it takes.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Work:
     earlier: tuple[Distribution, ...] | None = None
     world: World | None = None
     once: bool = False
+    forecast: bool = False
 
     @property
     def results(self) -> int:
@@ -146,6 +149,7 @@ class Outcome:
         soon: Results in hand after ten minutes.
         requests: Requests for each job.
         refused: Requests that were answered with 429.
+        forecasts: What the SDK forecast of it.
     """
 
     all_in_hand: float
@@ -154,6 +158,7 @@ class Outcome:
     soon: int
     requests: float
     refused: int
+    forecasts: tuple[Compared, ...] = ()
 
 
 class Stopwatch:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from benchmarks.fanout.durations import Distribution, age_at, finished
+from benchmarks.fanout.forecasts import COMPARED, REQUESTS, SECONDS, foreseeable
 from benchmarks.fanout.measuring import Figures, run
 from benchmarks.fanout.poll_times import CHEAPEST, DEAREST, SHORTEST_GAP, Plans, plans_for
 from benchmarks.fanout.price import Group, Tokens, find_price
@@ -135,6 +136,31 @@ def test_work_drawn_at_random_has_a_section_of_its_own(outcomes: dict[str, list[
     assert list(shown) == ["random"]
     assert "| 1, cold | Weibull;" in shown["random"]
     assert "where the oracle needs less than half of one | 1 | **not met** |" in shown["random"]
+
+
+@pytest.mark.slow
+def test_forecasts_are_compared_with_what_happens() -> None:
+    """Work that is forecast yields the plan and the estimates at each moment, and the tables and bars show them."""
+    work = Work(name="few", kind=Kind.ANALYSIS, jobs=(Lognormal(60, 0.3),) * 24, forecast=True)
+    outcome = run(work, "warm", 1)
+    assert [each.what for each in outcome.forecasts][:2] == [REQUESTS, SECONDS]
+    assert {each.what for each in outcome.forecasts} == set(COMPARED)
+    assert all(each.actual > 0.0 and each.whole >= each.actual for each in outcome.forecasts)
+    landmarks = {name: [run(work, name, 1)] for name in ("oracle", "optimum")}
+    shown = sections(Figures(1, {"random 0": {**landmarks, "warm": [outcome]}}, {}))["random"]
+    assert f"| {REQUESTS} | " in shown
+    assert "warm: seconds left: within 20 % of the whole in 90 % |" in shown
+
+
+@pytest.mark.parametrize(
+    ("distribution", "part", "chance"),
+    [(Lognormal(60, 0.02), 0.0, (0.99, 1.0)), (Lognormal(60, 1.0), 0.0, (0.3, 0.5)), (MINUTE, 0.9, (0.1, 0.5))],
+)
+def test_the_spread_of_the_last_end_bounds_every_forecast(
+    distribution: Distribution, part: float, chance: tuple[float, float]
+) -> None:
+    """Jobs that are alike end as foretold; the largest of many unlike ones is a matter of chance, later still more."""
+    assert chance[0] <= foreseeable([distribution] * 200, part) <= chance[1]
 
 
 def test_all_strategies_meet_the_same_durations() -> None:
