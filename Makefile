@@ -73,7 +73,7 @@ format: $(READY) ## Format the code and mend what can be mended
 docs: $(DOCS_READY) ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: half an hour; ROWS=random: 200 random fan-outs
+bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: half an hour; ROWS=random or worlds: random fan-outs alone
 	@$(MAKE) --no-print-directory VENV=.venv-bench $(if $(ROWS),fanouts,figures)
 
 fanouts: $(BENCH_READY)

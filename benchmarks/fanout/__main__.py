@@ -7,22 +7,21 @@ import json
 import logging
 from pathlib import Path
 
+from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.measuring import STRATEGIES, Selection, measure
-from benchmarks.fanout.random_work import draws
 from benchmarks.fanout.report import plain, sections
 from benchmarks.fanout.rows import ROWS
 from benchmarks.fanout.trials import TRIALS
 from benchmarks.tables import replace_section
 
-_RANDOM = "random"
-_OF_RANDOM = ("oracle", "optimum", "cold", "warm")
+_DRAWN = {"random": random_work.draws, "worlds": world_work.draws}
+_OF_DRAWN = ("oracle", "optimum", "cold", "warm")
 
 
 def _selection(options: argparse.Namespace) -> Selection:
     works = {ROWS[name].work: options.strategies for name in options.rows if name in ROWS}
-    if _RANDOM in options.rows:
-        by = [name for name in _OF_RANDOM if name in options.strategies]
-        works.update({draw.work: by for draw in draws()})
+    by = [name for name in _OF_DRAWN if name in options.strategies]
+    works.update({draw.work: by for name, draws in _DRAWN.items() if name in options.rows for draw in draws()})
     return Selection(
         works=works,
         trials=[name for name in options.rows if name in TRIALS],
@@ -35,7 +34,7 @@ def _selection(options: argparse.Namespace) -> Selection:
 
 def main() -> None:
     """Measure, and print or write down what was measured."""
-    rows = [*ROWS, *TRIALS, _RANDOM]
+    rows = [*ROWS, *TRIALS, *_DRAWN]
     parser = argparse.ArgumentParser(prog="benchmarks.fanout", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=rows, default=rows, help="what is done", metavar="ROW")
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES, help="by whom")
@@ -44,7 +43,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, metavar="FILE", help="remember the outcomes of all but the SDK there")
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     parser.add_argument(
-        "--update", type=Path, metavar="PAGE", help="replace the sections `fanout` and `random` of a Markdown page"
+        "--update", type=Path, metavar="PAGE", help="replace the sections of what was measured in a Markdown page"
     )
     options = parser.parse_args()
     # Strategies that use the hour up are told so; here that is a figure, not news.

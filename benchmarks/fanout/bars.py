@@ -9,8 +9,10 @@ from typing import TypeAlias
 
 import attrs
 
+from benchmarks.fanout import random_work, world_work
 from benchmarks.fanout.forecasts import LEFT, REQUESTS, SECONDS, Compared
 from benchmarks.fanout.measuring import Figures
+from benchmarks.fanout.random_work import Draw
 from benchmarks.fanout.rows import ROWS, Bound, Row
 from benchmarks.fanout.trials import TRIALS, Awaiters, Calls
 from benchmarks.fanout.work import ONE_WAY, Outcome
@@ -82,6 +84,11 @@ def forecasts(runs: Sequence[Strategies], mode: str) -> Mapping[str, Sequence[Co
     return found
 
 
+def runs(figures: Figures, draws: Sequence[Draw]) -> list[tuple[Draw, Strategies]]:
+    """Return the work that was drawn and measured, with its outcomes."""
+    return [(draw, figures.batches[draw.work.name]) for draw in draws if draw.work.name in figures.batches]
+
+
 def bars(figures: Figures) -> Iterator[Bar]:
     """Compare what was measured with the bars."""
     for name, strategies in figures.batches.items():
@@ -89,14 +96,19 @@ def bars(figures: Figures) -> Iterator[Bar]:
             if name in ROWS and mode in strategies:
                 row = ROWS[name]
                 yield from _of_row(row, place, mode, strategies[mode], strategies.get(row.against))
-    drawn = [strategies for name, strategies in figures.batches.items() if name not in ROWS]
     for mode in _MODES:
-        if drawn and {mode, "optimum", "oracle"} <= set(drawn[0]):
+        drawn = [each for _, each in runs(figures, random_work.draws()) if {mode, "optimum", "oracle"} <= set(each)]
+        if drawn:
             yield from _of_random(mode, drawn)
+        in_worlds = [(draw, each) for draw, each in runs(figures, world_work.draws()) if {mode, "oracle"} <= set(each)]
+        for world in dict.fromkeys(draw.family for draw, _ in in_worlds):
+            yield _missed(world, mode, [each for draw, each in in_worlds if draw.family == world])
     for name, modes in figures.trials.items():
         for mode, outcomes in modes.items():
             yield _of_trial(TRIALS[name].title, mode, outcomes)
-    refused = sum(outcome.refused for by in figures.batches.values() for each in by.values() for outcome in each)
+    # A second that a stranger's request falls into may be full.
+    batches = [by for name, by in figures.batches.items() if not name.startswith(world_work.NAME)]
+    refused = sum(outcome.refused for by in batches for each in by.values() for outcome in each)
     refused += sum(outcome.refused for by in figures.trials.values() for each in by.values() for outcome in each)
     yield Bar("all runs", "all strategies", "no 429", str(refused), refused == 0)
 
@@ -126,8 +138,7 @@ def _of_row(
 
 
 def _of_random(mode: str, drawn: Sequence[Strategies]) -> Iterator[Bar]:
-    missed = sum(is_missed(each, mode, HOUR / 2.0) for each in drawn)
-    yield Bar(_RANDOM, mode, "hours missed where the oracle needs less than half of one", str(missed), missed == 0)
+    yield _missed(_RANDOM, mode, drawn)
     for title, figure, best, shares in _OF_RANDOM:
         ratios = [ratio(each[mode], each[best], figure) for each in drawn]
         for name, share, bound in shares:
@@ -149,6 +160,11 @@ def _of_forecasts(mode: str, compared: Mapping[str, Sequence[Compared]]) -> Iter
             if passed:
                 reached = fmean(passed)
                 yield Bar(_RANDOM, mode, f"{what}: {name} in 90 %", f"{reached:.0%}", reached >= _NINE_OF_TEN)
+
+
+def _missed(work: str, mode: str, drawn: Sequence[Strategies]) -> Bar:
+    missed = sum(is_missed(each, mode, HOUR / 2.0) for each in drawn)
+    return Bar(work, mode, "hours missed where the oracle needs less than half of one", str(missed), missed == 0)
 
 
 def _of_trial(title: str, mode: str, outcomes: Sequence[Calls | Awaiters]) -> Bar:

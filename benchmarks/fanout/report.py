@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
-from benchmarks.fanout.bars import HOUR, Strategies, bars, forecasts, is_missed, mean, quantile, ratio
+from benchmarks.fanout import random_work, world_work
+from benchmarks.fanout.bars import HOUR, Strategies, bars, forecasts, is_missed, mean, quantile, ratio, runs
 from benchmarks.fanout.forecasts import COMPARED, foreseeable
 from benchmarks.fanout.measuring import Figures
-from benchmarks.fanout.random_work import Draw, draws
+from benchmarks.fanout.random_work import Draw
 from benchmarks.fanout.rows import ROWS
 from benchmarks.tables import table
 
@@ -31,9 +33,12 @@ _COMPARED = (
     ("all in hand, ratio to the oracle", "all_in_hand", "oracle"),
     ("all in hand, ratio to the optimum", "all_in_hand", "optimum"),
 )
+_OF_WORLDS = {"turnaround": "mean turnaround", "all_in_hand": "all in hand"}
 _SHARES = {0.0: "best", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.9: "90 %", 0.95: "95 %", 1.0: "worst"}
 _WORST = 10
 _FORECAST_SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
+
+Run: TypeAlias = tuple[str, Draw, Strategies]
 
 
 def _seconds(value: float) -> str:
@@ -66,39 +71,30 @@ def _listed(strategies: Strategies) -> str:
 
 
 def _random(figures: Figures) -> str:
-    shown = [draw for draw in draws() if draw.work.name in figures.batches]
-    runs = [(draw, figures.batches[draw.work.name]) for draw in shown]
-    modes = [mode for mode in ("cold", "warm") if mode in runs[0][1]]
+    drawn = runs(figures, random_work.draws())
+    modes = _modes(drawn)
     parts = []
     for mode in modes:
         rows = [
             [
                 title,
-                *(f"{quantile(share, [ratio(by[mode], by[best], figure) for _, by in runs]):.2f}" for share in _SHARES),
+                *(
+                    f"{quantile(share, [ratio(by[mode], by[best], figure) for _, by in drawn]):.2f}"
+                    for share in _SHARES
+                ),
             ]
             for title, figure, best in _COMPARED
         ]
         parts += [f"*{_TITLES[mode]}:*", table(["", *_SHARES.values()], rows)]
-        missed = [sum(is_missed(by, mode, within) for _, by in runs) for within in (HOUR / 2, HOUR)]
+        missed = [sum(is_missed(by, mode, within) for _, by in drawn) for within in (HOUR / 2, HOUR)]
         parts.append(
             f"Hours missed, where the oracle needs less than half of one: {missed[0]}; where it needs less than one: "
             f"{missed[1]}."
         )
-        if told := _forecasts(mode, runs):
+        if told := _forecasts(mode, drawn):
             parts += ["What it had forecast, as a ratio to what happened:", told]
-    worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in runs), key=_turnaround)
-    rows = [
-        [
-            f"{draw.number}, {mode}",
-            f"{draw.family}; {draw.told}",
-            f"{len(draw.work.jobs)} {'searches' if draw.work.results else 'analyses'}",
-            _seconds(mean(by["optimum"], "turnaround")),
-            *(f"{ratio(by[mode], by[best], figure):.2f}" for _, figure, best in _COMPARED),
-        ]
-        for mode, draw, by in worst
-    ]
-    head = ["seed", "durations", "jobs", "optimum: mean turnaround", *(title for title, *_ in _COMPARED)]
-    return "\n\n".join([*parts, "The worst of them by their turnaround:", table(head, rows)])
+    worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in drawn), key=_turnaround)
+    return "\n\n".join([*parts, "The worst of them by their turnaround:", _seeds(worst)])
 
 
 def _forecasts(mode: str, runs: Sequence[tuple[Draw, Strategies]]) -> str:
@@ -122,9 +118,55 @@ def _forecasts(mode: str, runs: Sequence[tuple[Draw, Strategies]]) -> str:
     return table(head, rows) if rows else ""
 
 
-def _turnaround(run: tuple[str, Draw, Strategies]) -> float:
+def _worlds(figures: Figures) -> str:
+    drawn = runs(figures, world_work.draws())
+    modes = _modes(drawn)
+    rows = []
+    for world, mode in itertools.product(dict.fromkeys(draw.family for draw, _ in drawn), modes):
+        these = [by for draw, by in drawn if draw.family == world]
+        ratios = [sorted(ratio(by[mode], by["oracle"], figure) for by in these) for figure in _OF_WORLDS]
+        rows.append(
+            [
+                f"{world}, {_TITLES[mode]}",
+                *(f"{quantile(share, each):.2f}" for each in ratios for share in (0.5, 1.0)),
+                *(str(sum(is_missed(by, mode, within) for by in these)) for within in (HOUR / 2, HOUR)),
+                str(sum(outcome.refused for by in these for outcome in by[mode])),
+            ]
+        )
+    head = ["ratios to the oracle", *(f"{title}: {of}" for title in _OF_WORLDS.values() for of in ("median", "worst"))]
+    head += ["hours missed, oracle < 1,800 s", "oracle < 3,600 s", "429s"]
+    worst = heapq.nlargest(_WORST, ((mode, *each) for mode in modes for each in drawn), key=_all_in_hand)
+    return "\n\n".join([table(head, rows), "The worst of them by their last result:", _seeds(worst)])
+
+
+def _modes(drawn: Sequence[tuple[Draw, Strategies]]) -> list[str]:
+    return [mode for mode in ("cold", "warm") if mode in drawn[0][1]]
+
+
+def _seeds(worst: Iterable[Run]) -> str:
+    """List runs with their seeds and what they are compared with."""
+    rows = [
+        [
+            f"{draw.number}, {mode}",
+            f"{draw.family}; {draw.told}",
+            f"{len(draw.work.jobs)} {'searches' if draw.work.results else 'analyses'}",
+            _seconds(mean(by["optimum"], "turnaround")),
+            *(f"{ratio(by[mode], by[best], figure):.2f}" for _, figure, best in _COMPARED),
+        ]
+        for mode, draw, by in worst
+    ]
+    head = ["seed", "durations", "jobs", "optimum: mean turnaround", *(title for title, *_ in _COMPARED)]
+    return table(head, rows)
+
+
+def _turnaround(run: Run) -> float:
     mode, _, strategies = run
     return ratio(strategies[mode], strategies["optimum"], "turnaround")
+
+
+def _all_in_hand(run: Run) -> float:
+    mode, _, strategies = run
+    return ratio(strategies[mode], strategies["oracle"], "all_in_hand")
 
 
 def sections(figures: Figures) -> dict[str, str]:
@@ -137,10 +179,10 @@ def sections(figures: Figures) -> dict[str, str]:
         told["fanout"] = "\n\n".join(
             [f"Means of {figures.seeds} seeds. Ratios are those to the informed optimum.", *tables, bars]
         )
-    drawn = {name: strategies for name, strategies in figures.batches.items() if name not in ROWS}
-    if drawn:
-        of_drawn = attrs.evolve(figures, batches=drawn, trials={})
-        told["random"] = "\n\n".join([_random(of_drawn), _bars(of_drawn)])
+    for name, draws, show in (("random", random_work.draws(), _random), ("worlds", world_work.draws(), _worlds)):
+        if drawn := runs(figures, draws):
+            of_drawn = attrs.evolve(figures, batches={draw.work.name: by for draw, by in drawn}, trials={})
+            told[name] = "\n\n".join([show(of_drawn), _bars(of_drawn)])
     return told
 
 
@@ -154,5 +196,6 @@ def _bars(figures: Figures) -> str:
 
 def plain(figures: Figures) -> dict[str, Any]:
     """Return everything as plain values."""
-    told = {draw.work.name: draw.told for draw in draws() if draw.work.name in figures.batches}
-    return {**attrs.asdict(figures), "random": told, "bars": [attrs.asdict(bar) for bar in bars(figures)]}
+    drawn = runs(figures, [*random_work.draws(), *world_work.draws()])
+    told = {draw.work.name: draw.told for draw, _ in drawn}
+    return {**attrs.asdict(figures), "drawn": told, "bars": [attrs.asdict(bar) for bar in bars(figures)]}

@@ -12,6 +12,8 @@ from benchmarks.fanout.work import Kind, Work
 from benchmarks.fanout.worlds import Pause, Stranger
 
 DRAWS = 40
+#: The names of such work begin like this.
+NAME = "world "
 _FEWEST = 60
 # So many fit into the hour, and so many beside a stranger.
 _MOST = {Kind.SEARCH: 300, Kind.ANALYSIS: 450}
@@ -25,9 +27,10 @@ def draws(count: int = DRAWS) -> list[Draw]:
 
 
 def _draw(number: int) -> Draw:
-    rng = random.Random(f"world {number}")
+    name = f"{NAME}{number}"
+    rng = random.Random(name)
     world = list(_WORLDS)[number % len(_WORLDS)]
-    told, work = _WORLDS[world](rng, f"world {number}", rng.choice(list(Kind)))
+    told, work = _WORLDS[world](rng, name, rng.choice(list(Kind)))
     return Draw(number, world, told, work)
 
 
@@ -53,7 +56,7 @@ def _pause(rng: random.Random, name: str, kind: Kind) -> tuple[str, Work]:
     count = rng.randint(_FEWEST, _MOST[kind])
     told, jobs = _Durations(rng, count).around(between(rng, *MEDIANS))
     after = round(rng.uniform(0.0, count / _LAUNCHES_A_SECOND + age_at(jobs[-1], 0.9)), 1)
-    return f"pause after {after:g} s; {told}", Work(name=name, kind=kind, jobs=jobs, world=Pause(after), once=True)
+    return f"after {after:g} s; {told}", Work(name=name, kind=kind, jobs=jobs, world=Pause(after), once=True)
 
 
 def _stranger(rng: random.Random, name: str, kind: Kind) -> tuple[str, Work]:
@@ -61,9 +64,7 @@ def _stranger(rng: random.Random, name: str, kind: Kind) -> tuple[str, Work]:
     told, jobs = _Durations(rng, count).around(between(rng, *MEDIANS))
     # Half of them have begun less than an hour ago, so that their share of the hour still grows.
     since = round(rng.choice((3600.0, rng.uniform(0.0, 3600.0))), 1)
-    return f"stranger since {since:g} s; {told}", Work(
-        name=name, kind=kind, jobs=jobs, world=Stranger(since), once=True
-    )
+    return f"since {since:g} s; {told}", Work(name=name, kind=kind, jobs=jobs, world=Stranger(since), once=True)
 
 
 def _hour_of_day(rng: random.Random, name: str, kind: Kind) -> tuple[str, Work]:
@@ -81,9 +82,10 @@ def _jump(rng: random.Random, name: str, kind: Kind) -> tuple[str, Work]:
     durations, median = _Durations(rng, count), between(rng, *MEDIANS)
     factor = between(rng, 3.0, 8.0) ** rng.choice((-0.5, 0.5))
     in_flight = rng.choice((None, rng.randint(20, 80)))
+    limited = f", {in_flight} in flight" if in_flight else ""
     (told, first), (_, second) = durations.around(median / factor), durations.around(median * factor)
     jobs = first[: count // 2] + second[count // 2 :]
-    return f"{factor**2:.2f} times as long from the middle on, in_flight {in_flight}; {told}", Work(
+    return f"{factor**2:.2f} times as long from the middle on{limited}; {told}", Work(
         name=name, kind=kind, jobs=jobs, in_flight=in_flight, once=True
     )
 

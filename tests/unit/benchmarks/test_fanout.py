@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 
 import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from benchmarks.fanout import world_work
 from benchmarks.fanout.durations import Distribution, age_at, finished
 from benchmarks.fanout.forecasts import COMPARED, REQUESTS, SECONDS, foreseeable
 from benchmarks.fanout.measuring import Figures, run
@@ -161,6 +163,36 @@ def test_the_spread_of_the_last_end_bounds_every_forecast(
 ) -> None:
     """Jobs that are alike end as foretold; the largest of many unlike ones is a matter of chance, later still more."""
     assert chance[0] <= foreseeable([distribution] * 200, part) <= chance[1]
+
+
+@pytest.mark.slow
+def test_worlds_have_a_section_of_their_own(outcomes: dict[str, list[Outcome]]) -> None:
+    """Ratios to the oracle, the worst runs with their seeds and the hours missed are shown world by world."""
+    late = [attrs.evolve(outcomes["cold"][0], all_in_hand=3603.0, refused=2)]
+    shown = sections(Figures(1, {"world 0": outcomes, "world 1": {**outcomes, "cold": late}}, {}))
+    assert list(shown) == ["worlds"]
+    assert "| 1 | 1 | 2 |\n" in shown["worlds"]
+    assert "| 1, cold | stranger; since" in shown["worlds"]
+    bar = "stranger; cold: hours missed where the oracle needs less than half of one"
+    assert f"| {bar} | 1 | **not met** |" in shown["worlds"]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_oracle_lives_in_each_world(number: int) -> None:
+    """It polls each job once, at its end, whenever that is."""
+    work = world_work.draws()[number].work
+    oracle = run(work, "oracle", 0)
+    assert oracle.requests == 2 + work.results
+    assert oracle.lateness < 10.0
+
+
+def test_worlds_are_always_the_same() -> None:
+    """Ten fan-outs of each world are drawn, and those beside a stranger leave it its third of the hour."""
+    drawn = world_work.draws()
+    assert drawn == world_work.draws()
+    assert set(Counter(draw.family for draw in drawn).values()) == {10}
+    beside = [draw.work for draw in drawn if draw.family == "stranger"]
+    assert max(len(work.jobs) * (2 + work.results) for work in beside) <= 600
 
 
 def test_all_strategies_meet_the_same_durations() -> None:
