@@ -152,10 +152,12 @@ class PollPolicy:
 
     Args:
         min_interval: Shortest time between two polls of one job, in seconds.
-        max_interval: Longest time between two polls of one job, in seconds, while the request limit allows it.
+        max_interval: Longest time between two polls of one job, in seconds, while the request limit allows it. Where
+            one request for a list shows many jobs, the list is read when that is worth a request instead: before one
+            of these jobs is expected to have been over for one and a half times as long.
         budget: What changes when that many polls do not fit into the hour. `"fit"` polls less often, at the times
-            that are most likely to be worth a request. `"strict"` keeps the intervals, and `jobs.map` launches fewer
-            jobs at a time.
+            that are most likely to be worth a request. `"strict"` keeps the intervals, also for lists, and `jobs.map`
+            launches fewer jobs at a time.
         give_up_after: Seconds after which a job ends with `UnknownJobStateError` when its state does not tell its
             end. None means half an hour for a stale state, and six hours for a word that is not listed.
     """

@@ -62,7 +62,8 @@ class Planner:
         self.planned_at = now
         loads = self._loads()
         last_end = max(map(_last_end, loads.values()), default=0.0)
-        free = self.limiter.free(now, last_end) - self.list_reads.expected()
+        room = self.limiter.free(now, last_end)
+        free = room - self.list_reads.allot(room)
         paces = plan(list(loads.values()), free, partial(self.limiter.returning, now))
         self._paces = dict(zip(loads, paces, strict=True))
         before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
@@ -70,7 +71,7 @@ class Planner:
         self.list_reads.replan(now, self.stretched)
         if self.admission.launch_queues:
             lives = {key: load.least_life for key, load in loads.items()}
-            self.admission.serve(spare(loads.values(), free), lives)
+            self.admission.serve(spare(loads.values(), room - self.list_reads.expected()), lives)
         throttled = []
         for key in self.stretched:
             last, self._short[key] = self._short.get(key, -math.inf), now
