@@ -229,7 +229,9 @@ class ListReads:
         self._poll_queue = poll_queue
         # The loads whose jobs are polled more rarely than the service advises.
         self._stretched: Collection[LoadKey] = ()
-        # By what factor a request is worth more than with requests to spare.
+        #: How many requests the jobs on pages are expected to take, with requests to spare.
+        self.expected: float = 0.0
+        # By what factor a request is worth more than then.
         self._scarcity = 1.0
         self._durations = durations
         self._rng = rng
@@ -275,17 +277,15 @@ class ListReads:
         """Give the pages whose jobs are polled together."""
         return (page for page in self.pages.values() if page.shared)
 
-    def expected(self) -> float:
-        """Estimate how many requests the jobs on pages still take, with requests to spare."""
-        return sum(page.reads(self._durations[page.listing.kind].curve(), self._stretched) for page in self.shared())
-
     def allot(self, free: float) -> float:
         """Return how many of the requests that the hour admits now the jobs on pages take."""
-        paged, expected = sum(len(page.jobs) for page in self.shared()), self.expected()
+        pages = list(self.shared())
+        self.expected = sum(page.reads(self._curve(page), self._stretched) for page in pages)
+        paged = sum(len(page.jobs) for page in pages)
         share = max(1.0, _SURE * free * paged / sum(map(len, self._jobs.values()))) if paged else math.inf
         # The number of reads falls with the root of what one is worth.
-        self._scarcity = max(1.0, expected / share) ** 2
-        return min(expected, share)
+        self._scarcity = max(1.0, self.expected / share) ** 2
+        return min(self.expected, share)
 
     def replan(self, now: float, stretched: Collection[LoadKey]) -> None:
         """Set anew when to read each page, and poll a few jobs to find more pages where that pays.
@@ -297,7 +297,7 @@ class ListReads:
         self._stretched = stretched
         self._explore(now)
         for page in self.shared():
-            page.time(now, self._durations[page.listing.kind].curve(), stretched, self._scarcity)
+            page.time(now, self._curve(page), stretched, self._scarcity)
 
     # What lists show
 
@@ -352,6 +352,9 @@ class ListReads:
         return True
 
     # How
+
+    def _curve(self, page: ListPage) -> Curve:
+        return self._durations[page.listing.kind].curve()
 
     def _unlisted(self) -> Iterator[TrackedJob]:
         known = self._listing_of

@@ -71,7 +71,7 @@ class Planner:
         self.list_reads.replan(now, self.stretched)
         if self.admission.launch_queues:
             lives = {key: load.least_life for key, load in loads.items()}
-            self.admission.serve(spare(loads.values(), room - self.list_reads.expected()), lives)
+            self.admission.serve(spare(loads.values(), room - self.list_reads.expected), lives)
         throttled = []
         for key in self.stretched:
             last, self._short[key] = self._short.get(key, -math.inf), now
