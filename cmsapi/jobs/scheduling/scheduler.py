@@ -34,7 +34,7 @@ from cmsapi.ratelimit.timer import Timer
 
 logger: logging.Logger = logging.getLogger("cmsapi")
 
-# A plan is good for a second. Without news it is made again when requests may have come back.
+# A plan is good for a second. Without news it is made again when requests may have come back, or after some more.
 _FRESH, _STALE = 1.0, 15.0
 # Where polls wait for permits, whether there is room for more is checked as often as this.
 _SOON = 0.1
@@ -276,9 +276,14 @@ class Scheduler:
             moments.append(self.planner.planned_at + _FRESH)
         elif self.admission.waiting or self.planner.stretched:
             returns = self.planner.limiter.first_return(_now())
-            moments.append(self.planner.planned_at + max(_STALE, returns))
+            moments.append(self.planner.planned_at + max(self._plan_lasts, returns))
         # A plan that was never made is due at once.
         return max(min(moments), 0.0)
+
+    @property
+    def _plan_lasts(self) -> float:
+        """Seconds after which a plan is made again: soon where launches wait, which requests that come back admit."""
+        return _FRESH if self._changed or self.admission.waiting else _STALE
 
     def _reset_timer(self) -> None:
         """Have the timer set before the loop waits again: however much changes until then, once is enough."""
@@ -296,7 +301,7 @@ class Scheduler:
         # timer would be set for the same moment, and fire again at once.
         now = max(now, self._due_at)
         try:
-            if now >= self.planner.planned_at + (_FRESH if self._changed else _STALE):
+            if now >= self.planner.planned_at + self._plan_lasts:
                 self._replan(now)
             self._begin_polls(now)
         except Exception:
