@@ -25,14 +25,16 @@ MOST_IN_FLIGHT = 1000
 _EARLY, _LATE = 0.05, 0.95
 # A duration of which one end is known may be off by so many times itself, and a number of polls likewise.
 _DOUBT, _DOUBT_OF_POLLS = 3.0, 2.5
-# Before anything was learned, durations are known as well as from so many jobs.
-_PRIOR = 25.0
+# Before anything was learned, durations are known as well as from so many jobs: few, because a belief is no evidence.
+_PRIOR = 5.0
 # Durations of jobs deviate from their mean by about this share of it.
 _DEVIATION = 0.8
 # Above this share of the requests that are left, polls may become rarer than planned. Each job then takes so many
 # requests at the least after its launch: alone, and where one request for a list shows many jobs.
 _AMPLE = 0.5
 _FEWEST, _FEWEST_WITH_LISTS = 1.0, 0.5
+# A page of a list is read again when its jobs are older by up to twice this share of their age.
+_LATE_WITH_LISTS = 0.3
 # Queued jobs are reckoned with in so many parts, and polls of a job that are nearer than this share of its age are one.
 _PARTS, _RESOLUTION = 16, 0.03
 # A chance may be off by this share of itself, and no logarithm is taken of less than that.
@@ -156,6 +158,7 @@ def estimate(
     ahead: int,
     earlier: int,
     per_second: float,
+    lists: bool = False,
     running: int = 0,
     waiting: int = 0,
 ) -> Estimate:
@@ -170,6 +173,7 @@ def estimate(
         ahead: Queued jobs that other fan-outs launch.
         earlier: Results of an earlier run to read again.
         per_second: Requests that one second admits.
+        lists: Whether one request for a list may show many of the jobs.
         running: Jobs of all loads that run.
         waiting: Jobs of all loads that other fan-outs have still to launch.
     """
@@ -182,9 +186,10 @@ def estimate(
     requests, needed = count * life + reading, load.queued * life + reading
     hourly = free + returning(HOUR)
     fewest = max(_FEWEST, polls_per_job * (1.0 - chance)) + load.result
-    if requests > _AMPLE * free:
+    rare = requests > _AMPLE * free
+    if rare:
         # A service that refuses to show results early lets reading a result stand for a poll.
-        fewest = _FEWEST_WITH_LISTS if kind.list_operation else _FEWEST
+        fewest = _FEWEST_WITH_LISTS if lists else _FEWEST
         fewest += 0.0 if kind.reads_results_early else load.result
     advised = Pace(load, load.advised, load.advised, 0.0)
     hours = needed // hourly if hourly > 0.0 else 0.0
@@ -205,7 +210,8 @@ def estimate(
     waits = [attrs.evolve(launches, life=each).at(load.queued) for each in lives] or [0.0] * 3
     jobs = [*unseen, *launches.unseen(ahead, count, pace)]
     polls = sum(each.count * (_polls(pace, each.step) + load.result) for each in unseen)
-    seconds, seconds_range = _time_left(jobs, pace, waits)
+    seconds, (early, late) = _time_left(jobs, pace, waits)
+    late += max(0.0, late - waits[-1]) * _LATE_WITH_LISTS if rare and lists else 0.0
     in_flight = min(count, load.slots, MOST_IN_FLIGHT, max(1.0, free / load.least_life))
     return Estimate(
         requests=requests + polls,
@@ -213,7 +219,7 @@ def estimate(
         polls_per_job=polls_per_job,
         results=load.result,
         seconds=seconds,
-        seconds_range=seconds_range,
+        seconds_range=(early, late),
         requests_left=max(0.0, spare),
         fits=needed <= free,
         in_flight=int(min(math.ceil(in_flight), per_second * launches.turnaround)),

@@ -336,6 +336,10 @@ class ListReads:
                 self.place(job)
         self._hurry()
 
+    def may_show_states(self, kind: Kind) -> bool:
+        """Tell whether lists show the states of jobs of a kind, or may do so as far as was seen."""
+        return bool(kind.list_operation) and self._show_states.get(kind, True)
+
     @property
     def has_unlisted_jobs(self) -> bool:
         """Whether several jobs run that lists may show, and whose pages are not known."""

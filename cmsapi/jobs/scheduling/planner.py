@@ -130,6 +130,7 @@ class Planner:
             ahead=ahead,
             earlier=earlier,
             per_second=self.limiter.per_second,
+            lists=self.list_reads.may_show_states(kind),
             running=running,
             waiting=waiting,
         )
