@@ -24,7 +24,7 @@ MOST_IN_FLIGHT = 1000
 # Nine of ten runs end within a range: the share of runs that end before it, and of those that end before its end.
 _EARLY, _LATE = 0.05, 0.95
 # A duration of which one end is known may be off by so many times itself, and a number of polls likewise.
-_DOUBT, _DOUBT_OF_POLLS = 3.0, 2.5
+_DOUBT, _DOUBT_OF_POLLS = 5.0, 2.5
 # Before anything was learned, durations are known as well as from so many jobs: few, because a belief is no evidence.
 _PRIOR = 5.0
 # Durations of jobs deviate from their mean by about this share of it.
@@ -51,6 +51,7 @@ class Unseen:
         due: Seconds until their next poll.
         age: Their age at that poll.
         group: Their group among the jobs of their load.
+        alone: Whether each of them takes polls of its own.
     """
 
     count: float
@@ -58,6 +59,7 @@ class Unseen:
     due: float
     age: float
     group: int
+    alone: bool = True
 
     def at_once(self) -> Unseen:
         """Return the same jobs with their next poll as early as it makes sense: now, or at their launch."""
@@ -209,7 +211,7 @@ def estimate(
     lives = (1.0 + fewest, life, most / count) if count else ()
     waits = [attrs.evolve(launches, life=each).at(load.queued) for each in lives] or [0.0] * 3
     jobs = [*unseen, *launches.unseen(ahead, count, pace)]
-    polls = sum(each.count * (_polls(pace, each.step) + load.result) for each in unseen)
+    polls = sum(each.count * (each.alone * _polls(pace, each.step) + load.result) for each in unseen)
     seconds, (early, late) = _time_left(jobs, pace, waits)
     late += max(0.0, late - waits[-1]) * _LATE_WITH_LISTS if rare and lists else 0.0
     in_flight = min(count, load.slots, MOST_IN_FLIGHT, max(1.0, free / load.least_life))

@@ -151,24 +151,38 @@ class Planner:
         pace, unseen = self._paces.get(key), self._unseen(jobs)
         if waiting or earlier or pace is None:
             slots = math.inf if launches is None else launches.slots
-            return self.estimate(kind, policy, waiting, slots=slots, earlier=earlier, known=launches, unseen=unseen)
-        # The plan in force is good enough for jobs that run, and takes less time than another one.
-        per_second, ahead = self.limiter.per_second, pace.load.queued
-        return estimate(kind, pace, 0.0, lambda span: 0.0, unseen=unseen, ahead=ahead, earlier=0, per_second=per_second)
+            found = self.estimate(kind, policy, waiting, slots=slots, earlier=earlier, known=launches, unseen=unseen)
+        else:
+            # The plan in force is good enough for jobs that run, and takes less time than another one.
+            found = estimate(
+                kind,
+                pace,
+                0.0,
+                lambda span: 0.0,
+                unseen=unseen,
+                ahead=pace.load.queued,
+                earlier=0,
+                per_second=self.limiter.per_second,
+            )
+        together = sum(len(page.jobs) for page in self.list_reads.shared())
+        share = sum(each.count for each in unseen if not each.alone) / max(1, together)
+        return attrs.evolve(found, requests=found.requests + share * self.list_reads.expected)
 
     def _unseen(self, jobs: Iterable[TrackedJob]) -> list[Unseen]:
         """Count jobs that run by when they were seen last and are polled next."""
         now = asyncio.get_running_loop().time()
         soonest = self.limiter.expected_wait(Priority.POLL, now)
-        alike: defaultdict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+        alike: defaultdict[tuple[int, int, bool], list[tuple[float, float]]] = defaultdict(list)
         for job in jobs:
             page = self.list_reads.page_of(job)
             due = self.poll_queue.next_poll(job) if page is None else page.due
             wait = max(soonest, due - now if due < math.inf else 0.0)
-            alike[job.seen_running, step_before(wait)].append((wait, now + wait - job.started_at))
+            alike[job.seen_running, step_before(wait), page is None].append((wait, now + wait - job.started_at))
         return [
-            Unseen(len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), place % GROUPS)
-            for place, ((step, _), each) in enumerate(alike.items())
+            Unseen(
+                len(each), step, fmean(wait for wait, _ in each), fmean(age for _, age in each), place % GROUPS, alone
+            )
+            for place, ((step, _, alone), each) in enumerate(alike.items())
         ]
 
     def _load(self, kind: Kind, policy: PollPolicy) -> Load:
