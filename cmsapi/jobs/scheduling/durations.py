@@ -7,7 +7,8 @@ proportion to what is believed. A life table takes jobs that still run, and jobs
 
 The table starts with a prior, a lognormal distribution that weighs as much as a few jobs. Its location and spread
 follow the observations. So a handful of jobs gives a sensible shape, and many jobs show any shape, also one with two
-humps.
+humps. One part in a hundred of the prior is spread widely: a job that has outlived the others is not expected to end
+at any moment, but after a time in proportion to its age.
 
 Ages are counted on a fixed scale whose steps grow by 9 %, so that seconds and hours take the same effort.
 """
@@ -35,6 +36,8 @@ Seen: TypeAlias = "Counter[tuple[int, int]]"
 _GUESS, _USUAL_SPREAD, _SPREAD = 1.0, 6.0, 0.5
 # The prior weighs as much as so many jobs in the life table.
 _PRIOR = 25.0
+# This share of the prior has a long tail.
+_TAIL, _TAIL_SPREAD = 0.01, 2.0
 # Of more ends than this, half of the evidence is forgotten, so that a service that changes is followed.
 _MEMORY = 400.0
 _NOTHING = 1e-9
@@ -201,12 +204,16 @@ class DurationModel:
         exposed, ended = _smooth(self._exposed), _smooth(self._ended)
         prior_running = running = 1.0
         shares = []
-        for step, prior in enumerate(_lognormal(self._location, self._spread)):
+        for step, prior in enumerate(self._prior()):
             hazard = (_PRIOR * prior + ended[step]) / max(_PRIOR * prior_running + exposed[step], _NOTHING)
             shares.append(running * min(1.0, hazard))
             running -= shares[-1]
             prior_running -= prior
         self._shares = shares
+
+    def _prior(self) -> Row:
+        bulk, tail = _lognormal(self._location, self._spread), _lognormal(self._location, _TAIL_SPREAD)
+        return [(1.0 - _TAIL) * usual + _TAIL * rare for usual, rare in zip(bulk, tail, strict=True)]
 
     def _fit_prior(self) -> None:
         # A job that was last observed to run ends, as it is believed, like others of its age.

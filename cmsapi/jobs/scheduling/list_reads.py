@@ -358,7 +358,7 @@ class ListReads:
     # How
 
     def _curve(self, page: ListPage) -> Curve:
-        return self._durations[page.listing.kind].curve()
+        return self._durations[page.listing.kind].last_curve()
 
     def _unlisted(self) -> Iterator[TrackedJob]:
         known = self._listing_of

@@ -16,9 +16,10 @@ from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.estimate import Estimate, Unseen, estimate
+from cmsapi.jobs.scheduling.exploration import WHY, Exploration, kept_for_the_last
 from cmsapi.jobs.scheduling.list_reads import ListReads
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, plan, spare
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, scouting_interval
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, extra, plan, spare
+from cmsapi.jobs.scheduling.poll_interval import GROUPS
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
@@ -51,23 +52,31 @@ class Planner:
     polling: Collection[TrackedJob]
     admission: Admission
     planned_at: float = attrs.field(default=-math.inf, init=False)
+    #: Requests beyond one poll and the result of every job, while polls are rare: so many may find their job running.
+    extra: float = attrs.field(default=math.inf, init=False)
     #: The loads whose jobs are polled more rarely than the service advises.
     stretched: set[LoadKey] = attrs.field(factory=set, init=False)
     _paces: dict[LoadKey, Pace] = attrs.field(factory=dict, init=False)
+    _explorations: dict[LoadKey, Exploration] = attrs.field(factory=dict, init=False)
     # When polls of a load were last planned to be rare.
     _short: dict[LoadKey, float] = attrs.field(factory=dict, init=False)
 
     def replan(self, now: float) -> list[tuple[LoadKey, Pace]]:
         """Plan anew, and return the loads whose polls have become rarer than the service advises, with their paces."""
         self.planned_at = now
+        for durations in self.durations.values():
+            durations.curve()
         loads = self._loads()
         last_end = max(map(_last_end, loads.values()), default=0.0)
         room = self.limiter.free(now, last_end)
         free = room - self.list_reads.allot(room)
-        paces = plan(list(loads.values()), free, partial(self.limiter.returning, now))
+        oldest = max((self.poll_queue.oldest(key, now) for key in loads), default=0.0)
+        kept = kept_for_the_last(oldest, self.limiter.first_return(now)) if oldest else 0.0
+        paces = plan(list(loads.values()), free, partial(self.limiter.returning, now), kept)
         self._paces = dict(zip(loads, paces, strict=True))
         before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
         self.poll_queue.replan(self.interval)
+        self._explore(now, loads, free)
         self.list_reads.replan(now, self.stretched)
         if self.admission.launch_queues:
             lives = {key: load.least_life for key, load in loads.items()}
@@ -83,8 +92,27 @@ class Planner:
         """Return how many seconds the jobs of a group wait after a poll at a step."""
         pace, policy = self._paces.get(key), key[1]
         # A load that the last plan did not know is new; the next plan comes within a second.
-        interval = pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
-        return min(interval, max(scouting_interval(group), policy.min_interval)) if group >= GROUPS else interval
+        return pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
+
+    def _explore(self, now: float, loads: Mapping[LoadKey, Load], free: float) -> None:
+        """Have a few jobs polled now whose polls are rarer than the service advises."""
+        self.extra = extra(loads.values(), free) if self.stretched else math.inf
+        running = sum(sum(load.running.values()) for load in loads.values())
+        explored = {key: load for key, load in loads.items() if key in self.stretched and not load.strict}
+        before, self._explorations = self._explorations, {}
+        for key, load in explored.items():
+            age, cohorts = self.poll_queue.oldest(key, now), self.poll_queue.cohorts(key)
+            exploration = self._explorations[key] = before.get(key) or Exploration(age=age)
+            share = self.extra * sum(load.running.values()) / max(1, running)
+            exploration.allow(age, share, self.limiter.first_return(now), load.learned)
+            for job in exploration.jobs(load.curve, cohorts, now):
+                self.poll_queue.set(job, now, WHY)
+
+    def answered(self, job: TrackedJob, *, finished: bool) -> None:
+        """Note what a poll of a job has shown."""
+        self.extra -= not finished
+        if (exploration := self._explorations.get(job.load_key)) is not None:
+            exploration.answered(job, finished=finished)
 
     def estimate(
         self,
@@ -189,7 +217,7 @@ class Planner:
         """Describe jobs of a kind of which none runs yet."""
         result = _READ_LATE if self.refuses_early_reads.get(kind) else kind.result_requests
         durations = self.durations[kind]
-        return Load(curve=durations.curve(), policy=policy, result=result, learned=durations.ends)
+        return Load(curve=durations.last_curve(), policy=policy, result=result, learned=durations.ends)
 
     def _loads(self, without: LaunchQueue | None = None) -> dict[LoadKey, Load]:
         """Describe the jobs that run and those that wait to be launched, but for those of one queue."""

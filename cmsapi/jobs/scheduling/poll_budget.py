@@ -5,7 +5,8 @@ for as long as they are expected to go on, fit into what is left of the hour. Af
 lowest price that fits is taken. Where the number of polls jumps with the price, some jobs follow the price below.
 
 What is left is what the hour admits, less what is owed: a launch for each job that will be launched, a request to read
-each result. Requests that come back later count only towards polls that come after they are back.
+each result, what the last jobs may need (`exploration`), and a deviation of the number of polls, which is a matter of
+chance. Requests that come back later count only towards polls that come after they are back.
 
 Nothing here waits, sends or remembers; the same arguments give the same plan.
 """
@@ -28,8 +29,8 @@ from cmsapi.jobs.scheduling.poll_interval import GROUPS, HOUR, LOWEST_PRICE, Adv
 _PRICES, _PRICE_STEP = 73, 1.0 / 6.0
 # A job that needs fewer polls than this cannot be made cheaper: its end has to be seen once.
 _FEWEST_POLLS = 1.06
-# Polls are a matter of chance; so many deviations of their number are kept back.
-_CHANCE = 1.1
+# So many deviations of the number of polls are kept back.
+_CHANCE = 1.0
 # A duration of which no end is known is taken to be off by so many times itself.
 _DOUBT = 5.0
 # A request that comes back later may be used by another client.
@@ -138,14 +139,20 @@ class Load:
             spare: Requests that the running jobs leave at the least. Jobs that do not fit into it at any price are not
                 launched.
         """
-        if not self.queued:
-            return 0.0
+        return self._launched(price, spare) * self.life(self.at(price)) if self.queued else 0.0
+
+    def variance(self, price: int, spare: float) -> float:
+        """Return the variance of the polls that running jobs, and those that are launched, need at a price."""
         schedule = self.at(price)
-        turnaround = max(self.curve.remaining(0) + schedule.lateness, 1.0)
+        launched = self._launched(price, spare) * schedule.variance(0) if self.queued else 0.0
+        return launched + sum(count * schedule.variance(step) for step, count in self.running.items())
+
+    def _launched(self, price: int, spare: float) -> float:
+        turnaround = max(self.curve.remaining(0) + self.at(price).lateness, 1.0)
         launches = min(float(self.queued), self.slots * HOUR / turnaround)
         if price and self.slots == math.inf:
             launches = min(launches, max(0.0, spare) / self.least_life)
-        return launches * self.life(schedule)
+        return launches
 
 
 @attrs.frozen(eq=False)
@@ -185,19 +192,31 @@ def spare(loads: Collection[Load], free: float) -> float:
     return _left(loads, free) - sum(load.least for load in loads)
 
 
-def plan(loads: Sequence[Load], free: float, returning: Returning = lambda span: 0.0) -> list[Pace]:
+def extra(loads: Collection[Load], free: float) -> float:
+    """Return how many requests are left when every job takes its launch, one poll and its result."""
+    room = spare(loads, free)
+    left = room + sum(load.least - sum(load.running.values()) for load in loads)
+    for load in loads:
+        launches = min(load.queued, load.slots, max(0.0, room / load.least_life)) if load.queued else 0.0
+        left -= launches * (2.0 + load.result)
+    return max(0.0, left)
+
+
+def plan(loads: Sequence[Load], free: float, returning: Returning = lambda span: 0.0, kept: float = 0.0) -> list[Pace]:
     """Decide for each load how often to poll.
 
     Args:
         loads: The loads.
         free: Requests that the hour admits now for new work.
         returning: Tells which come back later.
+        kept: Requests to leave to the last jobs.
     """
-    left = _left(loads, free)
+    left = _left(loads, free) - kept
     unused = spare(loads, free) if any(load.queued for load in loads) else 0.0
 
     def needs(price: int, span: float = math.inf) -> float:
-        return sum(load.launches(price, unused) + load.polls(price, span) for load in loads)
+        expected = sum(load.launches(price, unused) + load.polls(price, span) for load in loads)
+        return expected + _CHANCE * math.sqrt(sum(load.variance(price, unused) for load in loads))
 
     def paces(cheaper: int, dearer: int, share: float) -> list[Pace]:
         return [Pace(load, load.at(cheaper), load.at(dearer), share) for load in loads]
@@ -226,6 +245,4 @@ def plan(loads: Sequence[Load], free: float, returning: Returning = lambda span:
 
 def _left(loads: Collection[Load], free: float) -> float:
     """Return how many requests are left for polls and launches; the results of running jobs are paid for."""
-    free -= sum(load.count * load.result for load in loads)
-    expected = sum(load.count + max(0.0, min(load.queued, free)) for load in loads)
-    return free - (_CHANCE * math.sqrt(expected) if free < math.inf else 0.0)
+    return free - sum(load.count * load.result for load in loads)

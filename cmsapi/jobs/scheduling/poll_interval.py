@@ -47,9 +47,9 @@ _PATIENCE = 1.6
 class Groups:
     """Divide jobs into groups, and choose scouts among the first jobs of each kind; scouts have more groups.
 
-    As long as next to nothing is known of a kind, three jobs are polled after 8 s, three others after 11 s, three after
-    16 s and so on, to learn how long such jobs take. They are different jobs, because each teaches something new, and a
-    job that has ended by then needed that poll anyway.
+    As long as next to nothing is known of a kind, three jobs are scouts for an age of 8 s, three others for 11 s, three
+    for 16 s and so on. A page of a list that shows a scout is read by then, to learn how long such jobs take. Of jobs
+    that are polled one by one, `exploration` polls some early.
 
     Args:
         rng: Source of chance.
@@ -77,7 +77,7 @@ class Groups:
 
 
 def scouting_interval(group: int) -> float:
-    """Return how many seconds after its launch a scout of a group is polled at the latest."""
+    """Return how many seconds after its launch the page of a scout of a group is read at the latest."""
     return _FIRST_AGE * _GROWTH ** (group - GROUPS)
 
 
@@ -115,6 +115,10 @@ class AdvisedSchedule:
         # A request that is used is back after an hour.
         return self.caution * self.curve.remaining(step, min(within, HOUR)) / self.max_interval + 1.0
 
+    def variance(self, step: int) -> float:
+        """Return about the variance of the polls that a job that ran at a step still needs."""
+        return self.polls(step) - 1.0
+
     @property
     def lateness(self) -> float:
         """Seconds for which the end of a job is not seen, on average."""
@@ -129,6 +133,7 @@ class PricedSchedule:
         curve: How long jobs take.
         following: Step of the next poll, by the step of the last one.
         needed: Polls that a job still needs, weighted with the share that still runs.
+        squares: The mean of their square, weighted likewise.
         cost: Price of those polls and lateness together, weighted likewise.
         price: What a poll costs, in seconds of lateness.
         min_interval: Seconds between two polls at the least.
@@ -137,6 +142,7 @@ class PricedSchedule:
     curve: Curve
     following: Sequence[int]
     needed: Sequence[float]
+    squares: Sequence[float]
     cost: Sequence[float]
     price: float
     min_interval: float
@@ -164,6 +170,13 @@ class PricedSchedule:
             at = self.following[at]
         return polls
 
+    def variance(self, step: int) -> float:
+        """Return the variance of the polls that a job that ran at a step still needs."""
+        running = self.curve.running(step)
+        if running <= 1e-6:
+            return 0.0
+        return max(0.0, self.squares[step] / running - (self.needed[step] / running) ** 2)
+
     @property
     def lateness(self) -> float:
         """Seconds for which the end of a job is not seen, on average."""
@@ -179,9 +192,9 @@ def solve(curve: Curve, price: float, min_interval: float) -> PricedSchedule:
     """Find the cheapest schedule for a price of a poll in seconds of lateness."""
     last = NEVER - 1
     ended, area = curve.ended, curve.area
-    cost, needed, following = [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
+    cost, needed, squares, following = [0.0] * NEVER, [0.0] * NEVER, [0.0] * NEVER, [last] * NEVER
     # A job that still runs at the end of the scale needs one more poll.
-    needed[last] = curve.running(last)
+    needed[last] = squares[last] = curve.running(last)
     cost[last] = price * needed[last]
     # Cost at t and later, without what depends on the poll before.
     later = list(area)
@@ -200,5 +213,6 @@ def solve(curve: Curve, price: float, min_interval: float) -> PricedSchedule:
         running = 1.0 - over
         cost[step] = price * running + best - area[step] + over * age
         needed[step] = running + needed[chosen]
+        squares[step] = running + 2.0 * needed[chosen] + squares[chosen]
         later[step] = area[step] + cost[step]
-    return PricedSchedule(curve, following, needed, cost, price, min_interval)
+    return PricedSchedule(curve, following, needed, squares, cost, price, min_interval)

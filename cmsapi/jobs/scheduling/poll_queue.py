@@ -41,9 +41,14 @@ class Cohort:
     jobs: OrderedDict[TrackedJob, None] = attrs.field(factory=OrderedDict)
 
     @property
+    def first(self) -> TrackedJob:
+        """The job that was polled first."""
+        return next(iter(self.jobs))
+
+    @property
     def due(self) -> float:
         """When its first job is due."""
-        return next(iter(self.jobs)).polled_at + self.interval
+        return self.first.polled_at + self.interval
 
     def add(self, job: TrackedJob) -> None:
         """Add a job, as a rule the one that was polled last."""
@@ -57,7 +62,7 @@ class Cohort:
         """Give the jobs that are due; each has to be taken out before the next one is asked for."""
         until = now + (_SLOT if self.interval >= self.key[0][1].min_interval + _SLOT else 0.0)
         while self.jobs and (due := self.due) <= until:
-            yield due, next(iter(self.jobs))
+            yield due, self.first
 
 
 class PollQueue:
@@ -146,6 +151,14 @@ class PollQueue:
             if count:
                 counts[key][step] += count
         return counts
+
+    def cohorts(self, key: LoadKey) -> list[Cohort]:
+        """Return the cohorts of a load."""
+        return [cohort for (load, _, _), cohort in self._cohorts.items() if load == key]
+
+    def oldest(self, key: LoadKey, now: float) -> float:
+        """Return the age in seconds of about the oldest job in the cohorts of a load, 0 without one."""
+        return max((now - cohort.first.started_at for cohort in self.cohorts(key)), default=0.0)
 
     def _due_own(self, now: float) -> Iterator[tuple[float, TrackedJob]]:
         """Give the jobs with a time of their own that are due; each has to be taken out before the next one."""

@@ -23,7 +23,7 @@ from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.planner import Planner
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, Groups
+from cmsapi.jobs.scheduling.poll_interval import Groups
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob
@@ -36,6 +36,8 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 
 # A plan is good for a second. Without news it is made again when requests may have come back, or after some more.
 _FRESH, _STALE = 1.0, 15.0
+# While polls are rare, a few early ones may be worth while after so many seconds.
+_EXPLORING = 2.0
 # Where polls wait for permits, whether there is room for more is checked as often as this.
 _SOON = 0.1
 _LONGEST_RETRY = 120.0
@@ -138,6 +140,7 @@ class Scheduler:
         self._count_poll(job.kind, wasted=True)
         if certain and job.age_known:
             self.durations.saw_running(job, age)
+        self.planner.answered(job, finished=False)
         job.polled_at, job.step = now, step_after(age)
         job.group = self._groups.following(job.group, age)
         # A job stays on its page of a list, which gets its next time when all of it has been seen.
@@ -149,6 +152,7 @@ class Scheduler:
         """Note that a poll found a job finished."""
         if not job.was_scheduled:
             return
+        self.planner.answered(job, finished=True)
         tally = self._count_poll(job.kind, wasted=False)
         if job.age_known:
             age = _now() - job.started_at
@@ -226,8 +230,6 @@ class Scheduler:
         return job.why or self._why_interval(job)
 
     def _why_interval(self, job: TrackedJob) -> str:
-        if job.group >= GROUPS:
-            return "the first of a kind show how long they take"
         policy = job.settings.policy
         if job.load_key in self.planner.stretched:
             jobs = sum(map(len, self._jobs.values()))
@@ -274,7 +276,9 @@ class Scheduler:
         moments = [max(due, self._crowded_until)]
         if self._changed:
             moments.append(self.planner.planned_at + _FRESH)
-        elif self.admission.waiting or self.planner.stretched:
+        elif self.planner.stretched:
+            moments.append(self.planner.planned_at + self._plan_lasts)
+        elif self.admission.waiting:
             returns = self.planner.limiter.first_return(_now())
             moments.append(self.planner.planned_at + max(self._plan_lasts, returns))
         # A plan that was never made is due at once.
@@ -283,7 +287,9 @@ class Scheduler:
     @property
     def _plan_lasts(self) -> float:
         """Seconds after which a plan is made again: soon where launches wait, which requests that come back admit."""
-        return _FRESH if self._changed or self.admission.waiting else _STALE
+        if self._changed or self.admission.waiting:
+            return _FRESH
+        return _EXPLORING if self.planner.stretched else _STALE
 
     def _reset_timer(self) -> None:
         """Have the timer set before the loop waits again: however much changes until then, once is enough."""
@@ -314,7 +320,8 @@ class Scheduler:
     def _begin_polls(self, now: float) -> None:
         """Begin the polls that are due, but no more than get a permit within about a second.
 
-        A new plan cannot put off a poll that waits for its permit.
+        A new plan cannot put off a poll that waits for its permit. Where requests are short, each poll may find its job
+        running, and none may take the last poll of another job: no more are under way than may be lost.
         """
         limiter, pages = self.planner.limiter, [page for page in self.list_reads.pages.values() if page.due <= now]
         room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
@@ -329,6 +336,7 @@ class Scheduler:
                 except Exception:
                     logger.exception("the read of a page of a list could not begin")
                     self.list_reads.read(page.listing, failed=True)
+        room = max(0.0, min(room, max(1.0, self.planner.extra) - len(self._polling)))
         due = self._poll_queue.take(now, room)
         if (due and len(due) == room) or not room:
             wait = limiter.expected_wait(Priority.POLL, now)

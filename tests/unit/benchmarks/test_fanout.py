@@ -212,3 +212,10 @@ def test_what_is_drawn_at_random_is_always_the_same() -> None:
     assert all(60 <= len(draw.work.jobs) <= 480 for draw in drawn)
     same = [draw for draw in drawn if draw.family != "drift"]
     assert all(11 <= age_at(draw.work.jobs[0], 0.5) <= 310 for draw in same)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [25, 49, 73, 122, 169, 178])
+def test_no_result_comes_an_hour_late(number: int) -> None:
+    """Work whose last results once came after an hour, because all requests were used before, is over long before."""
+    assert run(draws()[number].work, "cold", 0).all_in_hand < 1800.0

@@ -175,7 +175,7 @@ async def test_a_status_says_when_an_end_is_expected() -> None:
         waiting = asyncio.create_task(first.wait())
         await asyncio.sleep(0)
         assert first.status.eta is None
-        assert "how long they take" in first.status.why_next
+        assert "every 5 to 10 s" in first.status.why_next
         await waiting
         await analyse(client, sandbox.keyword_ids[1:16])
         job = await client.keywords.analyze(sandbox.keyword_ids[16])
@@ -374,7 +374,7 @@ async def test_pages_without_a_name_are_not_searched_for() -> None:
             pass
         await analyse(client, sandbox.keyword_ids, in_flight=200)
     early = [entry for entry in polls(sandbox, "keyword_analysis") if entry.at < 100.0]
-    assert len(early) < 280
+    assert len(early) < 350
     assert sandbox.ledger.count(status=429) == 0
 
 

@@ -287,7 +287,7 @@ def test_a_service_that_changes_is_followed(old: float, new: float) -> None:
     observe(durations, (lognormal(rng, old, 0.4) for _ in range(600)), rng)
     assert durations.curve().quantile(0.5) == pytest.approx(old, rel=0.25)
     observe(durations, (lognormal(rng, new, 0.4) for _ in range(300)), rng)
-    assert durations.curve().quantile(0.5) == pytest.approx(new, rel=0.4)
+    assert durations.curve().quantile(0.5) == pytest.approx(new, rel=0.5)
 
 
 def test_unexpected_durations_are_learned() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, plan, spare
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, extra, plan, spare
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, AdvisedSchedule, PricedSchedule, Schedule, solve
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
@@ -23,7 +23,7 @@ LAST = NEVER - 1
 
 
 # Deviations of the number of polls that are kept back.
-CHANCE = 1.1
+CHANCE = 1.0
 
 
 class Supply(NamedTuple):
@@ -145,17 +145,31 @@ def least_life(load: Load) -> float:
 def needs(load: Load, price: int, most: float, span: float = math.inf) -> float:
     """Count the requests at a price: polls at what runs within a span, and whole lives of what is yet to run."""
     schedule = at_price(load, price)
-    launches = min(float(load.queued), load.slots * HOUR / max(1.0, load.curve.remaining(0) + schedule.lateness))
+    return polls(load, schedule, span) + launches(load, price, most) * life(load, schedule)
+
+
+def launches(load: Load, price: int, most: float) -> float:
+    """Count the jobs that are launched within an hour at a price."""
+    schedule = at_price(load, price)
+    launched = min(float(load.queued), load.slots * HOUR / max(1.0, load.curve.remaining(0) + schedule.lateness))
     if load.slots == math.inf and price >= 0:
-        launches = min(launches, max(0.0, most) / least_life(load))
-    return polls(load, schedule, span) + launches * life(load, schedule)
+        launched = min(launched, max(0.0, most) / least_life(load))
+    return launched
+
+
+def chance(all_loads: list[Load], price: int, most: float) -> float:
+    """Count what is kept back at a price, because the number of polls is a matter of chance."""
+    variance = 0.0
+    for load in all_loads:
+        schedule = at_price(load, price)
+        variance += launches(load, price, most) * schedule.variance(0)
+        variance += sum(count * schedule.variance(step) for step, count in load.running.items())
+    return CHANCE * math.sqrt(variance)
 
 
 def left(all_loads: list[Load], supply: Supply) -> float:
-    """Count what is left for polls and launches: results are paid for, and chance is kept back."""
-    free = supply.free - sum(load.count * load.result for load in all_loads)
-    jobs = sum(load.count + max(0.0, min(load.queued, free)) for load in all_loads)
-    return free - CHANCE * math.sqrt(jobs)
+    """Count what is left for polls and launches: results are paid for."""
+    return supply.free - sum(load.count * load.result for load in all_loads)
 
 
 def nearly_over(all_loads: list[Load]) -> float:
@@ -168,11 +182,12 @@ def fits(all_loads: list[Load], supply: Supply, price: int) -> bool:
     """Tell whether all polls and launches at a price fit into what is left, or into what comes back in time."""
     free = left(all_loads, supply)
     most = free - sum(map(least, all_loads))
-    needed = sum(needs(load, price, most) for load in all_loads)
+    kept = chance(all_loads, price, most)
+    needed = sum(needs(load, price, most) for load in all_loads) + kept
     if needed <= free:
         return True
     coming = 0.9 * supply.returning(nearly_over(all_loads))
-    before = sum(needs(load, price, most, supply.first_return) for load in all_loads)
+    before = sum(needs(load, price, most, supply.first_return) for load in all_loads) + kept
     return bool(coming) and before <= free and needed <= free + coming
 
 
@@ -194,7 +209,7 @@ def shortages(draw: st.DrawFn) -> tuple[list[Load], Supply]:
     # Now and then not all that wait can be launched.
     free *= draw(st.sampled_from([1.0, 1.0, 0.5]))
     free += sum(load.count * load.result for load in all_loads)
-    free += CHANCE * math.sqrt(sum(load.count + min(load.queued, free) for load in all_loads))
+    free += chance(all_loads, price, math.inf)
     return all_loads, Supply(free - part * returning(nearly_over(all_loads)), returning)
 
 
@@ -295,7 +310,10 @@ def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) 
     dearest = max(useful(load) if load.queued else 72 for load in all_loads if not load.strict)
     lowest = next((price for price in range(dearest + 1) if fits(all_loads, supply, price)), dearest)
     cheaper = max(0, lowest - 1)
-    more, fewer = (sum(needs(load, price, most) for load in all_loads) for price in (cheaper, lowest))
+    more, fewer = (
+        sum(needs(load, price, most) for load in all_loads) + chance(all_loads, price, most)
+        for price in (cheaper, lowest)
+    )
     coming = supply.returning(nearly_over(all_loads))
     share = min(1.0, max(0.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
     for pace in scarce:
@@ -350,8 +368,8 @@ def test_running_jobs_take_what_they_need_first(load: Load, supply: Supply, more
 def test_what_lies_between_two_prices_is_shared_out(price: int, part: float) -> None:
     """Where polls at one price are too many and at the next too few, so many jobs follow each that all are used."""
     load = Load(curve=believed(60.0, 30), learned=30.0, policy=ADVISED, running={0: 100})
-    more, fewer = needs(load, price - 1, 0.0), needs(load, price, 0.0)
-    (pace,) = plan([load], *Supply(part * more + (1.0 - part) * fewer + CHANCE * math.sqrt(100.0)))
+    more, fewer = (needs(load, each, 0.0) + chance([load], each, 0.0) for each in (price - 1, price))
+    (pace,) = plan([load], *Supply(part * more + (1.0 - part) * fewer))
     assert prices(pace) == pytest.approx([math.exp((price - 1) / 6), math.exp(price / 6)])
     assert pace.share == pytest.approx(part)
 
@@ -370,9 +388,7 @@ def test_launches_of_an_hour_take_their_requests_first(more: float, stretched: b
     known = Curve.of([float(age >= 60.0) for age in AGES])
     load = Load(curve=known, learned=math.inf, policy=ADVISED, queued=20_000, slots=10.0, result=1.0)
     needed = 36_000.0 / (known.remaining(0) + 5.0) * (3.0 + known.remaining(0) / 10.0) + more
-    # The square root of what is left is kept back.
-    free = (CHANCE / 2.0 + math.sqrt(CHANCE**2 / 4.0 + needed)) ** 2
-    assert plan([load], free)[0].stretched is stretched
+    assert plan([load], needed + chance([load], -1, math.inf))[0].stretched is stretched
 
 
 def test_a_price_that_makes_no_difference_is_not_asked_for_while_jobs_wait() -> None:
@@ -504,10 +520,24 @@ def test_groups_share_the_two_prices(share: float, cheaper: int) -> None:
     assert seen == [two[0].interval(0)] * cheaper + [two[1].interval(0)] * (GROUPS - cheaper)
 
 
-def test_a_plan_keeps_chance_and_results_back() -> None:
-    """Nine jobs whose end is known take a poll and a result each, and some more may be needed by chance."""
+def test_a_plan_keeps_results_back() -> None:
+    """Nine jobs whose end is known take a poll and a result each."""
     known = Curve.of([float(age >= 60.0) for age in AGES])
     load = Load(curve=known, policy=ADVISED, running={0: 9}, result=1.0)
-    assert spare([load], 100.0) == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 3.0)
+    assert spare([load], 100.0) == pytest.approx(100.0 - 9.0 - 9.0)
     assert load.least_life == pytest.approx(3.0)
-    assert spare([attrs.evolve(load, queued=16)], 100.0) == pytest.approx(100.0 - 9.0 - 9.0 - CHANCE * 5.0)
+    assert extra([load], 100.0) == pytest.approx(100.0 - 9.0 - 9.0)
+    assert extra([attrs.evolve(load, queued=16)], 100.0) == pytest.approx(100.0 - 9.0 - 9.0 - 16.0 * 3.0)
+    assert extra([attrs.evolve(load, queued=1000)], 100.0) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("price", [3.0, 40.0, 600.0])
+def test_the_variance_of_polls_is_that_of_their_distribution(price: float) -> None:
+    """As many jobs take one more poll as still run at the one before."""
+    schedule, step, more = solve(believed(60.0, 30), price, 5.0), 0, [1.0]
+    while step < LAST:
+        step = schedule.following[step]
+        more.append(schedule.curve.running(step))
+    mean, squares = sum(more), sum((2 * number + 1) * share for number, share in enumerate(more))
+    assert schedule.polls(0) == pytest.approx(mean)
+    assert schedule.variance(0) == pytest.approx(squares - mean**2)

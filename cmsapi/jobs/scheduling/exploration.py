@@ -1,0 +1,106 @@
+"""Poll a few jobs sooner than planned: what they show decides when the others are worth a poll.
+
+A plan is as good as what is believed of the durations, and many jobs that wait for the same moment teach nothing until
+then. A poll that finds its job finished was needed anyway; only one that finds it running costs a request more. So the
+requests that are *extra*, beyond one poll and the result of every job, are what may be lost.
+
+A part of them is spread evenly over the logarithm of the jobs' age, until requests come back: a service that is ten
+times as slow as believed uses no more of them than any other. Jobs that are most likely to be finished go first. Each
+takes what it is expected to lose until its answer tells what it lost, nothing or one request. So where the first are
+found finished, the others follow at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from cmsapi.jobs.scheduling.durations import Curve, step_before
+from cmsapi.jobs.scheduling.poll_interval import HOUR
+from cmsapi.jobs.scheduling.poll_queue import Cohort
+from cmsapi.jobs.tracked import TrackedJob
+
+#: Why such a poll comes when it does.
+WHY = "a few jobs that are polled early show how long the others take"
+# This part of the extra requests may be lost so, half of it when so many ends were seen; the rest is the plan's.
+_PART, _ENOUGH_ENDS = 0.6, 50.0
+# No job is explored before this age, in seconds.
+_FIRST_AGE = 8.0
+# However certain an end seems, a poll takes so much of what may be lost until it is answered.
+_LEAST_COST = 0.1
+# The last jobs can be polled, one after the other, at ages that grow by this factor until requests come back.
+_GROWTH = 2.0
+
+
+def kept_for_the_last(age: float, returns: float) -> float:
+    """Return how many requests a plan leaves to its last jobs, whatever is believed of durations.
+
+    Args:
+        age: Age of the oldest job in seconds.
+        returns: In how many seconds requests come back.
+    """
+    return math.log1p(min(returns, HOUR) / max(age, _FIRST_AGE)) / math.log(_GROWTH)
+
+
+@attrs.define(eq=False)
+class Exploration:
+    """Hold what the jobs of one load may lose to early polls.
+
+    Args:
+        age: Age of the oldest job when that was counted last, in seconds.
+        allowed: Requests that may be lost now.
+        unanswered: What each job that is polled now has taken of them.
+    """
+
+    age: float
+    allowed: float = 0.0
+    unanswered: dict[TrackedJob, float] = attrs.field(factory=dict)
+
+    def allow(self, age: float, extra: float, returns: float, learned: float) -> None:
+        """Allow as much more as the time since then is worth.
+
+        Args:
+            age: Age of the oldest job in seconds.
+            extra: Requests of these jobs beyond one poll and the result of each.
+            returns: In how many seconds requests come back.
+            learned: Ends that were seen of such jobs.
+        """
+        if age > self.age >= _FIRST_AGE:
+            part = _PART * _ENOUGH_ENDS / (_ENOUGH_ENDS + learned)
+            self.allowed += part * extra * math.log(age / self.age) / max(0.1, math.log1p(min(returns, HOUR) / age))
+        self.allowed = min(self.allowed, max(1.0, extra / 4.0), extra - sum(self.unanswered.values()))
+        self.age = age
+
+    def jobs(self, curve: Curve, cohorts: Sequence[Cohort], now: float) -> Iterator[TrackedJob]:
+        """Give the jobs to poll now; each has to be taken out of its cohort before the next one is asked for.
+
+        Args:
+            curve: How long the jobs take.
+            cohorts: Where they wait.
+            now: Time of the loop.
+        """
+
+        def chance(cohort: Cohort) -> float:
+            job = cohort.first
+            if not job.age_known or now < job.polled_at + job.settings.policy.min_interval:
+                return -1.0
+            running = 1.0 - curve.ended[step_before(now - job.started_at)]
+            return 1.0 - running / max(curve.running(job.step), 1e-9)
+
+        while self.allowed >= _LEAST_COST:
+            best = max((cohort for cohort in cohorts if cohort.jobs), key=chance, default=None)
+            likely = -1.0 if best is None else chance(best)
+            cost = max(_LEAST_COST, 1.0 - likely)
+            if best is None or likely < 0.0 or self.allowed < cost:
+                return
+            job = best.first
+            self.allowed -= cost
+            self.unanswered[job] = cost
+            yield job
+
+    def answered(self, job: TrackedJob, *, finished: bool) -> None:
+        """Note what a poll of a job has shown."""
+        if (cost := self.unanswered.pop(job, None)) is not None:
+            self.allowed += cost if finished else cost - 1.0
