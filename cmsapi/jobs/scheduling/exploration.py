@@ -50,11 +50,13 @@ class Exploration:
 
     Args:
         age: Age of the oldest job when that was counted last, in seconds.
-        allowed: Requests that may be lost now.
-        unanswered: What each job that is polled now has taken of them.
+        extra: Requests of these jobs beyond one poll and the result of each.
+        allowed: What of them may be lost now.
+        unanswered: What each job that is polled now has taken of that.
     """
 
     age: float
+    extra: float = 0.0
     allowed: float = 0.0
     unanswered: dict[TrackedJob, float] = attrs.field(factory=dict)
 
@@ -71,7 +73,7 @@ class Exploration:
             part = _PART * _ENOUGH_ENDS / (_ENOUGH_ENDS + learned)
             self.allowed += part * extra * math.log(age / self.age) / max(0.1, math.log1p(min(returns, HOUR) / age))
         self.allowed = min(self.allowed, max(1.0, extra / 4.0), extra - sum(self.unanswered.values()))
-        self.age = age
+        self.age, self.extra = age, extra
 
     def jobs(self, curve: Curve, cohorts: Sequence[Cohort], now: float) -> Iterator[TrackedJob]:
         """Give the jobs to poll now; each has to be taken out of its cohort before the next one is asked for.
@@ -89,7 +91,8 @@ class Exploration:
             running = 1.0 - curve.ended[step_before(now - job.started_at)]
             return 1.0 - running / max(curve.running(job.step), 1e-9)
 
-        while self.allowed >= _LEAST_COST:
+        # Each poll that is under way may be lost.
+        while self.allowed >= _LEAST_COST and len(self.unanswered) + 1 <= self.extra:
             best = max((cohort for cohort in cohorts if cohort.jobs), key=chance, default=None)
             likely = -1.0 if best is None else chance(best)
             cost = max(_LEAST_COST, 1.0 - likely)

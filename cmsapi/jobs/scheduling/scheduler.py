@@ -107,6 +107,8 @@ class Scheduler:
         if job.callbacks is not None:
             job.callbacks = None
             self._polling.discard(job)
+            # A job without waiters needs none of the requests.
+            self.planner.answered(job, finished=True)
             same = self._jobs[job.key]
             same.remove(job)
             if not same:
@@ -152,7 +154,6 @@ class Scheduler:
         """Note that a poll found a job finished."""
         if not job.was_scheduled:
             return
-        self.planner.answered(job, finished=True)
         tally = self._count_poll(job.kind, wasted=False)
         if job.age_known:
             age = _now() - job.started_at
@@ -170,6 +171,7 @@ class Scheduler:
         if not job.was_scheduled:
             return
         self._count_poll(job.kind, wasted=True)
+        self.planner.answered(job, finished=False)
         job.polled_at = _now()
         if not self._ends_poll(job):
             return
