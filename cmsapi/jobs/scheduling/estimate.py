@@ -16,7 +16,7 @@ import attrs
 
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, step_before
-from cmsapi.jobs.scheduling.poll_budget import Pace, Returning
+from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Returning
 from cmsapi.jobs.scheduling.poll_interval import GROUPS, HOUR, AdvisedSchedule, Schedule
 
 #: A fan-out without `in_flight` has at most so many jobs at a time.
@@ -193,7 +193,7 @@ def estimate(
         # A service that refuses to show results early lets reading a result stand for a poll.
         fewest = _FEWEST_WITH_LISTS if lists else _FEWEST
         fewest += 0.0 if kind.reads_results_early else load.result
-    advised = Pace(load, load.advised, load.advised, 0.0)
+    advised = _as_advised(load)
     hours = needed // hourly if hourly > 0.0 else 0.0
     most = max(requests, free if needed <= free else (hours + 2.0) * hourly) - reading
     most = min(count * (2.0 + _polls(advised, 0) * (1.0 + chance) + load.result), most)
@@ -232,6 +232,11 @@ def estimate(
     )
 
 
+def _as_advised(load: Load) -> Pace:
+    """Return the pace of jobs that are polled as often as the service advises."""
+    return Pace(load, load.advised, load.advised, 0.0)
+
+
 def _polls(pace: Pace, step: int) -> float:
     """Return the polls that a job that ran at a step is expected to take; a plan is more cautious."""
 
@@ -254,8 +259,7 @@ def _time_left(unseen: Sequence[Unseen], pace: Pace, waits: Sequence[float]) -> 
         return 0.0, (0.0, 0.0)
     shortest, wait, longest = waits
     # When others need fewer polls than they might, the last jobs are polled as often as the service advises.
-    advised = Pace(pace.load, pace.load.advised, pace.load.advised, 0.0)
-    early, *_ = last_end([each.at_once() for each in unseen], advised, [_EARLY])
+    early, *_ = last_end([each.at_once() for each in unseen], _as_advised(pace.load), [_EARLY])
     seconds, late = last_end(unseen, pace, [0.5, _LATE])
     doubt = 1.0 + _DOUBT / math.sqrt(1.0 + pace.load.learned)
     return seconds, (

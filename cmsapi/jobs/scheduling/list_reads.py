@@ -24,7 +24,7 @@ import attrs
 
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.durations import AGES, Curve, DurationModel, step_before
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, scouting_interval
+from cmsapi.jobs.scheduling.poll_interval import GROUPS, HOUR, scouting_interval
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.tracked import JobKey, LoadKey, TrackedJob
 
@@ -47,8 +47,7 @@ _EXPLORING = "a list may show many such jobs at once"
 # Of the lists that are to be found, so many are looked for at a time: of more, several would be the same one.
 _AT_A_TIME = 0.15
 _LARGEST_MEMORY = 50_000
-# Reads are planned for the next hour, and their number is estimated from the ends within these spans of seconds.
-_HOUR = 3600
+# The number of reads is estimated from the ends within these spans of seconds.
 _SPANS = AGES[::4]
 
 
@@ -140,7 +139,7 @@ class ListPage:
                 late += count * lateness
             return late >= patience.all
 
-        worth = now + bisect.bisect_left(range(4 * _HOUR), True, key=worth_it) / 4.0
+        worth = now + bisect.bisect_left(range(4 * int(HOUR)), True, key=worth_it) / 4.0
         median, longest, slack = curve.quantile(0.5), patience.longest, math.sqrt(scarcity)
         latest = min(job.polled_at + min(longest, slack * _longest_wait(job, median)) for job in self.jobs)
         # A launch does not put the read off, or launches one by one would do so again and again.
