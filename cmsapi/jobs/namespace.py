@@ -195,9 +195,10 @@ class Jobs(Hinting):
         """Tell how the job of a token stands, without waiting for it; one request at most, no credit.
 
         It is what a service needs that answers a browser "still running": `status.done` tells whether
-        `await client.jobs.attach(token)` gives the result at once. It sends nothing while this client polls the job
-        anyway, and not sooner than `PollPolicy(min_interval=)` after the last poll; a token of a job from `watch` is
-        read anew each time.
+        `await client.jobs.attach(token)` gives the result at once. It sends nothing while this client, or another
+        process that shares the state, polls the job anyway, not sooner than `PollPolicy(min_interval=)` after the last
+        poll, and for the last hundred jobs whose ends this client has seen. A token of a job from `watch` is read anew
+        each time. With a shared state the first call takes one more request, to read whose journal it is.
 
         Raises:
             ArgumentError: The text is not a token, was changed, or names a job of another service.
@@ -211,7 +212,8 @@ class Jobs(Hinting):
 
         This client polls the job once it is awaited, unless another process that shares the state polls it already.
 
-        While this client knows the job, it returns the same object, and launches of the same work join the job.
+        While this client knows the job, it returns the same object, and launches of the same work join the job. It
+        knows the jobs that run, and the last hundred that are finished.
 
         Raises:
             ArgumentError: The text is not a token, was changed, or names a job of another service.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -54,6 +54,13 @@ class JobStatus:
     why_next: str
     elapsed: float
     eta: datetime | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as values of JSON; times are texts in ISO 8601."""
+        return {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in attrs.asdict(self).items()
+        }
 
     def _repr_html_(self) -> str:
         return markup.record(self)

@@ -165,6 +165,8 @@ class Poller:
         recent = _now() - max(launched, job.observed_at or -math.inf) < job.settings.policy.min_interval
         if recent or job.closed or job.has_subscribers or job.phase is Phase.SUCCEEDED:
             return self.status(job)
+        if await self._polled_elsewhere(job):
+            return self.status(job)
         if not job.kind.result_requests:
             await self.poll_now(job)
             return self.status(job)
@@ -178,6 +180,21 @@ class Poller:
         except CMSError as error:
             raise error.fresh() from error
         return self.status(job)
+
+    async def _polled_elsewhere(self, job: TrackedJob) -> bool:
+        """Tell whether another process that shares the state polls a job; its end shows in the journal."""
+        record = job.record
+        if record is None or not self.journal.state.shared:
+            return False
+        try:
+            mine = await self.journal.acquire(record)
+        except StateError as error:
+            logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
+            return False
+        if record.held and record.idle:
+            # This process only asks.
+            self.journal.leases.release_later(record)
+        return not mine
 
     async def _read_state(self, job: TrackedJob) -> None:
         """Read the document of a job without its result; a job that has none is finished with it."""

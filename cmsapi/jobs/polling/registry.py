@@ -26,6 +26,10 @@ from cmsapi.state.entry import Entry
 # A job that began this long ago is no longer joined: it may have ended long ago.
 FORGOTTEN_AFTER = 86_400.0
 
+# Finished jobs that are kept for their tokens. A result may be a long article.
+_KEPT = 100
+_FINAL = (Phase.SUCCEEDED, Phase.FAILED, Phase.SUPERSEDED)
+
 
 class JobRegistry:
     """Remember the jobs in flight, by kind and target, and those with subscribers.
@@ -42,6 +46,8 @@ class JobRegistry:
         self._names = names
         #: The jobs in flight, oldest first.
         self.jobs: OrderedDict[JobKey, TrackedJob] = OrderedDict()
+        # The last jobs that are finished, the newest at the end.
+        self._finished: OrderedDict[JobKey, TrackedJob] = OrderedDict()
 
     def add(self, job: TrackedJob) -> None:
         """Remember a job so that a launch for the same target joins it."""
@@ -70,13 +76,14 @@ class JobRegistry:
 
     def attach(self, job: TrackedJob) -> TrackedJob:
         """Remember a job that a token names, or return the same job if it is known already."""
-        history = job.history
-        Record(Entry(kind=job.kind.name.value, target=job.target, asked_at=0.0, job_id=history.job_id)).bind(job)
-        known = self.jobs.get(job.key)
+        known, finished = self.jobs.get(job.key), self._finished.get(job.key)
+        if known is not None and not known.closed and _same(known, job):
+            return known
+        if finished is not None and _same(finished, job):
+            return finished
+        Record(Entry(kind=job.kind.name.value, target=job.target, asked_at=0.0, job_id=job.history.job_id)).bind(job)
         if known is None:
             self.add(job)
-        elif not known.closed and known.id == job.id and known.history.launched_at == history.launched_at:
-            return known
         return job
 
     def take_over(self, record: Record, settings: PollSettings) -> TrackedJob:
@@ -115,6 +122,11 @@ class JobRegistry:
         """Remove a job that is finished, unless it waits for a decision, and have the journal note that."""
         if job.phase is not Phase.REVIEW or not job.undecided:
             self.remove(job)
+        if job.phase in _FINAL and not job.history.watched:
+            self._finished[job.key] = job
+            self._finished.move_to_end(job.key)
+            if len(self._finished) > _KEPT:
+                self._finished.popitem(last=False)
         record = job.record
         if record is None:
             return
@@ -125,3 +137,8 @@ class JobRegistry:
         self.journal.record_review(record)
         if review is not None:
             review.on_decided = partial(self.journal.record_end, record, Phase.SUCCEEDED.value)
+
+
+def _same(known: TrackedJob, job: TrackedJob) -> bool:
+    """Tell whether two jobs of one target are of the same launch."""
+    return known.id == job.id and known.history.launched_at == job.history.launched_at

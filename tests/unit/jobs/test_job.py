@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
 
+import attrs
 import pytest
 from hypothesis import given, strategies as st
 
 import cmsapi
-from cmsapi.sandbox import Behaviour, Fixed, Sandbox
+from cmsapi.sandbox import Behaviour, Fixed, Limits, Sandbox
 from tests.support.jobs import Spoiling, box, changed, client_of, polls
 from tests.support.tokens import sealed
 
@@ -153,6 +156,83 @@ async def test_a_status_leaves_the_polls_to_the_waiters() -> None:
         assert len(sandbox.ledger) == before
         await waiter
         assert (await client.jobs.status(job.token)).done
+
+
+async def test_a_status_has_a_form_for_json() -> None:
+    """A web service answers with it."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        await job
+        document = json.loads(json.dumps(job.status.to_dict()))
+        assert document["phase"] == "succeeded"
+        assert datetime.fromisoformat(document["observed_at"]) == job.status.observed_at
+        assert set(document) == {field.name for field in attrs.fields(cmsapi.JobStatus)}
+
+
+@pytest.mark.parametrize("outcome", ["success", "failed"])
+async def test_a_token_of_a_finished_job_sends_nothing_more(outcome: Literal["success", "failed"]) -> None:
+    """A page of a finished job that is reloaded all day costs no more than the poll that saw its end."""
+    sandbox = Sandbox(durations=Fixed(30.0), behaviour=Behaviour(failed_analysis_timestamp="new"))
+    sandbox.set_outcome(sandbox.keyword_ids[0], outcome)
+    async with client_of(sandbox) as client, client_of(sandbox) as web:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+        await asyncio.sleep(60)
+        before = len(sandbox.ledger)
+        for _ in range(3):
+            assert (await web.jobs.status(token)).done
+            assert web.jobs.attach(token).done()
+            await asyncio.sleep(60)
+        assert (web.jobs.attach(token).exception() is None) == (outcome == "success")
+        assert len(sandbox.ledger) == before + 1
+
+
+async def test_a_token_of_an_earlier_launch_gives_its_own_result() -> None:
+    """A new launch of the same work is another job, which the old token neither shows nor joins."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        first = await client.keywords.analyze(sandbox.keyword_ids[0])
+        keyword = await first
+        second = await client.keywords.analyze(sandbox.keyword_ids[0])
+        assert second is not first
+        assert client.jobs.attach(first.token).result() is keyword
+        assert not (await client.jobs.status(second.token)).done
+
+
+async def test_only_so_many_finished_jobs_are_kept() -> None:
+    """The results of a long run do not fill the memory; an old token is read again."""
+    sandbox = Sandbox(durations=Fixed(30.0), keywords=120, limits=Limits.unlimited())
+    async with client_of(sandbox, limits=cmsapi.RateLimits.unlimited()) as client:
+        jobs = [await client.keywords.analyze(keyword_id) for keyword_id in sandbox.keyword_ids]
+        await client.jobs.gather(*jobs)
+        assert sum(client.jobs.attach(job.token).done() for job in jobs) == 100
+
+
+async def test_a_status_leaves_the_polls_to_another_process(tmp_path: Path) -> None:
+    """While a process waits for a job, others that share the state tell its status from the journal."""
+    sandbox, state = box(60.0), f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=state) as client, client_of(sandbox, state=state) as web:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        waiter = asyncio.create_task(job.wait())
+        await asyncio.sleep(12)
+        for _ in range(6):
+            assert not (await web.jobs.status(job.token)).done
+            await asyncio.sleep(6)
+        assert web.statistics.polls == 0
+        await waiter
+        await asyncio.sleep(5)
+        assert (await web.jobs.status(job.token)).done
+        assert web.statistics.polls == 1
+
+
+async def test_a_status_does_not_keep_a_job_from_others(tmp_path: Path) -> None:
+    """A process that was only asked does not poll, so that another one that begins to wait polls in time."""
+    sandbox, state = box(20.0), f"sqlite:///{tmp_path}/state.db"
+    async with client_of(sandbox, state=state) as client, client_of(sandbox, state=state) as web:
+        token = (await client.keywords.analyze(sandbox.keyword_ids[0])).token
+        await asyncio.sleep(15)
+        assert not (await web.jobs.status(token)).done
+        await client.jobs.attach(token).wait(timeout=12)
 
 
 JSON = st.recursive(
