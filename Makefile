@@ -9,12 +9,13 @@ VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
+FIGURES_READY := $(VENV)/.figures-ready
 BENCH_READY := $(VENV)/.bench-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench figures fanouts chaos soak mutants clean
+.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench tables fanouts figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -74,12 +75,12 @@ docs: $(DOCS_READY) ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: half an hour; ROWS=random or worlds: random fan-outs alone
-	@$(MAKE) --no-print-directory VENV=.venv-bench $(if $(ROWS),fanouts,figures)
+	@$(MAKE) --no-print-directory VENV=.venv-bench $(if $(ROWS),fanouts,tables)
 
 fanouts: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.fanout --update docs/benchmarks.md $(if $(ROWS),--rows $(ROWS))
 
-figures: $(BENCH_READY)
+tables: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.limiter --update docs/benchmarks.md
 	@$(MAKE) --no-print-directory VENV=$(VENV) fanouts
 	$(BIN)/python -m benchmarks.state --update docs/benchmarks.md
@@ -87,6 +88,9 @@ figures: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.decode --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.waiting --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.overhead --update docs/benchmarks.md
+
+figures: $(FIGURES_READY) ## Make the pictures of the README and the documentation again, each from a run: two minutes
+	$(BIN)/python -m benchmarks.pictures $(ONLY)
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
 	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
@@ -115,6 +119,10 @@ $(READY): pyproject.toml $(VENV)/bin/python
 
 $(DOCS_READY): $(READY)
 	@$(call install,--group docs)
+	@touch $@
+
+$(FIGURES_READY): $(READY)
+	@$(call install,--group figures)
 	@touch $@
 
 # The libraries compared with need an environment of their own.

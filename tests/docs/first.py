@@ -17,8 +17,9 @@ PATIENCE = 60
 
 
 def blocks() -> tuple[str, str]:
-    """Return the first Python block of the README and what it says that is printed."""
-    found = re.search(r"```python\n(?P<program>.*?)```\n+```text\n(?P<printed>.*?)```", README.read_text(), re.DOTALL)
+    """Return the program that the README calls first.py, and what it says that is printed."""
+    program = r"first\.py`[^`]*```python\n(?P<program>.*?)```\n+```text\n(?P<printed>.*?)```"
+    found = re.search(program, README.read_text(), re.DOTALL)
     assert found is not None
     return found["program"], found["printed"]
 

@@ -38,8 +38,9 @@ def test_its_tests_are_all_found_and_run(unpacked: Path) -> None:
 
 
 def test_its_description_stands_alone(unpacked: Path) -> None:
-    """On an index no link leads to a file of the repository, and each licence is named."""
+    """On an index no link or picture leads to a file of the repository, and each licence is named."""
     told = email.message_from_string((unpacked / "PKG-INFO").read_text(encoding="utf-8"))
     assert told.get_all("License-File") == ["LICENSE", "tests/support/naughty/LICENSE"]
     assert "docs/tutorial.md" in str(told.get_payload())
-    assert re.findall(r"\]\((?!https?:|#).*?\)", str(told.get_payload())) == []
+    assert re.findall(r"\]\((?!https?:|#).*?\)|<(?:img|picture|source)", str(told.get_payload())) == []
+    assert "\nOne hour of 300 keyword analyses" in str(told.get_payload())
