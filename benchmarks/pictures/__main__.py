@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks.pictures.fan_out import SAID, SPEED, recorded
 from benchmarks.pictures.hour import hour_of, polling_loops, sdk
 from benchmarks.pictures.hour_picture import SCHEMES, drawn, said
+from benchmarks.pictures.recording import moving
 from benchmarks.tables import replace_section
 
 _ROOT = Path(__file__).parents[2]
@@ -29,7 +32,14 @@ def hour() -> None:
     replace_section(_ROOT / "README.md", "hour", picture)
 
 
-_PICTURES: Mapping[str, Callable[[], None]] = {"hour": hour}
+def terminal() -> None:
+    """Record a fan-out of the command line."""
+    picture = moving(asyncio.run(recorded()), SAID, speed=SPEED, still=0.6)
+    (_STATIC / "fan-out.svg").write_text(picture, encoding="utf-8")
+    replace_section(_ROOT / "README.md", "fan-out", f'<img src="docs/_static/fan-out.svg" width="604" alt="{SAID}">')
+
+
+_PICTURES: Mapping[str, Callable[[], None]] = {"hour": hour, "terminal": terminal}
 
 
 def main() -> None:
