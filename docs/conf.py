@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from cmsapi import Model, __version__
@@ -13,7 +15,15 @@ author = "The cmsapi authors"
 copyright = "2026, the cmsapi authors"  # noqa: A001  the name that Sphinx reads
 release = version = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "code_lines",
+]
 exclude_patterns = ["_build", "jupyter_execute"]
 # The notebooks are kept without their outputs and run by every build, so that none can be stale.
 nb_execution_mode = "force"
@@ -21,11 +31,17 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 html_theme = "furo"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_title = f"cmsapi {version}"
 html_show_sphinx = False
 html_copy_source = False
+
+# What a block prints has no button. Of a console only the commands are copied, without the prompt.
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
+copybutton_prompt_text = r"\$ "
+copybutton_prompt_is_regexp = True
 
 # Words in single backticks in a docstring are code.
 default_role = "code"
