@@ -1,15 +1,19 @@
 """Show the progress of jobs and tasks in a terminal (extra `cli`).
 
-A terminal gets a live bar for each task and a row for each running job. A pipe gets a plain line now and then. Both go
-to standard error, so that standard output holds only results for programs.
+A terminal gets a live bar for each task, one line of totals and a row for each running job. A pipe gets a plain line now
+and then, more rarely the longer it takes. Both go to standard error, so that standard output holds only results for
+programs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+import math
+import textwrap
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any, Protocol
 
 import attrs
@@ -29,8 +33,10 @@ with needs("cli"):
     from rich.text import Text
 
 _REFRESH_INTERVAL = 0.25
-# Seconds between two lines in a pipe; a shorter run prints none.
-_LINE_INTERVAL = 10.0
+# Seconds between two lines in a pipe, until so many seconds have passed: 25 lines for an hour.
+_LINE_INTERVALS = ((60.0, 10.0), (600.0, 60.0), (math.inf, 300.0))
+# After so many seconds without news a pipe gets a line all the same, because build servers end silent programs.
+_LONGEST_SILENCE = 300.0
 # Lines of the terminal that stay free, and those of the table around its rows.
 _FREE_LINES, _TABLE_LINES = 2, 4
 # The width that a terminal needs to show a column. The columns of a row that is named by its identifier fit into 50.
@@ -45,6 +51,8 @@ _WIDTHS: Mapping[str, int] = {
 }
 # A narrower terminal gets the state without the word of the service.
 _WIDTH_OF_WORD = 60
+# A narrower terminal gets the time that is left without its range.
+_WIDTH_OF_RANGE = 90
 # The usual widths of an identifier, and of a state with such a word.
 _NAME, _STATE = 30, 17
 # Colours of the terminal's own palette, which show on a light and on a dark background.
@@ -121,7 +129,10 @@ class LiveProgress:
         self._console = console
         self._stays = stays
         self._tasks: dict[str, Task] = {}
-        self._printed: dict[str, str] = {}
+        self._note: Callable[[], str] = str
+        self._began = 0.0
+        # The last line of each task in a pipe, and when it was printed.
+        self._printed: dict[str, tuple[str, float]] = {}
 
     def add(self, title: str, task: Task) -> None:
         """Show one more task.
@@ -132,38 +143,58 @@ class LiveProgress:
         """
         self._tasks[title] = task
 
+    def say(self, text: str, more: Callable[[], str] = str) -> None:
+        """Say what happens at present.
+
+        Args:
+            text: One sentence.
+            more: Returns what changes meanwhile, for a terminal.
+        """
+        self._note = lambda: f"{text} {more()}".rstrip()
+        if not self._console.is_terminal:
+            self._print_line(text)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Show the tasks while the block runs."""
-        if not self._console.is_terminal:
+        """Show the tasks while the block runs, and their totals at its end."""
+        self._began = _now()
+        if self._console.is_terminal:
+            # Only the event loop may read the status of jobs, so rich must not refresh from its own thread.
+            with Live(self._draw(), console=self._console, auto_refresh=False, transient=not self._stays) as live:
+                async with _meanwhile(self._refresh(live)):
+                    yield
+                live.update(self._draw(ended=True), refresh=True)
+            if self._stays:
+                return
+        else:
             async with _meanwhile(self._print_now_and_then()):
                 yield
-            if self._printed or self._stays:
-                self._print_lines()
-            return
-        # Only the event loop may read the status of jobs, so rich must not refresh from its own thread.
-        with Live(self._draw(), console=self._console, auto_refresh=False, transient=not self._stays) as live:
-            async with _meanwhile(self._refresh(live)):
-                yield
-            live.update(self._draw(with_rows=False), refresh=True)
+        self._print_lines()
 
-    # In a pipe
+    # Lines
 
     async def _print_now_and_then(self) -> None:
         while True:
-            await asyncio.sleep(_LINE_INTERVAL)
+            passed = _now() - self._began
+            await asyncio.sleep(next(every for until, every in _LINE_INTERVALS if passed < until))
             self._print_lines()
 
     def _print_lines(self) -> None:
         for title, task in self._tasks.items():
             progress = task.progress
+            if progress.total == 0:
+                continue
             # The time that is left changes without any news.
             news, line = headline(attrs.evolve(progress, seconds_left=None)), headline(progress)
-            if self._printed.get(title) != news:
-                self._printed[title] = news
-                # If standard error cannot be written, the command continues without the line.
-                with contextlib.suppress(OSError):
-                    self._console.print(f"{title}: {line}" if title else line, markup=False, highlight=False)
+            before, at = self._printed.get(title, ("", -math.inf))
+            if news != before or (not progress.done and _now() - at >= _LONGEST_SILENCE):
+                self._printed[title] = (news, _now())
+                self._print_line(f"{title}: {line}" if title else line)
+
+    def _print_line(self, line: str) -> None:
+        # If standard error cannot be written, the command continues without the line.
+        with contextlib.suppress(OSError):
+            self._console.print(f"{elapsed(_now() - self._began)}  {line}", markup=False, highlight=False)
 
     # In a terminal
 
@@ -172,14 +203,18 @@ class LiveProgress:
             await asyncio.sleep(_REFRESH_INTERVAL)
             live.update(self._draw(), refresh=True)
 
-    def _draw(self, *, with_rows: bool = True) -> Constrain:
+    def _draw(self, *, ended: bool = False) -> Constrain:
         # The terminal prints ^C in the last line. Without room for it the line breaks, and rich leaves the table.
         width = max(20, self._console.width - 3)
         progresses = {title: task.progress for title, task in self._tasks.items()}
         parts: list[RenderableType] = [_bars(progresses, width)]
-        room = self._console.height - len(progresses) - _FREE_LINES - _TABLE_LINES
-        if with_rows and room > 0:
-            parts += self._rows(progresses, room)
+        lines = [] if ended else textwrap.wrap(self._note(), width)
+        if line := totals(list(progresses.values()), _now() - self._began, width):
+            lines.insert(0, line)
+        parts += [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
+        if not ended:
+            room = self._console.height - len(progresses) - len(lines) - _FREE_LINES - _TABLE_LINES
+            parts += self._rows(progresses, room) if room > 0 else []
         return Constrain(Group(*parts), width)
 
     def _rows(self, progresses: Mapping[str, Progress], room: int) -> list[RenderableType]:
@@ -210,27 +245,80 @@ class LiveProgress:
         return table
 
 
-def headline(progress: Progress, width: int | None = None) -> str:
-    """Return a progress in one line.
+def headline(progress: Progress) -> str:
+    """Return a progress in one line: counts, the time that is left, credits and requests."""
+    time_left = "" if progress.done else progress.time_left
+    parts = [*_counts(progress), time_left, *_costs(progress)]
+    return ", ".join(part for part in parts if part)
+
+
+def totals(progresses: Sequence[Progress], seconds: float, width: int) -> str:
+    """Return what several progresses have in common: the time until the last end, credits and requests.
 
     Args:
-        progress: The progress.
-        width: The most characters of the line; the range of the time and the least important parts are left out then.
+        progresses: The progresses.
+        seconds: The seconds that have passed.
+        width: The most characters of the line; the least important parts are left out then.
+
+    Returns:
+        The line; empty if no job was launched.
     """
+    if not any(progress.requests for progress in progresses):
+        return ""
+    last = max(progresses, key=lambda progress: progress.seconds_left or 0.0)
+    plans = [progress.requests_planned for progress in progresses if progress.requests]
+    whole = Progress(
+        seconds_left=last.seconds_left,
+        seconds_left_range=last.seconds_left_range if width >= _WIDTH_OF_RANGE else None,
+        credits=sum(progress.credits for progress in progresses),
+        requests=sum(progress.requests for progress in progresses),
+        requests_planned=None if None in plans else sum(plan for plan in plans if plan is not None),
+    )
+    parts = [
+        whole.time_left,
+        _ends_at(last.eta) if last.seconds_left else "",
+        *_costs(whole),
+        f"{elapsed(seconds)} elapsed",
+    ]
+    return _fitting(parts, width)
+
+
+def elapsed(seconds: float) -> str:
+    """Return seconds as hours, minutes and seconds, such as 0:09 or 1:02:03."""
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _counts(progress: Progress) -> list[str]:
     total = "" if progress.total is None else f" of {progress.total:,}"
     waiting = "not launched" if progress.stopped else "waiting"
-    parts = [
+    return [
         f"{progress.finished:,}{total} finished",
         f"{progress.failed:,} failed" if progress.failed else "",
         f"{progress.running:,} running" if progress.running else "",
-        progress.time_left if width is None else progress.time_left.partition(" (")[0],
         f"{progress.waiting:,} {waiting}" if progress.waiting else "",
         f"{progress.earlier:,} earlier" if progress.earlier else "",
-        counted(progress.credits, "credit") if progress.credits else "",
-        counted(progress.requests, "request") if progress.requests else "",
     ]
+
+
+def _costs(progress: Progress) -> list[str]:
+    sent, planned = progress.requests, progress.requests_planned
+    requests = f"{sent:,} of about {counted(planned, 'request')}" if planned and planned > sent else ""
+    return [
+        counted(progress.credits, "credit") if progress.credits else "",
+        requests or (counted(sent, "request") if sent else ""),
+    ]
+
+
+def _ends_at(eta: datetime | None) -> str:
+    return "" if eta is None else f"ends about {eta.astimezone():%H:%M:%S}"
+
+
+def _fitting(parts: Sequence[str], width: int) -> str:
+    """Join parts, without the last ones if they do not fit."""
     shown = [part for part in parts if part]
-    while width is not None and len(shown) > 1 and len(", ".join(shown)) > width:
+    while len(shown) > 1 and len(", ".join(shown)) > width:
         shown.pop()
     return ", ".join(shown)
 
@@ -242,10 +330,14 @@ def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
     room = width - bar - 1 - (titles + 1 if titles else 0)
     for title, progress in progresses.items():
         total = progress.finished + progress.running + progress.waiting if progress.total is None else progress.total
-        line = Text(headline(progress, room), no_wrap=True, overflow="ellipsis")
+        line = Text(_fitting(_counts(progress), room), no_wrap=True, overflow="ellipsis")
         shown = ProgressBar(total=max(1, total), completed=progress.finished, width=bar)
         grid.add_row(*([title] if titles else []), shown, line)
     return grid
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import cmsapi
-from cmsapi.cli.support.progress import LiveProgress, Steps, headline
+from cmsapi.cli.support.progress import LiveProgress, Steps, elapsed, headline, totals
 from cmsapi.jobs.fanout.drawing import row_of
 from cmsapi.jobs.fanout.progress import ItemStatus, Progress
 from cmsapi.sandbox import Sandbox
@@ -51,30 +51,53 @@ def text_of(console: Console) -> str:
 def test_a_line_says_what_counts() -> None:
     """One line has the counts, the time that is left and the costs; what is zero is left out."""
     assert headline(FAR) == (
-        "12 of 100 finished, 3 failed, 18 running, about 6 min left, 70 waiting, 30 credits, 61 requests"
+        "12 of 100 finished, 3 failed, 18 running, 70 waiting, about 6 min left, 30 credits, 61 requests"
     )
-    ranged = attrs.evolve(FAR, seconds_left_range=(240.0, 540.0))
-    assert "about 6 min left (4 min to 9 min), 70 waiting" in headline(ranged)
-    assert "about 6 min left, 70 waiting" in headline(ranged, 100)
+    ranged = attrs.evolve(FAR, seconds_left_range=(240.0, 540.0), requests_planned=250)
+    assert headline(ranged).endswith("about 6 min left (4 min to 9 min), 30 credits, 61 of about 250 requests")
     assert headline(Progress(finished=2, total=2)) == "2 of 2 finished"
     assert headline(attrs.evolve(FAR, stopped=True, total=None)).startswith("12 finished, 3 failed, 18 running")
     assert "70 not launched" in headline(attrs.evolve(FAR, stopped=True))
 
 
+def test_totals_add_up() -> None:
+    """The totals of several tasks have the last end and all credits and requests; without requests there are none."""
+    other = Progress(running=5, total=5, seconds_left=30.0, requests=9, requests_planned=20)
+    planned = attrs.evolve(FAR, requests_planned=250)
+    assert totals([planned, other], 75.0, 120) == (
+        "about 6 min left, 30 credits, 70 of about 270 requests, 1:15 elapsed"
+    )
+    assert "70 requests" in totals([FAR, other], 75.0, 120)
+    assert totals([Progress(finished=1, total=2)], 75.0, 120) == ""
+
+
 @pytest.mark.parametrize("width", [1, 20, 40, 60, 90])
-def test_a_line_fits(width: int) -> None:
-    """The least important parts are left out; the number of finished items never is."""
-    line = headline(FAR, width)
-    assert line.startswith("12 of 100 finished")
-    assert len(line) <= max(width, len("12 of 100 finished"))
+def test_totals_fit(width: int) -> None:
+    """The least important parts are left out; the time that is left never is."""
+    line = totals([FAR], 75.0, width)
+    assert line.startswith("about 6 min left")
+    assert len(line) <= max(width, len("about 6 min left"))
     assert not line.endswith(",")
 
 
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (9.9, "0:09"), (75, "1:15"), (3723, "1:02:03")])
+def test_elapsed_time_reads_like_a_clock(seconds: float, text: str) -> None:
+    """Minutes have no leading zero, and hours are shown only where there are any."""
+    assert elapsed(seconds) == text
+
+
 async def test_a_pipe_gets_a_line_now_and_then() -> None:
-    """Each line has news; a short run prints none, and a longer one ends with its result."""
+    """Each line begins with the elapsed time and has news; the last one has the result."""
     for seconds, lines in (
-        (5, []),
-        (25, ["steps: 10 of 25 finished, 15 waiting", "steps: 20 of 25 finished, 5 waiting"]),
+        (5, ["0:04  steps: 5 of 5 finished"]),
+        (
+            25,
+            [
+                "0:10  steps: 10 of 25 finished, 15 waiting",
+                "0:20  steps: 20 of 25 finished, 5 waiting",
+                "0:24  steps: 25 of 25 finished",
+            ],
+        ),
     ):
         console = Console(file=io.StringIO(), width=80)
         live, steps = LiveProgress(console), Steps(seconds)
@@ -83,8 +106,36 @@ async def test_a_pipe_gets_a_line_now_and_then() -> None:
             for _ in range(seconds):
                 await asyncio.sleep(0.999)
                 steps.step()
-        end = ["steps: 25 of 25 finished"] if lines else []
-        assert text_of(console).splitlines() == lines + end
+        assert text_of(console).splitlines() == lines
+
+
+async def test_a_long_run_does_not_flood_a_pipe() -> None:
+    """An hour with news in each second takes 25 lines; without news a line every five minutes shows that it runs."""
+    for news, most in ((True, 26), (False, 13)):
+        console = Console(file=io.StringIO(), width=80)
+        live, steps = LiveProgress(console), Steps(3600)
+        live.add("", steps)
+        async with live.running():
+            for _ in range(3599):
+                await asyncio.sleep(1)
+                if news:
+                    steps.step()
+        lines = text_of(console).splitlines()
+        assert most - 2 <= len(lines) <= most
+        assert lines[-1].startswith("55:00" if not news else "59:59")
+
+
+async def test_a_sentence_says_what_happens() -> None:
+    """A pipe gets it at once, and a terminal shows it, with what changes, while it holds."""
+    pipe, terminal = Console(file=io.StringIO(), width=80), screen(80)
+    for console in (pipe, terminal):
+        live = LiveProgress(console)
+        async with live.running():
+            await asyncio.sleep(3)
+            live.say("Importing pages.", lambda: "Almost done.")
+            await asyncio.sleep(1)
+    assert text_of(pipe) == "0:03  Importing pages.\n"
+    assert "Importing pages. Almost done." in text_of(terminal)
 
 
 @pytest.mark.parametrize("width", [50, 60, 66, 80, 92, 124, 134])
