@@ -9,16 +9,10 @@ from cmsapi.cli.support.arguments import AllowEmpty, Identifiers
 from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
 from cmsapi.cli.support.fan_out import DryRun, MaxCredits, NextCommand, fan_out, outcome_document
-from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
+from cmsapi.cli.support.outcomes import OUTCOME_COLUMNS
+from cmsapi.cli.support.output import TABLE, Output, print_list
 from cmsapi.cli.support.plan import print_plan
-
-_COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.Keyword]] = {
-    "id": lambda outcome: outcome.item,
-    "keyword": lambda outcome: outcome.job.name if outcome.job else None,
-    "analysis": lambda outcome: outcome.value.analysis_status if outcome.value else type(outcome.error).__name__,
-    "search volume": lambda outcome: outcome.value.search_volume if outcome.value else None,
-    "analysed": lambda outcome: outcome.value.last_analyzed_at if outcome.value else None,
-}
+from cmsapi.cli.support.skipping import SkipAnalyzed, Skipping, SkipSince, skip
 
 
 async def analyze(
@@ -28,6 +22,8 @@ async def analyze(
     batch: BatchName = None,
     retry: Retry = (),
     max_credits: MaxCredits = None,
+    since: SkipSince = None,
+    skip_analyzed: SkipAnalyzed = False,
     dry_run: DryRun = False,
     allow_empty: AllowEmpty = False,
     state: State = None,
@@ -41,18 +37,28 @@ async def analyze(
         keyword_ids: Keywords; - reads identifiers or CSV from standard input, @FILE from a file.
     """
     keyword_ids.require_nonempty(allow_empty)
+    skipping = Skipping.of(since, skip_analyzed)
     async with connect_with_journal(state) as client, open_batch(client, batch, retry, dry_run=dry_run) as batch_run:
+        wanted = await skip(client, keyword_ids, skipping, batch_run)
         planned = await print_plan(
-            client, "keyword_analysis", keyword_ids, max_credits, batch_run, output if dry_run else None
+            client,
+            "keyword_analysis",
+            wanted,
+            max_credits,
+            batch_run,
+            output if dry_run else None,
+            skipped=len(keyword_ids) - len(wanted),
         )
         if dry_run:
             return planned
         result = await fan_out(
-            client, client.keywords.analyze, keyword_ids, max_credits=max_credits, batch_run=batch_run, planned=planned
+            client, client.keywords.analyze, wanted, max_credits=max_credits, batch_run=batch_run, planned=planned
         )
     if result.outcomes or output:
-        print_list(result.outcomes, _COLUMNS, output, _document)
-    await result.report(NextCommand(["analyze"], batch, state, max_credits=max_credits))
+        print_list(result.outcomes, OUTCOME_COLUMNS, output, _document)
+    # A batch takes all items again; without one the command names those that are left.
+    again = skipping.options if skipping and batch else ()
+    await result.report(NextCommand(["analyze"], batch, state, again, max_credits))
     return result.code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from typing import Annotated, TypeAlias, cast
 
 from cyclopts import App, Parameter
@@ -24,6 +23,7 @@ from cmsapi.cli.support.output import (
     print_message,
 )
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide, find_review, review_interactively
+from cmsapi.cli.support.times import read_due
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
 
@@ -132,7 +132,7 @@ async def create(
         folder_id: The folder for the draft.
         assigned_to_id: The user to assign it to.
         content_status_id: Its workflow status.
-        due_date: Its due date, ISO 8601.
+        due_date: Its due date: such as 14d (from now), 2026-01-31 or 2026-01-31T12:00Z.
     """
     fields: cmsapi.NewContent = {
         "html": html,
@@ -141,7 +141,7 @@ async def create(
         "folder_id": folder_id,
         "assigned_to_id": assigned_to_id,
         "content_status_id": content_status_id,
-        "due_date": _read_time(due_date) if due_date else None,
+        "due_date": read_due("due_date", due_date) if due_date else None,
     }
     async with connect() as client:
         content = await client.contents.create(workspace_id, title, **fields)
@@ -170,7 +170,7 @@ async def edit(
         folder_id: New folder.
         assigned_to_id: New assignee.
         content_status_id: New workflow status.
-        due_date: New due date, ISO 8601.
+        due_date: New due date: such as 14d (from now), 2026-01-31 or 2026-01-31T12:00Z.
     """
     given = {
         "title": title,
@@ -179,7 +179,7 @@ async def edit(
         "folder_id": folder_id,
         "assigned_to_id": assigned_to_id,
         "content_status_id": content_status_id,
-        "due_date": due_date and _read_time(due_date),
+        "due_date": due_date and read_due("due_date", due_date),
     }
     # An empty text clears a field; the SDK refuses an empty title.
     changes = cast(
@@ -234,17 +234,6 @@ async def review(
             await decide(waiting, Decision.of(confirm=confirm, discard=discard))
         else:
             await review_interactively(client, waiting, before)
-
-
-def _read_time(text: str) -> date:
-    try:
-        return date.fromisoformat(text) if len(text) == len("2026-01-31") else datetime.fromisoformat(text)
-    except ValueError:
-        raise cmsapi.ArgumentError(
-            f"`due_date` must be a date or a time with an offset, such as 2026-01-31 or 2026-01-31T12:00Z, got {text}. "
-            "Nothing was sent.",
-            parameter="due_date",
-        ) from None
 
 
 def _print_content(content: cmsapi.Content, as_json: bool) -> None:

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import Annotated, Any
-
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from typing import Any
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.output import TABLE, Columns, Output, print_bars, print_fields, print_json, print_list
+from cmsapi.cli.support.times import read_past
 
+# The days of a report without --since.
+_DAYS = 30
 # A report of more days leaves out days without usage.
 _CALENDAR_DAYS = 62
 
 
 async def credits(  # noqa: A001  the name of the command
     *,
-    days: Annotated[int, Parameter(validator=Number(gte=1, lte=3660))] = 30,
+    since: str | None = None,
     output: Output = TABLE,
 ) -> None:
     """Show the balances and the use of credits; at least four requests, and one per 100 usages.
 
     Args:
-        days: The number of days to report.
+        since: The first moment of the report: how long ago, such as 30d or 12h, or a date. The default is 30d.
     """
+    begin = datetime.now(UTC) - timedelta(days=_DAYS) if since is None else read_past("--since", since)
     async with connect() as client:
         user = await client.me()
-        since = datetime.now(UTC) - timedelta(days=days)
-        report = await client.credit_usages.report(since=since)
+        report = await client.credit_usages.report(since=begin)
     balances = user.organization.credits
     if output.json:
         print_json(
             {
                 "balances": cmsapi.to_dict(balances),
-                "since": since.isoformat(),
+                "since": begin.isoformat(),
                 "total": report.total,
                 "byType": dict(report.by_type),
                 "byDay": {day.isoformat(): count for day, count in report.by_day.items()},
@@ -53,10 +53,11 @@ async def credits(  # noqa: A001  the name of the command
             "analyses left": f"{balances.analysis:,}",
             "articles left": f"{balances.ai_writing:,}",
             "idea searches left": f"{balances.content_ideas_searches:,}",
-            f"spent in {days} days": f"{report.total:,}",
+            f"spent since {begin.astimezone(UTC):%Y-%m-%d}": f"{report.total:,}",
         }
     )
     if report.entries:
+        days = (datetime.now(UTC) - begin).days
         print_bars("by type", report.by_type)
         print_bars(
             "by day (UTC)",

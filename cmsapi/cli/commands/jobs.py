@@ -12,18 +12,12 @@ from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
 from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.support.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
+from cmsapi.cli.support.outcomes import OUTCOME_COLUMNS
 from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, print_message, printable
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
 
 jobs: App = App(name="jobs", help="List open launches, wait for jobs, and decide on articles.")
 
-_OUTCOME_COLUMNS: Columns[cmsapi.Outcome[str, Any]] = {
-    "id": lambda outcome: outcome.item,
-    "name": lambda outcome: outcome.job.name if outcome.job else None,
-    "kind": lambda outcome: outcome.job.kind.value.replace("_", " ") if outcome.job else None,
-    "end": lambda outcome: outcome.job.status.phase.value if outcome.job else None,
-    "result": lambda outcome: _result(outcome),
-}
 _LAUNCH_COLUMNS: Columns[cmsapi.OpenLaunch] = {
     "id": lambda entry: entry.target,
     "kind": lambda entry: entry.kind.value.replace("_", " "),
@@ -148,7 +142,7 @@ def _nothing(what: str, state: str | None) -> str:
 async def _report(client: cmsapi.Client, result: FanOutResult[Any], output: Output) -> None:
     """Print the outcomes, how to wait for the other jobs, and how to decide on articles."""
     if result.outcomes or output or not result.interrupted:
-        print_list(result.outcomes, _OUTCOME_COLUMNS, output, _document)
+        print_list(result.outcomes, OUTCOME_COLUMNS, output, _document)
     await result.report(NextCommand(["jobs", "watch"]))
     reviews = [outcome.value for outcome in result.outcomes if isinstance(outcome.value, cmsapi.GenerationReview)]
     await decide_all(client, reviews, {}, Decision.LEAVE)
@@ -173,20 +167,6 @@ def _review_document(review: cmsapi.GenerationReview) -> dict[str, Any]:
         "generation": cmsapi.to_dict(review.generation),
         "decision": review.decision,
     }
-
-
-def _result(outcome: cmsapi.Outcome[str, Any]) -> str:
-    match outcome.value:
-        case cmsapi.Keyword() | cmsapi.Prompt() as analysed:
-            return str(analysed.analysis_status)
-        case cmsapi.ContentIdeas() as ideas:
-            return f"{len(ideas)} ideas"
-        case cmsapi.GenerationReview() as review:
-            return str(review.generation.status)
-        case cmsapi.KnowledgeDocument() as document:
-            return str(document.status)
-        case _:
-            return type(outcome.error).__name__
 
 
 def _document(outcome: cmsapi.Outcome[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from cmsapi.cli.support.times import read_seconds
 from cmsapi.errors import ArgumentError
 from cmsapi.sandbox import Fixed, Sandbox, serve_forever
 from cmsapi.sandbox.page.guard import is_loopback
@@ -38,9 +39,9 @@ async def sandbox(
         ),
     ] = None,
     seconds: Annotated[
-        float | None,
+        str | None,
         Parameter(
-            help="Duration of each job. The default is a minute or two, depending on its kind.", validator=Number(gt=0)
+            help="Duration of each job, such as 20 or 2m. The default is a minute or two, depending on its kind."
         ),
     ] = None,
 ) -> None:
@@ -49,11 +50,12 @@ async def sandbox(
     Each start makes a new organisation with a new API key, unless --key gives one. The new sandbox does not know the
     jobs and request limits of an earlier one.
     """
+    each = None if seconds is None else Fixed(read_seconds("--seconds", seconds))
     try:
         box = Sandbox(
             seed=seed,
             keywords=keywords,
-            durations=None if seconds is None else Fixed(seconds),
+            durations=each,
             api_key=key or f"sk_{secrets.token_hex(20)}",
         )
     except ValueError as error:

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -44,6 +44,12 @@ class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
     whole_lines: bool = False
     #: Names of the empty sources.
     empty: tuple[str, ...] = ()
+
+    def without(self, words: Collection[str]) -> Items:
+        """Return the other items, which the same arguments name."""
+        rest = Items(item for item in self if item not in words)
+        rest.retyped, rest.whole_lines, rest.empty = self.retyped, self.whole_lines, self.empty
+        return rest
 
     def require_nonempty(self, allow_empty: bool) -> None:
         """Refuse empty sources.

@@ -229,7 +229,8 @@ def _named(outcome: cmsapi.Outcome[str, Any]) -> str:
 
 def _without_target(text: str, outcome: cmsapi.Outcome[str, Any]) -> str:
     """Return what an error says of the job, without the identifier of what the job works on."""
-    return text if outcome.job is None else text.replace(f" of {outcome.job.target} ", " ", 1)
+    target = outcome.item if outcome.job is None else outcome.job.target
+    return re.sub(rf" (?:of|on) {re.escape(target)}(?!\w)", "", text)
 
 
 def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str, Any]:

@@ -39,6 +39,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _FORMULA = re.compile(r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 # A narrower column of texts cannot be read.
 _LEGIBLE = 16
+# A table with fewer columns says too little.
+_FEWEST = 3
 _OUTPUT = Group("Output", validator=mutually_exclusive)
 AsJson: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", show_default=False, group=_OUTPUT, help="Print JSON.")
@@ -191,22 +193,49 @@ def _cells(items: Iterable[T], columns: Columns[T]) -> list[list[str]]:
 
 def _print_table(items: Sequence[T], columns: Columns[T]) -> None:
     rows, console = _cells(items, columns), Console()
-    widths = [max(map(cell_len, [title, *(row[place] for row in rows)])) for place, title in enumerate(columns)]
-    # A cut identifier is useless, so the widest of the other columns shrinks.
-    shrinking = max(range(1, len(widths)), key=widths.__getitem__)
-    room = console.width - sum(widths) + widths[shrinking] - 3 * len(widths)
     if not rows:
         print("none")
-    elif room < min(_LEGIBLE, widths[shrinking]):
+        return
+    widths = [max(map(cell_len, [title, *(row[place] for row in rows)])) for place, title in enumerate(columns)]
+    shown = _fitting(widths, rows, console.width)
+    if shown is None:
         _print_records(columns, rows)
-    else:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for place, (title, value) in enumerate(columns.items()):
-            is_number = any(isinstance(value(item), int) for item in items)
-            table.add_column(title, no_wrap=place != shrinking, justify="right" if is_number else "left")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        return
+    table, titles, shrinking = Table(box=box.SIMPLE_HEAD, pad_edge=False), list(columns), _widest(shown, widths)
+    for place in shown:
+        value = columns[titles[place]]
+        is_number = any(isinstance(value(item), int) for item in items)
+        table.add_column(titles[place], no_wrap=place != shrinking, justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(Text(row[place]) for place in shown))
+    console.print(table)
+    if missing := [title for place, title in enumerate(titles) if place not in shown]:
+        print_message(f"No room for: {', '.join(missing)}. A wider terminal, --csv and --json have all.", style="dim")
+
+
+def _fitting(widths: Sequence[int], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+    """Return the places of the columns that fit into a terminal, or None if too few do.
+
+    Columns that say nothing are left out first, then the last ones.
+    """
+    shown = list(range(len(widths)))
+    empty = [place for place in shown[2:] if all(row[place] == printable(None) for row in rows)]
+    while not _is_legible(shown, widths, width):
+        if len(shown) <= min(_FEWEST, len(widths)):
+            return None
+        shown.remove(empty.pop() if empty else shown[-1])
+    return shown
+
+
+def _is_legible(shown: Sequence[int], widths: Sequence[int], width: int) -> bool:
+    # A cut identifier is useless, so the widest of the other columns shrinks.
+    shrinking = widths[_widest(shown, widths)]
+    room = width - sum(widths[place] for place in shown) + shrinking - 3 * len(shown)
+    return room >= min(_LEGIBLE, shrinking)
+
+
+def _widest(shown: Sequence[int], widths: Sequence[int]) -> int:
+    return max(shown[1:], key=widths.__getitem__)
 
 
 def _print_records(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:

@@ -30,6 +30,8 @@ async def print_plan(
     max_credits: int | None,
     batch_run: BatchRun | None,
     dry_run: Output | None,
+    *,
+    skipped: int = 0,
 ) -> Exit:
     """Print the credits, requests and time of a fan-out to standard error.
 
@@ -41,6 +43,7 @@ async def print_plan(
         batch_run: The batch of the items, or None.
         dry_run: The form of a plan after which the command ends; None if it launches the items. A plan as JSON or CSV
             is printed to standard output.
+        skipped: The number of items that options have left out, for such a document.
 
     Returns:
         The exit code of a dry run: whether the balance pays for the plan.
@@ -61,9 +64,10 @@ async def print_plan(
     print_message(f"plan: {plan.headline if dry_run is None else plan}")
     if dry_run:
         if dry_run.json:
-            print_json(_document(plan))
+            print_json({**_document(plan), "skipped": skipped})
         else:
-            print_list([plan], _COLUMNS, dry_run, _document)
+            columns: Columns[cmsapi.Forecast] = {**_COLUMNS, "skipped": lambda _: skipped}
+            print_list([plan], columns, dry_run, _document)
     if plan.affordable is not False:
         return Exit.DONE
     print_message(f"The balance is too low: it pays for {plan.balance} of {plan.count}.", style="red")

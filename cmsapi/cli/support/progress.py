@@ -1,8 +1,8 @@
 """Show the progress of jobs and tasks in a terminal (extra `cli`).
 
-A terminal gets a live bar for each task, one line of totals and a row for each running job. A pipe gets a plain line now
-and then, more rarely the longer it takes. Both go to standard error, so that standard output holds only results for
-programs.
+A terminal gets a live bar for each task, one line of totals and a row for each running job. A pipe gets a plain line
+now and then, more rarely the longer it takes. Both go to standard error, so that standard output holds only results
+for programs.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class LiveProgress:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Show the tasks while the block runs, and their totals at its end."""
+        """Show the tasks while the block runs; print the totals of jobs at its end."""
         self._began = _now()
         if self._console.is_terminal:
             # Only the event loop may read the status of jobs, so rich must not refresh from its own thread.
@@ -169,7 +169,9 @@ class LiveProgress:
         else:
             async with _meanwhile(self._print_now_and_then()):
                 yield
-        self._print_lines()
+        # A short run of steps, without jobs, is not worth a line.
+        if self._printed or self._stays or any(task.progress.requests for task in self._tasks.values()):
+            self._print_lines()
 
     # Lines
 

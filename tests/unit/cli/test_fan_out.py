@@ -44,7 +44,7 @@ async def test_items_that_failed_alike_share_a_line(box: Sandbox, capsys: pytest
         box.set_outcome(keyword_id, "failed")
     assert await command("analyze", first, second, third, "--csv") == Exit.PARTLY
     shown = capsys.readouterr()
-    rows = {row["id"]: row["keyword"] for row in csv.DictReader(io.StringIO(shown.out))}
+    rows = {row["id"]: row["name"] for row in csv.DictReader(io.StringIO(shown.out))}
     assert all(rows.values())
     (line,) = [line for line in shown.err.splitlines() if "failed, as the service reports" in line]
     assert line.startswith(

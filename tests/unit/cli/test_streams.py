@@ -74,7 +74,7 @@ async def test_streams_may_be_closed(box: Sandbox, closed: str) -> None:
 async def test_any_encoding_works(box: Sandbox) -> None:
     """Characters that the encoding of the output lacks are escaped, in JSON as JSON requires."""
     box.touch_content(box.content_ids[0], title="Läufe in Zürich → 走")
-    for command in ("contents list $WSP", "contents list $WSP --csv", "credits --days 3000", "folders $WSP"):
+    for command in ("contents list $WSP", "contents list $WSP --csv", "credits --since 3000d", "folders $WSP"):
         done = await shell(box, f"cmsapi {command}", PYTHONIOENCODING="ascii")
         assert (done.returncode, b"Traceback" in done.stderr) == (Exit.DONE, False)
     done = await shell(box, f"cmsapi contents show {box.content_ids[0]} --json", PYTHONIOENCODING="latin-1")
