@@ -16,6 +16,7 @@ from cmsapi.cli.commands.ideas import ideas
 from cmsapi.cli.commands.jobs import jobs
 from cmsapi.cli.commands.keywords import keywords
 from cmsapi.cli.commands.me import me
+from cmsapi.cli.commands.pages import pages
 from cmsapi.cli.commands.sandbox import sandbox
 from cmsapi.cli.commands.workspaces import workspaces
 
@@ -34,8 +35,9 @@ for _command in (
     credits,
     workspaces,
     folders,
-    contents,
+    pages,
     keywords,
+    contents,
     analyze,
     ideas,
     generate,

@@ -38,6 +38,8 @@ VERBOSITY = {"-v": 1, "--verbose": 1, "-vv": 2}
 # The commands that show what an argument must name.
 _LISTED_BY = {
     "WORKSPACE_ID": "cmsapi workspaces",
+    "PAGE_ID": "cmsapi pages list WORKSPACE_ID",
+    "PAGE_IDS": "cmsapi pages list WORKSPACE_ID",
     "CONTENT_ID": "cmsapi contents list WORKSPACE_ID",
     "CONTENT_IDS": "cmsapi contents list WORKSPACE_ID",
     "KEYWORD_IDS": "cmsapi keywords WORKSPACE_ID",

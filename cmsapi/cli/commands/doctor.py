@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.console import Console
 
 import cmsapi
@@ -21,19 +22,47 @@ _MARKS = {
 }
 
 
-async def doctor(*, as_json: AsJson = False) -> int:
+# All checks; `--json` has each of them, also where there was nothing to examine.
+_NAMES = (
+    "configuration",
+    "connection",
+    "key",
+    "permissions",
+    "balances",
+    "operations",
+    "clock",
+    "latency",
+    "limits",
+    "drift",
+)
+
+
+async def doctor(
+    *, strict: Annotated[bool, Parameter(negative="", show_default=False)] = False, as_json: AsJson = False
+) -> int:
     """Check the connection to the service; at most four requests, no credit.
 
     The checks cover key, permissions, balances, routes, clock, latency, limits and differences from the specification.
-    The exit code is 1 if there is a problem.
+    The exit code is 0 without a problem, 1 with one, and 2 if the key or the address is missing.
+
+    Args:
+        strict: Exit with 3 if there are warnings and no problem.
     """
-    async with connect() as client:
-        diagnosis = await client.doctor()
+    try:
+        async with connect() as client:
+            diagnosis = await client.doctor()
+    except cmsapi.ConfigError as error:
+        if as_json:
+            print_json(_document(None, str(error)))
+        raise
     if as_json:
         print_json(_document(diagnosis))
     else:
         _print_diagnosis(diagnosis)
-    return Exit.DONE if diagnosis.ok else Exit.FAILED
+    if not diagnosis.ok:
+        return Exit.FAILED
+    warns = any(check.verdict is cmsapi.Verdict.WARNING for check in diagnosis.checks)
+    return Exit.PARTLY if strict and warns else Exit.DONE
 
 
 def _print_diagnosis(diagnosis: cmsapi.Diagnosis) -> None:
@@ -66,16 +95,41 @@ def _print_diagnosis(diagnosis: cmsapi.Diagnosis) -> None:
         print(f"  {each.count:>5} x {printable(each.where)}: {each.kind.value}{example}")
 
 
-def _document(diagnosis: cmsapi.Diagnosis) -> dict[str, Any]:
+def _document(diagnosis: cmsapi.Diagnosis | None, error: str = "") -> dict[str, Any]:
+    """Return the findings with the same keys, whatever was found.
+
+    Args:
+        diagnosis: The findings; None if there is no client to examine.
+        error: Why there is none.
+    """
+    checks = diagnosis.checks if diagnosis else (cmsapi.Check("configuration", cmsapi.Verdict.PROBLEM, error),)
+    verdicts = dict.fromkeys(_NAMES, cmsapi.Verdict.UNKNOWN)
+    if diagnosis:
+        verdicts |= {"configuration": cmsapi.Verdict.OK, "connection": cmsapi.Verdict.OK}
+    verdicts |= {check.name: check.verdict for check in checks}
+    worst = [each for each in (cmsapi.Verdict.PROBLEM, cmsapi.Verdict.WARNING) if each in verdicts.values()]
+    limit = diagnosis.rate_limit if diagnosis else None
+    user = diagnosis.user if diagnosis else None
     return {
-        "ok": diagnosis.ok,
+        "status": (worst or [cmsapi.Verdict.OK])[0].value,
+        "ok": diagnosis is not None and diagnosis.ok,
+        "verdicts": {name: verdict.value for name, verdict in verdicts.items()},
         "checks": [
-            {"name": check.name, "verdict": check.verdict.value, "found": check.found, "advice": check.advice}
-            for check in diagnosis.checks
+            {
+                "name": check.name,
+                "verdict": check.verdict.value,
+                "found": for_shell(check.found),
+                "advice": for_shell(check.advice),
+            }
+            for check in checks
         ],
-        "latency": diagnosis.latency,
-        "clockOffset": diagnosis.clock_offset,
-        "othersUse": diagnosis.rate_limit.foreign,
+        "balances": cmsapi.to_dict(user.organization.credits) if user else None,
+        "latency": diagnosis.latency if diagnosis else None,
+        "clockOffset": diagnosis.clock_offset if diagnosis else None,
+        "requestLimit": limit.limit if limit else None,
+        "requestsLeft": limit.remaining if limit else None,
+        "pausedFor": limit.paused_for if limit else None,
+        "othersUse": limit.foreign if limit else None,
         "routes": [
             {
                 "name": route.name,
@@ -85,10 +139,10 @@ def _document(diagnosis: cmsapi.Diagnosis) -> dict[str, Any]:
                 "candidates": [candidate.route for candidate in route.candidates],
                 "adopt": route.adopted,
             }
-            for route in diagnosis.routes
+            for route in (diagnosis.routes if diagnosis else ())
         ],
         "drift": [
             {"kind": each.kind.value, "where": each.where, "count": each.count, "example": each.example}
-            for each in diagnosis.drift
+            for each in (diagnosis.drift if diagnosis else ())
         ],
     }

@@ -1,14 +1,18 @@
-"""`cmsapi keywords`."""
+"""`cmsapi keywords`: list the keywords of a workspace, and add some."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 import cmsapi
+from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
+from cmsapi.cli.support.repeating import for_each
+
+keywords: App = App(name="keywords", help="List the keywords of a workspace's pages, or add keywords to a page.")
 
 _COLUMNS: Columns[cmsapi.Keyword] = {
     "id": lambda keyword: keyword.id,
@@ -19,7 +23,8 @@ _COLUMNS: Columns[cmsapi.Keyword] = {
 }
 
 
-async def keywords(
+@keywords.default
+async def list_keywords(
     workspace_id: str,
     *,
     page: Annotated[str | None, Parameter(help="Only the keywords of the page with this identifier.")] = None,
@@ -37,3 +42,21 @@ async def keywords(
     if unanalysed:
         found = [keyword for keyword in found if keyword.analysis_status is None]
     print_list(found, _COLUMNS, output, cmsapi.to_dict)
+
+
+@keywords.command(name="add")
+async def add_keywords(
+    page_id: str, texts: SeedKeywords, /, *, allow_empty: AllowEmpty = False, output: Output = TABLE
+) -> int:
+    """Track more keywords for a page; one request each, no credit. An analysis is separate: cmsapi analyze.
+
+    Args:
+        page_id: The page.
+        texts: Keywords; - reads one per line, or CSV, from standard input, @FILE from a file.
+    """
+    texts.require_nonempty(allow_empty)
+    async with connect() as client:
+        added, code = await for_each(texts, lambda keyword: client.keywords.create(page_id, keyword))
+    if added or output:
+        print_list(added, _COLUMNS, output, cmsapi.to_dict)
+    return code

@@ -23,6 +23,8 @@ from cmsapi.errors import ArgumentError
 _FORBIDDEN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
 # The header of a list that was printed to a pipe without --csv; the table of a terminal cannot be read.
 _PLAIN_HEADER = re.compile(r"id {2,}\S")
+# Columns of texts, which may hold any character.
+_TEXTS = ("keyword", "prompt")
 
 AllowEmpty: TypeAlias = Annotated[
     bool,
@@ -122,11 +124,14 @@ def _validated(word: str, what: str) -> str:
     return word
 
 
-def _lines(source: _Source) -> Iterator[str]:
-    if not source.is_file:
-        yield from filter(None, [source.text.strip()])
-        return
-    yield from _cells(source, "keyword", whole_lines=True)
+def _lines(column: str) -> Callable[[_Source], Iterator[str]]:
+    def read(source: _Source) -> Iterator[str]:
+        if not source.is_file:
+            yield from filter(None, [source.text.strip()])
+            return
+        yield from _cells(source, column, whole_lines=True)
+
+    return read
 
 
 def _cells(source: _Source, column: str, *, whole_lines: bool = False) -> Iterator[str]:
@@ -167,7 +172,7 @@ def _column(source: _Source, column: str, delimiter: str, skipped: int, names: S
             if rows.line_num <= skipped or not any(map(str.strip, row)) or _is_comment(row[0]):
                 continue
             cell = unescape_formula(row[place]).strip() if place < len(row) else ""
-            if not cell or (column != "keyword" and not cell.isprintable()):
+            if not cell or (column not in _TEXTS and not cell.isprintable()):
                 why = "holds characters that cannot be printed" if cell else "is empty"
                 raise ArgumentError(
                     f"{source.name}, line {rows.line_num}: the column {column!r} {why}. Nothing was sent.",
@@ -262,4 +267,8 @@ Identifiers: TypeAlias = Annotated[Items, _parameter(_identifiers("id"))]
 #: The same for job tokens.
 JobTokens: TypeAlias = Annotated[Items, _parameter(_identifiers("token"))]
 #: The same for texts with spaces, one per line.
-SeedKeywords: TypeAlias = Annotated[Items, _parameter(_lines, whole_lines=True)]
+SeedKeywords: TypeAlias = Annotated[Items, _parameter(_lines("keyword"), whole_lines=True)]
+#: The same for prompts.
+PromptTexts: TypeAlias = Annotated[Items, _parameter(_lines("prompt"), whole_lines=True)]
+#: The same for addresses of pages.
+Urls: TypeAlias = Annotated[Items, _parameter(_lines("url"), whole_lines=True)]

@@ -209,7 +209,8 @@ def _print_table(items: Sequence[T], columns: Columns[T]) -> None:
     for row in rows:
         table.add_row(*(Text(row[place]) for place in shown))
     console.print(table)
-    if missing := [title for place, title in enumerate(titles) if place not in shown]:
+    hidden = [place for place in range(len(titles)) if place not in shown and place not in _empty(rows)]
+    if missing := [titles[place] for place in hidden]:
         print_message(f"No room for: {', '.join(missing)}. A wider terminal, --csv and --json have all.", style="dim")
 
 
@@ -219,7 +220,7 @@ def _fitting(widths: Sequence[int], rows: Sequence[Sequence[str]], width: int) -
     Columns that say nothing are left out first, then the last ones.
     """
     shown = list(range(len(widths)))
-    empty = [place for place in shown[2:] if all(row[place] == printable(None) for row in rows)]
+    empty = [place for place in _empty(rows) if place > 1]
     while not _is_legible(shown, widths, width):
         if len(shown) <= min(_FEWEST, len(widths)):
             return None
@@ -227,10 +228,15 @@ def _fitting(widths: Sequence[int], rows: Sequence[Sequence[str]], width: int) -
     return shown
 
 
+def _empty(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the places of the columns that say nothing."""
+    return [place for place, cells in enumerate(zip(*rows, strict=True)) if {*cells} == {printable(None)}]
+
+
 def _is_legible(shown: Sequence[int], widths: Sequence[int], width: int) -> bool:
     # A cut identifier is useless, so the widest of the other columns shrinks.
     shrinking = widths[_widest(shown, widths)]
-    room = width - sum(widths[place] for place in shown) + shrinking - 3 * len(shown)
+    room = width - sum(widths[place] for place in shown) + shrinking - 3 * len(shown) + 1
     return room >= min(_LEGIBLE, shrinking)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -49,3 +50,48 @@ async def test_drift_is_counted(
             assert deviation["count"] == 1
         else:
             assert "1 x User.shoeSize: key that is not listed" in shown
+
+
+async def test_the_document_has_the_same_keys_in_every_state(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Monitoring reads the status from the exit code or from `status`, whatever the doctor could examine."""
+
+    async def examine(expected: Exit) -> dict[str, Any]:
+        assert await command("doctor", "--json") == expected
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    good = await examine(Exit.DONE)
+    # The virtual clock of the sandbox is not this machine's.
+    assert {name for name, verdict in good["verdicts"].items() if verdict != "ok"} <= {"clock"}
+    assert good["requestsLeft"] > 900
+    assert set(good["balances"]) == {"analysis", "aiWriting", "contentIdeasSearches"}
+
+    monkeypatch.setenv("CMSAPI_API_KEY", box.revoked_key)
+    refused = await examine(Exit.FAILED)
+    assert (refused["status"], refused["verdicts"]["key"], refused["balances"]) == ("problem", "problem", None)
+
+    monkeypatch.setenv("CMSAPI_BASE_URL", "http://127.0.0.1:9")
+    unreachable = await examine(Exit.FAILED)
+    assert unreachable["verdicts"] == dict.fromkeys(good["verdicts"], "not known") | {
+        "configuration": "ok",
+        "connection": "problem",
+        "limits": unreachable["verdicts"]["limits"],
+    }
+
+    monkeypatch.delenv("CMSAPI_API_KEY")
+    unset = await examine(Exit.USAGE)
+    assert unset["verdicts"]["configuration"] == "problem"
+    assert good.keys() == refused.keys() == unreachable.keys() == unset.keys()
+    assert good["verdicts"].keys() == refused["verdicts"].keys() == unset["verdicts"].keys()
+
+
+async def test_warnings_count_only_with_strict(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A warning ends with 0, and with `--strict` with 3."""
+    monkeypatch.setenv("CMSAPI_API_KEY", box.member_key)
+    assert await command("doctor", "--json") == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["status"] == "warning"
+    assert await command("doctor", "--strict") == Exit.PARTLY

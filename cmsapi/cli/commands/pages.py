@@ -1,0 +1,128 @@
+"""`cmsapi pages`: list, show, import, crawl, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+import cmsapi
+from cmsapi.cli.support.arguments import AllowEmpty, Identifiers, Urls
+from cmsapi.cli.support.asking import Yes, confirmed
+from cmsapi.cli.support.connecting import connect
+from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.support.output import (
+    TABLE,
+    AsJson,
+    Columns,
+    Output,
+    print_fields,
+    print_json,
+    print_list,
+    print_message,
+    printable,
+)
+from cmsapi.cli.support.repeating import for_each
+
+pages: App = App(name="pages", help="List, show, import, crawl and delete pages of the tracked website.")
+
+_COLUMNS: Columns[cmsapi.WebPage] = {
+    "id": lambda page: page.id,
+    "url": lambda page: page.url,
+    "status": lambda page: page.last_status_code,
+    "title": lambda page: page.title,
+    "imported": lambda page: page.created_at,
+}
+
+
+@pages.command(name="list")
+async def list_pages(
+    workspace_id: str,
+    *,
+    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
+    output: Output = TABLE,
+) -> None:
+    """List the pages of a workspace; one request per hundred.
+
+    Args:
+        workspace_id: The workspace.
+        limit: The largest number of pages to list.
+    """
+    found: list[cmsapi.WebPage] = []
+    total = None
+    async with connect() as client:
+        async for page in client.pages.list(workspace_id, limit=min(limit, 100)).pages():
+            found += page
+            total = page.total
+            if len(found) >= limit:
+                break
+    print_list(found[:limit], _COLUMNS, output, cmsapi.to_dict)
+    if total is not None and total > limit:
+        print_message(f"{limit} of {total:,}; --limit {total} shows all.")
+
+
+@pages.command(name="show")
+async def show_page(page_id: str, *, as_json: AsJson = False) -> None:
+    """Show a page; one request.
+
+    Args:
+        page_id: The page.
+    """
+    async with connect() as client:
+        page = await client.pages.get(page_id)
+    if as_json:
+        print_json(cmsapi.to_dict(page))
+    else:
+        print_fields({title: value(page) for title, value in _COLUMNS.items()})
+
+
+@pages.command(name="import")
+async def import_pages(
+    workspace_id: str, urls: Urls, /, *, allow_empty: AllowEmpty = False, output: Output = TABLE
+) -> int:
+    """Import pages by their addresses; one request each, no credit.
+
+    Args:
+        workspace_id: The workspace.
+        urls: Addresses; - reads one per line, or CSV, from standard input, @FILE from a file.
+    """
+    urls.require_nonempty(allow_empty)
+    async with connect() as client:
+        imported, code = await for_each(urls, lambda url: client.pages.create(workspace_id, url))
+    if imported or output:
+        print_list(imported, _COLUMNS, output, cmsapi.to_dict)
+    return code
+
+
+@pages.command(name="crawl")
+async def crawl_pages(page_ids: Identifiers, /, *, allow_empty: AllowEmpty = False) -> int:
+    """Have pages crawled again; one request each, no credit.
+
+    Args:
+        page_ids: Pages; - reads identifiers or CSV from standard input, @FILE from a file.
+    """
+    page_ids.require_nonempty(allow_empty)
+    async with connect() as client:
+
+        async def crawl(page_id: str) -> None:
+            answer = await client.pages.crawl(page_id)
+            print_message(f"{printable(page_id)}: {printable(answer.message)}")
+
+        _, code = await for_each(page_ids, crawl)
+    return code
+
+
+@pages.command(name="delete")
+async def delete_page(page_id: str, *, yes: Yes = False) -> int:
+    """Delete a page and its contents, which cannot be undone; two requests. Needs the role Admin.
+
+    Args:
+        page_id: The page.
+    """
+    async with connect() as client:
+        page = await client.pages.get(page_id)
+        if not await confirmed(f"Delete {printable(page.url or page.id)} and its contents?", yes):
+            return Exit.FAILED
+        await client.pages.delete(page_id)
+    return Exit.DONE

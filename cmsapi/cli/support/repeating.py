@@ -1,0 +1,50 @@
+"""Send one request for each of several items, which cost no credit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import cmsapi
+from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.support.output import counted, print_message, printable
+from cmsapi.cli.support.progress import LiveProgress, Steps, stderr_console
+
+R = TypeVar("R")
+# These errors meet every item alike.
+_HOPELESS = (cmsapi.UnauthorizedError, cmsapi.NotSentError, cmsapi.ConfigError)
+
+
+async def for_each(items: Sequence[str], send: Callable[[str], Awaitable[R]]) -> tuple[list[R], Exit]:
+    """Send the requests one after another, so that Ctrl-C leaves at most one in doubt; continue after an error.
+
+    Args:
+        items: The items.
+        send: Sends the request of one item.
+
+    Returns:
+        The results and the exit code.
+    """
+    results: list[R] = []
+    errors: list[Exception | None] = []
+    live, steps = LiveProgress(stderr_console()), Steps(len(items))
+    live.add("", steps)
+    try:
+        async with live.running():
+            for item in items:
+                try:
+                    results.append(await send(item))
+                    errors.append(None)
+                except _HOPELESS:
+                    raise
+                except cmsapi.CMSError as error:
+                    print_message(f"{printable(item)}: {error_text(error)}", style="red")
+                    errors.append(error)
+                steps.step()
+    except (cmsapi.CMSError, asyncio.CancelledError):
+        if results:
+            done = steps.done
+            print_message(f"{counted(done, 'item')} of {len(items):,} done; the next one is {printable(items[done])}.")
+        raise
+    return results, combined_exit_code(errors)
