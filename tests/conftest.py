@@ -40,8 +40,9 @@ def limits_anew() -> None:
 @pytest.fixture(autouse=True)
 def blocking_calls() -> Iterator[BlockBuster]:
     """Fail a test whose event loop is blocked by the SDK or the sandbox."""
-    # Drawing reads fonts; a program that asks for a plot inside a loop accepts that.
+    # Drawing reads fonts, and a traceback of a notebook its sources; who asks for them inside a loop accepts that.
     drawing = ["cmsapi.resources.credit_plot", "cmsapi.resources.credit_report"]
+    drawing += ["cmsapi.display.tracebacks", "cmsapi.errors.base"]
     with blockbuster_ctx("cmsapi", excluded_modules=drawing) as blocker:
         # A client that names a file by a relative path asks the kernel for the directory, which reads no disk.
         blocker.functions["os.getcwd"].can_block_in("cmsapi/state/opening.py", "_path")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cmsapi.display import markup
+from cmsapi.display import markup, tracebacks
 
 
 class CMSError(Exception):
@@ -31,6 +31,10 @@ class CMSError(Exception):
         twin = self.__copy__()
         twin.__cause__ = self.__cause__
         return twin
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows below a cell that raises it."""
+        return tracebacks.render(self)
 
     def _repr_html_(self) -> str:
         return markup.paragraphs(type(self).__name__, [*str(self).splitlines(), *getattr(self, "__notes__", ())])
