@@ -55,8 +55,11 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
         await self._outcomes.aclose()
 
     async def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
-        return await collected(self)
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
+
+        When it is interrupted, no more jobs are launched; the launched ones continue.
+        """
+        return await collected(self, self.aclose)
 
 
 class Batch:

@@ -68,8 +68,11 @@ class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
         return self
 
     async def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
-        return await collected(self)
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
+
+        When it is interrupted, no more jobs are launched; the launched ones continue.
+        """
+        return await collected(self, self.aclose)
 
     async def __anext__(self) -> Outcome[I, R]:
         # Several iterations may wait at once, so that each checks again after a change.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any
 
 from cmsapi.display.frames import DataFrame, frame, load_pandas, table
@@ -37,11 +37,21 @@ def to_pandas(items: Iterable[Any]) -> DataFrame:
     return _of_outcomes(rows) if rows and all(hasattr(row, "earlier") for row in rows) else frame(rows)
 
 
-async def collected(outcomes: AsyncIterable[Any]) -> DataFrame:
-    """Wait for all outcomes, and return them as a frame."""
+async def collected(outcomes: AsyncIterable[Any], close: Callable[[], Awaitable[None]]) -> DataFrame:
+    """Wait for all outcomes, and return them as a frame; an interruption closes them.
+
+    Args:
+        outcomes: The outcomes.
+        close: Ends the iteration, so that no more jobs are launched; launched ones continue.
+    """
     # Before a launch: it may be missing.
     load_pandas()
-    return _of_outcomes([outcome async for outcome in outcomes])
+    try:
+        rows = [outcome async for outcome in outcomes]
+    except BaseException:
+        await close()
+        raise
+    return _of_outcomes(rows)
 
 
 def _of_outcomes(outcomes: list[Any]) -> DataFrame:

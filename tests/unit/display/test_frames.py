@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import typing
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -163,6 +164,22 @@ async def test_outcomes_of_a_fan_out() -> None:
     assert list(completed["item"]) == list(completed["id"])
     assert [list(each["earlier"]) for each in (first, again)] == [[False, False], [True, True]]
     assert [str(kind) for kind in first.dtypes] == [str(kind) for kind in frame.dtypes]
+
+
+@pytest.mark.looptime
+async def test_an_interrupted_frame_launches_no_more() -> None:
+    """The stop button of a notebook ends the launches, and the client goes on."""
+    async with Sandbox(keywords=40, durations=Fixed(60)) as sandbox, client_of(sandbox) as client:
+        outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids, in_flight=3)
+        waiting = asyncio.create_task(outcomes.to_pandas())
+        await asyncio.sleep(100)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        launched = len(sandbox.ledger.launches())
+        await asyncio.sleep(1000)
+        assert 3 < launched == len(sandbox.ledger.launches()) < 40
+        await client.me()
 
 
 @pytest.mark.looptime
