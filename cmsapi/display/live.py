@@ -1,41 +1,88 @@
-"""Show HTML in a notebook, and keep it up to date while other cells run (extra `notebook`)."""
+"""Show an object in a notebook, and keep it up to date while other cells run (extra `notebook`)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 # Seconds between two versions; one is drawn only when something has changed.
 _REFRESH = 1.0
 
 
-class LiveHtml:
-    """Show HTML below the current cell.
+class Shown(Protocol):
+    """Have a text as HTML; `repr` is the text of a terminal."""
+
+    def _repr_html_(self) -> str: ...
+
+
+class _LiveOutput:
+    """Hold what a cell shows of an object."""
+
+    def __init__(self, thing: Shown) -> None:
+        # Only IPython asks for live outputs, so that the import works.
+        from IPython.core.getipython import get_ipython
+        from IPython.display import display
+
+        self._thing = thing
+        self._shell: Any = get_ipython()
+        terminal = sys.modules.get("IPython.terminal.interactiveshell")
+        #: Whether the output can be replaced; a terminal would print each version below the last one.
+        self.can_change: bool = terminal is None or not isinstance(self._shell, terminal.TerminalInteractiveShell)
+        self._shown = self._draw()
+        self._handle: Any = display(self._shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # untyped
+
+    def _draw(self) -> dict[str, str]:
+        # GitHub and other readers of saved notebooks show the HTML, terminals the text.
+        pages = {"text/html": self._thing._repr_html_()} if self.can_change else {}
+        return {**pages, "text/plain": repr(self._thing)}
+
+    def refresh(self) -> None:
+        """Draw the object again if it has changed."""
+        now = self._draw()
+        if now != self._shown:
+            self._handle.update(now, raw=True)
+        self._shown = now
+
+    async def follow(self, is_over: Callable[[], bool]) -> None:
+        """Refresh the output until it is over, and at the end of each cell, so that a saved notebook is up to date."""
+        # Without a shell there are no cells.
+        events = getattr(self._shell, "events", None)
+        if events is not None:
+            events.register("post_execute", self.refresh)
+        try:
+            while not is_over():
+                await asyncio.sleep(_REFRESH)
+                self.refresh()
+        finally:
+            self.refresh()
+            if events is not None:
+                events.unregister("post_execute", self.refresh)
+
+
+def show(
+    thing: Shown,
+    start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    is_over: Callable[[], bool] = lambda: False,
+) -> asyncio.Task[None] | None:
+    """Show an object below the current cell, and return the task that keeps it up to date.
 
     Args:
-        render: Returns the HTML as it is now.
+        thing: The object.
+        start: Starts the task.
+        is_over: Returns whether nothing changes any more; the default is never.
+
+    Returns:
+        The task; None where the output stays as it is.
     """
-
-    def __init__(self, render: Callable[[], str]) -> None:
-        # Only IPython asks for live HTML, so that the import works.
-        from IPython.display import HTML, display
-
-        self._render = render
-        self._html: Any = HTML
-        self._shown = render()
-        self._handle: Any = display(HTML(self._shown), display_id=True)  # type: ignore[no-untyped-call]  # IPython has no types
-
-    async def follow(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Update the HTML until it is over.
-
-        Args:
-            is_over: Returns whether nothing changes any more; the default is never.
-        """
-        over = False
-        while not over:
-            await asyncio.sleep(_REFRESH)
-            over, now = is_over(), self._render()
-            if now != self._shown:
-                self._handle.update(self._html(now))
-            self._shown = now
+    output = _LiveOutput(thing)
+    if is_over() or not output.can_change:
+        return None
+    following = output.follow(is_over)
+    try:
+        return start(following)
+    except RuntimeError:
+        # The client is closed, or no loop runs: nothing changes any more.
+        following.close()
+        return None

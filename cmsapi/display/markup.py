@@ -14,9 +14,13 @@ from cmsapi.display.values import field_names
 
 # The largest number of characters in a cell, of items in a list, and of rows in a table.
 _MAX_TEXT, _MAX_ITEMS, _MAX_ROWS = 400, 5, 200
-_LEFT = ' style="text-align:left;vertical-align:top"'
-# A job token is longer than a page is wide, and has no space to break at.
-_WRAPPED = ' style="text-align:left;vertical-align:top;overflow-wrap:anywhere"'
+# Notebooks align cells to the right and to the middle. A frame of its own scrolls a wide table, and not the page.
+_LEFT, _TOP = "text-align:left", "vertical-align:top"
+_NAME = f' style="{_LEFT};{_TOP};white-space:nowrap"'
+_TITLE = f' style="{_LEFT};font-weight:bold"'
+_FRAME = ' style="overflow-x:auto"'
+# A wide table does not make a column of texts narrower than so many characters, and breaks longer words.
+_MIN_WIDTH, _MAX_WORD = 24, 40
 # The fields that identify an object, the most readable first.
 _IDENTIFYING = ("name", "title", "label", "keyword", "url", "email", "first_name", "id")
 
@@ -37,27 +41,58 @@ def record(thing: Any, *more: tuple[str, object], title: str | None = None) -> s
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> str:
     """Write names and values, one pair per row."""
     rows = "".join(
-        f"<tr><th{_LEFT}>{text(name.replace('_', ' '))}</th><td{_WRAPPED}>{text(brief(value))}</td></tr>"
-        for name, value in pairs
+        f"<tr><th{_NAME}>{text(name.replace('_', ' '))}</th>{_cell(value, _LEFT)}</tr>" for name, value in pairs
     )
-    return f"<table><caption>{text(title)}</caption>{rows}</table>"
+    return f"<table>{_caption(title)}<tbody>{rows}</tbody></table>"
 
 
 def listing(title: str, items: Sequence[Any]) -> str:
-    """Write attrs objects as a table, with a column for each field that has a value in any of them."""
+    """Write attrs objects as a table, with a column for each field that has a value in any of them.
+
+    What people call an object comes first.
+    """
     names = dict.fromkeys(name for item in items for name in field_names(type(item)) if name != "extra")
-    used = [name for name in names if any(getattr(item, name, None) is not None for item in items)]
+    used = [name for name in names if any(getattr(item, name, None) not in (None, "") for item in items)]
+    first = next((name for name in _IDENTIFYING if name in used), None)
+    used.sort(key=lambda name: name != first)
     return table(title, used, [[getattr(item, name, None) for name in used] for item in items])
 
 
 def table(title: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a table of at most two hundred rows, and the number of further rows."""
-    head = "".join(f"<th{_LEFT}>{text(name.replace('_', ' '))}</th>" for name in names)
+    """Write a table of at most two hundred rows, and the number of further rows; numbers are aligned to the right."""
+    numbers = {place for place in range(len(names)) if any(_is_number(row[place]) for row in rows)}
+    sides = ["text-align:right" if place in numbers else _LEFT for place in range(len(names))]
+    head = "".join(
+        f'<th style="{side};{_TOP}">{text(name.replace("_", " "))}</th>'
+        for name, side in zip(names, sides, strict=True)
+    )
     body = "".join(
-        f"<tr>{''.join(f'<td{_LEFT}>{text(brief(value))}</td>' for value in row)}</tr>" for row in rows[:_MAX_ROWS]
+        f"<tr>{''.join(_cell(value, side) for value, side in zip(row, sides, strict=True))}</tr>"
+        for row in rows[:_MAX_ROWS]
     )
     more = f"<p>… and {len(rows) - _MAX_ROWS} more</p>" if len(rows) > _MAX_ROWS else ""
-    return f"<table><caption>{text(title)}</caption><tr>{head}</tr>{body}</table>{more}"
+    whole = f"<table>{_caption(title)}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div{_FRAME}>{whole}</div>{more}"
+
+
+def _caption(title: str) -> str:
+    return f"<caption{_TITLE}>{text(title)}</caption>" if title else ""
+
+
+def _cell(value: object, side: str) -> str:
+    shown = brief(value)
+    style = f"{side};{_TOP}"
+    if isinstance(value, date | int | float):
+        style += ";white-space:nowrap"
+    elif shown:
+        # The widest column of a narrow text is as wide as the text.
+        style += f";min-width:{min(len(shown), _MIN_WIDTH) / 2:g}em"
+        style += ";overflow-wrap:anywhere" if max(map(len, shown.split()), default=0) > _MAX_WORD else ""
+    return f'<td style="{style}">{text(shown)}</td>'
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def paragraphs(title: str, lines: Iterable[str]) -> str:
@@ -73,7 +108,8 @@ def brief(value: object) -> str:
         case enum.Enum():
             return str(value.value)
         case datetime():
-            return f"{value:%Y-%m-%d %H:%M:%S}"
+            # A time without its zone can be an hour that somebody else reads differently.
+            return f"{value:%Y-%m-%d %H:%M:%S %Z}".rstrip()
         case date() | bool() | int():
             return str(value)
         case float():
@@ -89,6 +125,12 @@ def brief(value: object) -> str:
             return brief(next((each for each in names if each), type(value).__name__))
         case _:
             return brief(repr(value))
+
+
+def minutes(seconds: float) -> str:
+    """Return a duration as minutes and seconds."""
+    whole, rest = divmod(max(0, round(seconds)), 60)
+    return f"{whole}:{rest:02}"
 
 
 def text(value: str) -> str:

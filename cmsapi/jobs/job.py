@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 from cmsapi.api.arguments import function, seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
-from cmsapi.display import markup
+from cmsapi.display import live, markup
 from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobError, JobWaitTimeoutError
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
-from cmsapi.jobs.status import Finished, JobEvent, JobStatus
+from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
 from cmsapi.jobs.tracked import TrackedJob, call_listener
 
 R = TypeVar("R")
@@ -94,9 +94,16 @@ class Job(Hinting, Generic[R]):
         return repr(self.tracked)
 
     def _repr_html_(self) -> str:
-        return markup.record(
-            self.status, ("kind", self.kind), ("name", self.name), ("id", self.id), ("token", self.token), title="Job"
-        )
+        job = self.tracked
+        kind = f"{job.kind}".replace("_", " ")
+        rows = described(self.status)
+        if job.closed:
+            rows.append(("result", job.result) if job.error is None else ("error", str(job.error)))
+        title = f"{kind[:1].upper()}{kind[1:]}: {self.name or self.target}"
+        return markup.facts(title, [*rows, ("id", self.id), ("token", self.token)])
+
+    def _ipython_display_(self) -> None:
+        live.show(self, self._poller.tasks.start, self.done)
 
     # As on asyncio.Future
 

@@ -63,7 +63,29 @@ class JobStatus:
         }
 
     def _repr_html_(self) -> str:
-        return markup.record(self)
+        return markup.facts("Job status", described(self))
+
+
+def with_word(state: str, word: str | None) -> str:
+    """Return a state in words, with the service's own word where that says more."""
+    return state if word in (None, state) else f"{state} ({markup.plain(str(word))})"
+
+
+def described(status: JobStatus) -> list[tuple[str, object]]:
+    """Return the rows of a table that describes a job; times are of the zone of this machine."""
+    word = status.state if status.phase in (Phase.RUNNING, Phase.FAILED, Phase.UNKNOWN) else None
+    at = None if status.observed_at is None else markup.brief(status.observed_at.astimezone())
+    rows: list[tuple[str, object]] = [
+        ("state", with_word(status.phase.value, word)),
+        ("elapsed", markup.minutes(status.elapsed)),
+        ("polls", str(status.polls) if at is None else f"{status.polls}, the last one at {at}"),
+    ]
+    if not status.done:
+        end, poll = status.eta, status.next_poll_at
+        rows.append(("expected end", "not known yet" if end is None else end.astimezone()))
+        planned = "none planned" if poll is None else markup.brief(poll.astimezone())
+        rows.append(("next poll", f"{planned}: {status.why_next}"))
+    return rows
 
 
 @attrs.frozen

@@ -9,9 +9,10 @@ from typing import Any
 from cmsapi.display import markup
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus
 from cmsapi.jobs.job import Job
-from cmsapi.jobs.status import Phase
+from cmsapi.jobs.status import Phase, with_word
 
 _ORDER = {state: place for place, state in enumerate(ItemState)}
+_TIMES = ("expected end", "next poll")
 # The columns of a plain text, which has no width of its own.
 _PLAIN = ("name", "state", "elapsed", "id")
 
@@ -41,9 +42,9 @@ def cells(row: ItemStatus) -> Mapping[str, str]:
     return {
         "name": markup.plain(row.label),
         "state": describe_state(row),
-        "elapsed": "" if row.elapsed is None else _minutes(row.elapsed),
+        "elapsed": "" if row.elapsed is None else markup.minutes(row.elapsed),
         "expected end": "" if status is None or over else _clock_time(status.eta),
-        "next poll": "" if status is None or over else _clock_time(status.next_poll_at),
+        "next poll": "" if status is None or over else _clock_time(status.next_poll_at) or "none planned",
         # A row without a name is named by its identifier already.
         "id": "" if identifier == row.label else markup.plain(identifier),
         "polls": "" if status is None else str(status.polls),
@@ -57,15 +58,17 @@ def describe_state(row: ItemStatus) -> str:
     if job is None:
         return row.state.value
     more = job.tracked.word if row.state is ItemState.RUNNING else job.tracked.phase.value
-    says_more = more not in (None, row.state.value) and row.state in (ItemState.RUNNING, ItemState.FAILED)
-    return f"{row.state.value} ({markup.plain(str(more))})" if says_more else row.state.value
+    return with_word(row.state.value, more if row.state in (ItemState.RUNNING, ItemState.FAILED) else None)
 
 
 def html(title: str, rows: Sequence[ItemStatus]) -> str:
     """Write rows as a table of a notebook, with the columns that say anything."""
     texts = [cells(row) for row in rows]
     used = [name for name in (texts[0] if texts else ()) if any(each[name] for each in texts)]
-    return markup.table(title, used, [[each[name] for name in used] for each in texts])
+    # The kernel of a notebook may run in another zone than its reader lives in.
+    zone = datetime.now().astimezone().tzname()
+    titles = [f"{name} ({zone})" if name in _TIMES else name for name in used]
+    return markup.table(title, titles, [[each[name] for name in used] for each in texts])
 
 
 def lines(rows: Iterable[ItemStatus]) -> list[str]:
@@ -74,11 +77,6 @@ def lines(rows: Iterable[ItemStatus]) -> list[str]:
     table = [list(_PLAIN), *([each[title] for title in _PLAIN] for each in texts)]
     widths = [max(len(line[place]) for line in table) for place in range(len(_PLAIN))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
-
-
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    return f"{minutes}:{rest:02}"
 
 
 def _clock_time(moment: datetime | None) -> str:

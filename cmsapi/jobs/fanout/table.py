@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from cmsapi.display.live import LiveHtml
+from cmsapi.display import live
 from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus
 from cmsapi.jobs.job import Job, job_of
@@ -54,15 +54,10 @@ class JobTable:
         return drawing.html(_title(rows), rows)
 
     def _ipython_display_(self) -> None:
-        live = LiveHtml(self._repr_html_)
         if (before := _shown.get(self._poller)) is not None:
             before.close()
         _shown[self._poller] = self
-        try:
-            self._task = self._poller.tasks.start(live.follow())
-        except RuntimeError:
-            # The client is closed, or no loop runs: the jobs will not change.
-            self._task = None
+        self._task = live.show(self, self._poller.tasks.start)
 
 
 def _title(rows: Sequence[ItemStatus]) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 import attrs
 
 from cmsapi.api.arguments import seconds, within
-from cmsapi.display import markup
-from cmsapi.display.live import LiveHtml
+from cmsapi.display import live, markup
 from cmsapi.jobs.fanout import drawing
 from cmsapi.jobs.fanout.outcome import Outcome
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress, html_of
@@ -257,11 +256,9 @@ class Tracker:
         planned = max(self._requests.sent, round(self._planned))
         return max(0.0, self._rest.seconds - passed), (early, late), planned
 
-    def keep_shown(self, live: LiveHtml) -> None:
-        """Keep HTML of a notebook up to date until the end."""
-        # The client is closed, or no loop runs: nothing changes any more.
-        with contextlib.suppress(RuntimeError):
-            self._poller.tasks.start(live.follow(self._over.is_set))
+    def show(self, thing: live.Shown) -> None:
+        """Show an object in a notebook, and keep it up to date until the end."""
+        live.show(thing, self._poller.tasks.start, self._over.is_set)
 
     # Who is told
 
@@ -318,11 +315,16 @@ class ShowsProgress:
         """
         return self._tracker.rows(within("limit", limit, 0))
 
+    def __repr__(self) -> str:
+        tracker = self._tracker
+        of = "" if tracker.total is None else f" of {tracker.total:,}"
+        return f"<{type(self).__name__}: {tracker.finished:,}{of} finished, {tracker.failed:,} failed>"
+
     def _repr_html_(self) -> str:
         return html_of(self.progress) + drawing.html("", self.rows(_SHOWN))
 
     def _ipython_display_(self) -> None:
-        self._tracker.keep_shown(LiveHtml(self._repr_html_))
+        self._tracker.show(self)
 
     async def follow(self, every: float = 1.0) -> AsyncIterator[Progress]:
         r"""Give the progress now, after changes, and at the end, which ends the iteration; sends nothing.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[3] / "docs/notebooks").glob("*.ipynb"))
@@ -55,12 +58,80 @@ async def test_cells_await_without_a_context(tmp_path: Path) -> None:
     await runner.async_execute()
     _, organization, table, status, error, limit, figure, closed = notebook.cells
     assert "<table>" in shown(organization)["text/html"]
-    assert "kwd_" in shown(table)["text/html"]
+    # The cell after the table has waited for the job: that is what a saved notebook shows.
+    assert len(table.outputs) == 1
+    assert "1 job: 1 finished" in shown(table)["text/html"]
+    assert "1 finished" in shown(table)["text/plain"]
     assert shown(status)["text/plain"] == "'success'"
     assert error.outputs[0].ename == "NotFoundError"
+    assert "cmsapi/transport" not in "".join(error.outputs[0].traceback)
     assert "<table>" in shown(limit)["text/html"]
     assert "image/png" in shown(figure)
     assert closed.outputs == []
+
+
+class Kernel:
+    """A kernel whose cells can be stopped."""
+
+    def __init__(self, manager: Any, client: Any) -> None:
+        self._manager, self._client = manager, client
+
+    async def run(self, cell: str, *, stop_after: float | None = None) -> list[str]:
+        """Run a cell, press the square button after so many seconds, and return what is printed and raised."""
+        sent = self._client.execute(cell)
+        if stop_after is not None:
+            await asyncio.sleep(stop_after)
+            await self._manager.interrupt_kernel()
+        told: list[str] = []
+        while True:
+            message = await self._client.get_iopub_msg(timeout=60)
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            content = message["content"]
+            if content.get("execution_state") == "idle":
+                return told
+            told += content["text"].splitlines() if message["msg_type"] == "stream" else []
+            told += [content["ename"]] if message["msg_type"] == "error" else []
+
+
+@pytest.fixture
+async def kernel() -> AsyncIterator[Kernel]:
+    """A kernel with a client of a sandbox, whose jobs take two seconds."""
+    manager: Any = AsyncKernelManager(kernel_name="python3")
+    await manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    try:
+        await client.wait_for_ready(timeout=60)
+        kernel = Kernel(manager, client)
+        assert await kernel.run(CELLS[0].replace("Fixed(0.1)", "Fixed(2)")) == []
+        yield kernel
+    finally:
+        client.stop_channels()
+        await manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.slow
+@pytest.mark.enable_socket
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_stopped_cells_leave_everything_usable(kernel: Kernel) -> None:
+    """After the stop button a job is awaited again, a loop goes on, a batch is run again; nothing is paid twice."""
+    wait = "print((await job).analysis_status)"
+    assert await kernel.run("job = await client.keywords.analyze(box.keyword_ids[0])") == []
+    assert await kernel.run(wait, stop_after=0.5) == ["CancelledError"]
+    assert await kernel.run(wait) == ["success"]
+    loop = "async for outcome in outcomes: print(outcome.ok)"
+    assert await kernel.run("outcomes = client.jobs.map(client.keywords.analyze, box.keyword_ids[1:3])") == []
+    assert await kernel.run(loop, stop_after=0.5) == ["CancelledError"]
+    assert await kernel.run(loop) == ["True", "True"]
+    batch = """
+async with client.jobs.batch("nightly") as batch:
+    async for outcome in batch.map(client.keywords.analyze, box.keyword_ids[3:5]):
+        print(outcome.ok)
+"""
+    assert await kernel.run(batch, stop_after=0.5) == ["CancelledError"]
+    assert await kernel.run(batch) == ["True", "True"]
+    assert await kernel.run("print(len(box.ledger.launches())); await client.aclose()") == ["5"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,4 +1,4 @@
-"""`client.jobs.show()`: one table that follows the jobs."""
+"""What a cell shows of jobs follows them: `client.jobs.show()`, a fan-out, a job."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
 from IPython.utils.capture import RichOutput, capture_output
 
 import cmsapi
@@ -82,3 +83,94 @@ async def test_a_shown_fan_out_is_followed_to_its_end(shell: Any, sandbox: Sandb
     assert "3 of 3 finished" in shown[-1][1]
     assert all(outcome.job is not None and str(outcome.job.name) in shown[-1][1] for outcome in results)
     assert later.outputs == []
+
+
+async def test_a_shown_job_fills_in(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """A job that a cell shows is followed to its result, sends no request for that, and then stays as it is."""
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with capture_output() as captured:
+        shell.display_formatter.format(job)
+        sent = len(sandbox.ledger)
+        await asyncio.sleep(60)
+        assert len(sandbox.ledger) == sent
+        keyword = await job
+        await asyncio.sleep(2)
+    with capture_output() as later:
+        await asyncio.sleep(3)
+
+    shown = pages(captured.outputs)
+    assert "none planned: it has no waiters" in shown[0][1]
+    assert sum(not update for update, _ in shown) == 1
+    assert "succeeded" in shown[-1][1]
+    assert str(keyword.keyword) in shown[-1][1]
+    assert later.outputs == []
+
+
+async def test_a_failed_job_says_why(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """The last state of a job without a result has its error; shown after its end, it is followed no more."""
+    sandbox.set_outcome(sandbox.keyword_ids[0], "failed")
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with pytest.raises(cmsapi.JobFailedError):
+        await job
+    with capture_output() as captured:
+        shell.display_formatter.format(job)
+        await asyncio.sleep(3)
+    ((_, page),) = pages(captured.outputs)
+    assert "failed" in page
+    assert "error" in page
+
+
+async def test_the_end_of_a_cell_is_a_version(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """What a cell has changed is shown when the cell ends, so that a notebook that is saved then is up to date."""
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with capture_output() as captured:
+        shell.display_formatter.format(job)
+        await asyncio.sleep(0)
+        await job
+        shell.events.trigger("post_execute")
+    assert "succeeded" in pages(captured.outputs)[-1][1]
+    with capture_output() as later:
+        await asyncio.sleep(2)
+        shell.events.trigger("post_execute")
+    assert later.outputs == []
+
+
+async def test_a_closed_client_ends_the_updates(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """A job of a closed client is shown as it was last known, and nothing follows it."""
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with capture_output():
+        shell.display_formatter.format(job)
+        await asyncio.sleep(1)
+        await client.aclose()
+    with capture_output() as captured:
+        shell.display_formatter.format(job)
+        shell.events.trigger("post_execute")
+        await asyncio.sleep(3)
+    assert len(captured.outputs) == 1
+
+
+async def test_a_text_is_there_for_readers_without_html(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """Each version has a text besides its HTML."""
+    outcomes = client.jobs.map(client.keywords.analyze, sandbox.keyword_ids[:2])
+    with capture_output() as captured:
+        shell.display_formatter.format(outcomes)
+        async for _ in outcomes:
+            pass
+        await asyncio.sleep(2)
+    texts = [output.data["text/plain"] for output in captured.outputs]
+    assert texts[0] == "<Fanout: 0 of 2 finished, 0 failed>"
+    assert texts[-1] == "<Fanout: 2 of 2 finished, 0 failed>"
+
+
+async def test_a_terminal_gets_one_text(sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """IPython in a terminal prints each version below the last one, so that it gets only the first, as a text."""
+    InteractiveShell.clear_instance()
+    terminal: Any = TerminalInteractiveShell.instance(history_length=0, simple_prompt=True)
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    with capture_output() as captured:
+        terminal.display_formatter.format(job)
+        await job
+        await asyncio.sleep(3)
+    TerminalInteractiveShell.clear_instance()
+    (output,) = captured.outputs
+    assert list(output.data) == ["text/plain"]

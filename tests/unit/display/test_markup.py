@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import attrs
@@ -14,6 +15,7 @@ from cmsapi.display import markup
 from cmsapi.sandbox import Sandbox
 from tests.support.markup import HARMLESS, Tags, check
 
+MOMENT = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 NASTY = "<script>alert('$1$')</script><img src=x onerror=alert(1)>"
 
 
@@ -111,6 +113,33 @@ def test_deep_folders_need_no_deep_stack() -> None:
         for n in range(2000)
     ]
     check(cmsapi.FolderTree(folders)._repr_html_(), NASTY)
+
+
+def test_numbers_stand_below_each_other() -> None:
+    """A column of numbers is aligned to the right with its title; no line breaks inside a number or a time."""
+    page = markup.table("", ["score", "at"], [[7, MOMENT], [None, MOMENT]])
+    assert page.count("text-align:right") == 3
+    assert page.count("white-space:nowrap") == 3
+
+
+def test_what_people_call_an_object_comes_first() -> None:
+    """The first column is the title, then the identifier; columns without a value are left out."""
+    page = Tags(markup.listing("", [cmsapi.Content(id="cnt_1", title="Boots", meta_description="")])).text
+    assert page == "titleidBootscnt_1"
+
+
+def test_times_have_a_zone() -> None:
+    """A time is shown with its zone; one without a zone as it is."""
+    assert markup.brief(MOMENT) == "2026-03-29 01:30:00 UTC"
+    assert markup.brief(MOMENT.astimezone(timezone(timedelta(hours=2)))) == "2026-03-29 03:30:00 UTC+02:00"
+    assert markup.brief(MOMENT.replace(tzinfo=None)) == "2026-03-29 01:30:00"
+
+
+def test_a_long_word_is_broken() -> None:
+    """A token or an address does not make a table wider than the page, and a narrow column keeps its words whole."""
+    page = markup.facts("", [("token", "x" * 300), ("name", "trail running")])
+    assert page.count("overflow-wrap:anywhere") == 1
+    assert "min-width:12em" in page
 
 
 def test_long_values_are_cut() -> None:
