@@ -15,7 +15,7 @@ LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs bench tables fanouts figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs links bench tables fanouts figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -31,9 +31,10 @@ sandbox: $(READY) ## Serve the whole service in a box on port 8000
 
 test: check unit ## Check and test what a change has to leave green, in some minutes
 
-check: $(READY) ## Lint, types, layers, dependencies
+check: $(READY) ## Lint, spelling, types, layers, dependencies
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
+	$(BIN)/codespell
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/pyright --warnings --pythonpath $(BIN)/python cmsapi
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pyright --verifytypes cmsapi --ignoreexternal > .pyright.txt || { cat .pyright.txt; exit 1; }
@@ -71,8 +72,12 @@ format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(DOCS_READY) ## Build the documentation; warnings are errors
+docs: $(DOCS_READY) ## Build the documentation and follow its links; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m tests.docs.built docs/_build/html
+
+links: $(DOCS_READY) ## Follow the links of the documentation to other sites, which takes a network
+	$(BIN)/sphinx-build -q -b linkcheck docs docs/_build/links
 
 bench: ## Measure next to other libraries and strategies, write docs/benchmarks.md: half an hour; ROWS=random or worlds: random fan-outs alone
 	@$(MAKE) --no-print-directory VENV=.venv-bench $(if $(ROWS),fanouts,tables)

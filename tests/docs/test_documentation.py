@@ -110,13 +110,6 @@ def test_every_command_of_the_documentation_exists() -> None:
     assert set() == named - targets
 
 
-def test_links_lead_somewhere() -> None:
-    """Each relative link of a page names a file of the repository."""
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
-            assert (page.parent / target).exists(), f"{_name(page)} links to {target}"
-
-
 def test_paths_of_the_drawing_exist() -> None:
     """A module or test that a page names is there, so that the drawing cannot rot."""
     for page in set(PAGES) - {ROOT / "docs/interface-coverage.md"}:

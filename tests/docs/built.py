@@ -1,0 +1,63 @@
+"""Follow each internal link of the built documentation: `python -m tests.docs.built docs/_build/html`.
+
+Sphinx warns of references in text that lead nowhere. Links in raw HTML, in templates and to the parts of a page show
+only in what is built. Links to other sites are those of `make links`.
+"""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+# Where a browser finds what a tag names.
+_SOURCES = {"a": "href", "link": "href", "img": "src", "script": "src"}
+
+
+class Page(HTMLParser):
+    """Hold where a page leads, and which parts it has.
+
+    Args:
+        text: The page.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.leads_to: set[str] = set()
+        self.parts: set[str] = {"", "top"}
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a link, and the name of a part."""
+        found = dict(attrs)
+        self.parts.update(value for name in ("id", "name") if (value := found.get(name)))
+        if target := found.get(_SOURCES.get(tag, "")):
+            self.leads_to.add(target)
+
+
+def broken(root: Path) -> list[str]:
+    """Return the links that lead nowhere, each with its page."""
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in root.rglob("*.html")}
+    found = []
+    for path, page in sorted(pages.items()):
+        for link in sorted(page.leads_to):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            there = pages[target].parts if target in pages else {""}
+            if not target.exists() or (target in pages and unquote(parts.fragment) not in there):
+                found.append(f"{path.relative_to(root.resolve())}: {link}")
+    return found
+
+
+def main() -> None:
+    """Name what leads nowhere, and fail."""
+    links = broken(Path(sys.argv[1]))
+    if links:
+        sys.exit("These links lead nowhere:\n" + "\n".join(links))
+
+
+if __name__ == "__main__":
+    main()
