@@ -12,7 +12,7 @@ DOCS_READY := $(VENV)/.docs-ready
 FIGURES_READY := $(VENV)/.figures-ready
 BENCH_READY := $(VENV)/.bench-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
-EVERYTHING := --editable '.[cli,notebook,otel,redis,speed,testing]'
+EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
 .PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs links bench tables fanouts figures chaos soak mutants clean

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 # The packages that the SDK imports of each extra.
 _PACKAGES = {
     "cli": ("cyclopts", "rich"),
+    "mcp": ("mcp", "pydantic"),
     "notebook": ("IPython", "matplotlib", "pandas"),
     "otel": ("opentelemetry",),
     "redis": ("redis",),

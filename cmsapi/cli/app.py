@@ -15,6 +15,7 @@ from cmsapi.cli.commands.generate import generate
 from cmsapi.cli.commands.ideas import ideas
 from cmsapi.cli.commands.jobs import jobs
 from cmsapi.cli.commands.keywords import keywords
+from cmsapi.cli.commands.mcp import mcp
 from cmsapi.cli.commands.me import me
 from cmsapi.cli.commands.pages import pages
 from cmsapi.cli.commands.sandbox import sandbox
@@ -44,6 +45,7 @@ for _command in (
     jobs,
     doctor,
     sandbox,
+    mcp,
     demo,
 ):
     app.command(_command)

@@ -40,17 +40,20 @@ def connect() -> cmsapi.Client:
 
 
 @asynccontextmanager
-async def connect_with_journal(state: str | None) -> AsyncIterator[cmsapi.Client]:
+async def connect_with_journal(
+    state: str | None, launch: cmsapi.LaunchPolicy | None = None
+) -> AsyncIterator[cmsapi.Client]:
     """Make the client of a command whose launches outlive it.
 
     Args:
         state: The value of `--state` or of the environment variable.
+        launch: How it launches; None for the usual policy.
 
     Raises:
         ConfigError: The directory of the state cannot be created.
     """
     own: str = "" if state else await asyncio.to_thread(_own_state)
-    async with cmsapi.Client(state=state or own) as client:
+    async with cmsapi.Client(state=state or own, launch=launch or cmsapi.LaunchPolicy()) as client:
         yield client
 
 

@@ -32,7 +32,12 @@ MAX_LISTED = 3
 _BALANCE_TIMEOUT = 5.0
 
 
-def _whole(_: Any, tokens: Sequence[Token]) -> int:
+def whole(_: Any, tokens: Sequence[Token]) -> int:
+    """Read a number of credits.
+
+    Raises:
+        ArgumentError: It is not a whole number of at least 0.
+    """
     word = tokens[0].value
     # cyclopts would round 1.6 to 2, and 2 credits would be spent.
     if not re.fullmatch(r"[0-9]+", word):
@@ -41,7 +46,7 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
 
 
 MaxCredits: TypeAlias = Annotated[
-    int | None, Parameter(converter=_whole, help="Spend at most this many credits in this run.")
+    int | None, Parameter(converter=whole, help="Spend at most this many credits in this run.")
 ]
 DryRun: TypeAlias = Annotated[
     bool, Parameter(negative="", show_default=False, help="Print the cost, and launch nothing.")

@@ -1,0 +1,190 @@
+"""Launch inside the spending bound, and remember what was launched.
+
+Each call of a launching tool runs a batch whose name begins with `assistant`, so that the client's state remembers
+each item: the same call again joins what runs and gives back what ended, also after a restart of the server on the same
+day. Only another `run` pays again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import attrs
+
+import cmsapi
+from cmsapi.mcp.answers import SpendingBound
+
+# Seconds for which a call waits until its items are launched; the launches go on after them.
+PATIENCE = 20.0
+
+Launch: TypeAlias = Callable[[str], Awaitable[cmsapi.Job[Any]]]
+Report: TypeAlias = Callable[[int, int, str], Awaitable[None]]
+
+
+@attrs.define(eq=False)
+class LaunchRun:
+    """Hold what has become of the items of one call.
+
+    Args:
+        items: The items by their keys in the batch.
+        jobs: The jobs of those that have one.
+        outcomes: How items ended, or why they have no job.
+        failure: Why the run ended early.
+    """
+
+    items: Mapping[str, str]
+    jobs: dict[str, cmsapi.Job[Any]] = attrs.field(factory=dict)
+    outcomes: dict[str, cmsapi.Outcome[str, Any]] = attrs.field(factory=dict)
+    failure: Exception | None = None
+    changed: asyncio.Event = attrs.field(factory=asyncio.Event)
+    _stream: cmsapi.BatchOutcomes[str, Any] = attrs.field(init=False)
+    _task: asyncio.Task[None] = attrs.field(init=False)
+
+    def begin(self, batch: cmsapi.Batch, launch: Launch) -> asyncio.Task[None]:
+        """Launch the items in a task of their own: a call that is cancelled loses none that may be paid for.
+
+        Args:
+            batch: Remembers them.
+            launch: Launches one item.
+        """
+
+        async def launch_one(key: str) -> cmsapi.Job[Any]:
+            job = self.jobs[key] = await launch(self.items[key])
+            self.changed.set()
+            return job
+
+        self._stream = batch.map(launch_one, list(self.items))
+        self._task = asyncio.create_task(self._drain(batch))
+        return self._task
+
+    async def _drain(self, batch: cmsapi.Batch) -> None:
+        try:
+            async with batch:
+                async for outcome in self._stream:
+                    self.outcomes[outcome.item] = outcome
+                    if outcome.job is not None:
+                        self.jobs[outcome.item] = outcome.job
+                    self.changed.set()
+        except cmsapi.CMSError as error:
+            self.failure = error
+        finally:
+            self.changed.set()
+
+    @property
+    def credits(self) -> int:
+        """Credits that it has cost so far."""
+        return self._stream.progress.credits
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more happens."""
+        return self._task.done() or self.failure is not None
+
+    @property
+    def unsettled(self) -> int:
+        """Items that may still be launched."""
+        return 0 if self.over else len(self.items.keys() - self.jobs.keys() - self.outcomes.keys())
+
+    async def settle(self, report: Report) -> None:
+        """Wait until all items have a job, or cannot have one, or the patience ends."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while self.unsettled:
+                    self.changed.clear()
+                    await self.changed.wait()
+                    total = len(self.items)
+                    await report(total - self.unsettled, total, f"{len(self.jobs)} of {total} have a job")
+
+    def cancel(self) -> None:
+        """Launch no more items; launched jobs go on."""
+        self._task.cancel()
+
+
+class Launches:
+    """Launch for one server.
+
+    Args:
+        client: Launches; its `LaunchPolicy(max_credits=)` holds the bound as well.
+        max_credits: Most credits to spend in the life of the server; 0 launches nothing.
+    """
+
+    def __init__(self, client: cmsapi.Client, max_credits: int) -> None:
+        self._client = client
+        self._max_credits = max_credits
+        self._batch_name = f"assistant {datetime.now(UTC):%Y-%m-%d}"
+        self._spent = 0
+        self._active: dict[asyncio.Task[None], LaunchRun] = {}
+        # One call at a time compares its items with what is left.
+        self._turn = asyncio.Lock()
+        #: The jobs of this server by their tokens, in the order of their launches.
+        self.jobs: dict[str, cmsapi.Job[Any]] = {}
+
+    @property
+    def bound(self) -> SpendingBound:
+        """The bound now; credits of launches that are being sent count as spent."""
+        spent = self._spent + sum(run.credits for run in self._active.values())
+        return SpendingBound(max_credits=self._max_credits, spent=spent, left=max(0, self._max_credits - spent))
+
+    async def launch(
+        self, kind: cmsapi.JobKind, items: Mapping[str, str], launch: Launch, targets: Collection[str], report: Report
+    ) -> LaunchRun:
+        """Launch items, or join what was launched for them before.
+
+        Args:
+            kind: Kind of their jobs.
+            items: The items by their keys.
+            launch: Launches one.
+            targets: What they work on, if launches of that kind join by it.
+            report: Is told how far it is.
+
+        Raises:
+            OutOfCreditsError: The bound does not allow all of them; nothing was launched.
+        """
+        async with self._turn:
+            await self._check_bound(kind, items, targets)
+            run = LaunchRun(items)
+            task = run.begin(self._client.jobs.batch(self._batch_name), launch)
+            self._active[task] = run
+            task.add_done_callback(self._ended)
+            try:
+                await run.settle(report)
+            except asyncio.CancelledError:
+                run.cancel()
+                raise
+        self.jobs |= {job.token: job for job in run.jobs.values()}
+        return run
+
+    async def _check_bound(self, kind: cmsapi.JobKind, items: Mapping[str, str], targets: Collection[str]) -> None:
+        """Refuse a call before anything is sent, if it may cost more than what is left."""
+        async with self._client.jobs.batch(self._batch_name) as batch:
+            known = set(batch.ended)
+        running = await self._client.jobs.journal()
+        known |= {str(entry.item) for entry in running if entry.batch == self._batch_name}
+        joined = {entry.target for entry in running if entry.kind == kind} & set(targets)
+        count = sum(key not in known and item not in joined for key, item in items.items())
+        left = self.bound.left - sum(run.unsettled for run in self._active.values())
+        if count > left:
+            raise cmsapi.OutOfCreditsError(
+                f"This call would launch {count} jobs for up to {count} credits, and {max(0, left)} of the "
+                f"{self._max_credits} credits are left that the person allowed with --max-credits. Nothing was "
+                "launched or charged. Launch fewer items."
+            )
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        run = self._active.pop(task)
+        self._spent += run.credits
+        self.jobs |= {job.token: job for job in run.jobs.values()}
+        if not task.cancelled() and (error := task.exception()) is not None:
+            run.failure = run.failure or RuntimeError(type(error).__name__)
+
+    async def aclose(self) -> None:
+        """Launch no more; launched jobs go on, and the state remembers them."""
+        tasks = list(self._active)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)

@@ -1,0 +1,135 @@
+"""Put the tools and the resources together, and serve them over standard input and output."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import cmsapi
+from cmsapi.extras import needs
+from cmsapi.mcp.launches import Launches
+from cmsapi.mcp.launching import LaunchingTools, PlanningTools
+from cmsapi.mcp.lines import content_document
+from cmsapi.mcp.reading import ReadingTools
+from cmsapi.mcp.waiting import DecidingTools, WaitingTools
+from cmsapi.mcp.wording import Effect, as_resource, as_tool
+
+with needs("mcp"):
+    from mcp.server.mcpserver import MCPServer
+    from mcp.types import ToolAnnotations
+
+_ABOUT = (
+    "The Content Marketing Service: workspaces with contents, pages and keywords. Analyses, idea searches and "
+    "generated articles are jobs that take a minute or two and cost one credit each. Balances and limits are those of "
+    "the whole organisation. Requests are limited per hour; each tool says how many it takes."
+)
+_READS_ONLY = (
+    "This server only reads: it launches nothing and decides nothing. To launch, the person starts it with "
+    "--max-credits N."
+)
+_LAUNCHES = (
+    "This server may spend at most {credits} credits until it ends; no tool raises that bound. Before you launch, call "
+    "plan_jobs, and show the person the cost. After a launch, call wait_for_jobs. The same launch again joins its job "
+    "and costs nothing. After an error, read what it says about money before you try again."
+)
+
+
+def build_server(client: cmsapi.Client, max_credits: int = 0) -> MCPServer[Any]:
+    """Make a server.
+
+    Args:
+        client: Does the work. To launch, it has `LaunchPolicy(max_credits=max_credits)`, so that not even a mistake
+            here could spend more.
+        max_credits: Most credits to spend in the life of the server; with 0 it has no tools that launch or decide.
+    """
+    launches = Launches(client, max_credits)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: MCPServer[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await launches.aclose()
+
+    rules = _LAUNCHES.format(credits=max_credits) if max_credits else _READS_ONLY
+    server: MCPServer[Any] = MCPServer(
+        "cmsapi",
+        title="Content Marketing Service",
+        instructions=f"{_ABOUT} {rules}",
+        version=cmsapi.__version__,
+        log_level="WARNING",
+        lifespan=lifespan,
+    )
+    _add_reading(server, client, launches)
+    if max_credits:
+        _add_launching(server, client, launches)
+    _add_resources(server, client)
+    return server
+
+
+async def serve(client: cmsapi.Client, max_credits: int = 0) -> None:
+    """Serve over standard input and output until the input ends.
+
+    Args:
+        client: As for `build_server`.
+        max_credits: Likewise.
+    """
+    await build_server(client, max_credits).run_stdio_async()
+
+
+def _add_reading(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:
+    reading = ReadingTools(client, launches)
+    hints = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+    tools: tuple[Callable[..., Awaitable[Any]], ...] = (
+        reading.show_account,
+        reading.list_workspaces,
+        reading.list_folders,
+        reading.list_pages,
+        reading.list_contents,
+        reading.get_content,
+        reading.list_keywords,
+        reading.get_keyword,
+        reading.list_ideas,
+        reading.report_credits,
+        reading.list_jobs,
+        reading.list_reviews,
+        reading.score_text,
+        PlanningTools(client, launches).plan_jobs,
+        WaitingTools(client, launches).wait_for_jobs,
+    )
+    for tool in tools:
+        _add(server, tool, "reads", hints)
+
+
+def _add_launching(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:
+    launching, deciding = LaunchingTools(client, launches), DecidingTools(client, launches)
+    pays = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+    for launch in (launching.analyze_keywords, launching.search_ideas, launching.generate_article):
+        _add(server, launch, "launches", pays)
+    decides = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
+    for decide in (deciding.confirm_article, deciding.cancel_article):
+        _add(server, decide, "decides", decides)
+
+
+def _add(server: MCPServer[Any], tool: Callable[..., Awaitable[Any]], effect: Effect, hints: ToolAnnotations) -> None:
+    title = tool.__name__.replace("_", " ").capitalize()
+    server.add_tool(as_tool(tool, effect), title=title, annotations=hints, structured_output=True)
+
+
+def _add_resources(server: MCPServer[Any], client: cmsapi.Client) -> None:
+    async def content(content_id: str) -> str:
+        """Read a content with its body and its facts."""
+        return content_document(await client.contents.get(content_id), with_html=True).model_dump_json(indent=2)
+
+    async def content_html(content_id: str) -> str:
+        """Read the body of a content, without the markers of the editor."""
+        found = await client.contents.get(content_id)
+        return found.html_sanitized or found.html or ""
+
+    templates = (
+        ("cmsapi://contents/{content_id}", content, "application/json", "Content"),
+        ("cmsapi://contents/{content_id}/html", content_html, "text/html", "Body of a content"),
+    )
+    for address, read, mime_type, title in templates:
+        server.resource(address, title=title, mime_type=mime_type, description=read.__doc__)(as_resource(read))

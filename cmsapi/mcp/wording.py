@@ -1,0 +1,120 @@
+"""Reword errors of the SDK for an assistant: tools in place of methods, and always what an error means for money."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Awaitable, Callable
+from typing import Literal, ParamSpec, TypeVar
+
+import cmsapi
+from cmsapi.extras import needs
+
+with needs("mcp"):
+    from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: What a tool may do to the account.
+Effect = Literal["reads", "launches", "decides"]
+
+_REPLACEMENTS = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"`?client\.jobs\.attach\([^)]*\)`?", "wait_for_jobs"),
+        (r"`?client\.jobs\.watch\([^)]*\)`?", "get_content"),
+        (r"`?client\.contents\.(?:review|generation)\b(?:\([^)]*\))?`?", "get_content"),
+        (r"`?client\.contents\.get\b`?", "get_content"),
+        (r"`?client\.keywords\.get\b`?", "get_keyword"),
+        (r"`?client\.credit_usages(?:\.list\([^)]*\))?`?", "report_credits"),
+        (r" If the service has another one, use Client\(.*?\)\)\.", " `cmsapi doctor` shows whether it is."),
+        (r" Check the candidates, then use Client\(.*?\)\)\.", ""),
+        (r", or launch with LaunchPolicy\(dedupe='allow'\)", ""),
+        (r"LaunchPolicy\(max_credits=\)", "--max-credits"),
+        (
+            r"batch\.retry_failed\(\) lets the next map launch it again",
+            "A launch with a higher `run` launches it again",
+        ),
+        (r"batch\.retry_unknown\(\) lets the next map launch it", "A launch with a higher `run` launches it again"),
+        (r"`job\.token` gives one\. wait_for_jobs", "list_jobs gives one. wait_for_jobs"),
+    )
+]
+
+
+def reworded(text: str) -> str:
+    """Return a message of the SDK with tools in place of methods."""
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def told(error: BaseException) -> str:
+    """Return the message and the notes of an error for an assistant."""
+    text = reworded("\n".join([str(error), *getattr(error, "__notes__", ())]))
+    return f"{type(error).__name__}: {text}"
+
+
+def money(error: BaseException, effect: Effect) -> str:
+    """Say what an error means for money, and what to do.
+
+    Args:
+        error: The error.
+        effect: What the tool may do.
+    """
+    if effect == "reads":
+        return "Reading costs no credit; a call that failed may be repeated."
+    if effect == "decides":
+        doubt = "It may have taken effect: read the content with get_content before you decide again. "
+        return f"{doubt if getattr(error, 'in_doubt', False) else ''}A decision costs no credit."
+    match error:
+        case cmsapi.LaunchUnknownError() | cmsapi.OutcomeUnknownError():
+            return (
+                "A credit may have been spent. The launch is not repeated by itself; report_credits shows what was "
+                "charged. Ask the person before you launch it again, which may be paid twice."
+            )
+        case cmsapi.CMSError() if error.in_doubt:
+            return "A credit may have been spent; report_credits shows what was charged."
+        case cmsapi.OutOfCreditsError():
+            return "Nothing was charged for it. Only the person can raise the bound, with a new start of the server."
+        case cmsapi.JobError() if error.job is not None:
+            return "The credit of this job was spent when it was launched."
+        case _:
+            return "Nothing was charged for it."
+
+
+def as_tool(call: Callable[P, Awaitable[T]], effect: Effect) -> Callable[P, Awaitable[T]]:
+    """Return a tool that tells errors of the SDK as errors of the tool.
+
+    Args:
+        call: Does the work.
+        effect: What it may do.
+    """
+
+    @functools.wraps(call)
+    async def tool(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await call(*args, **kwargs)
+        except cmsapi.CMSError as error:
+            raise ToolError(f"{told(error)}\nMoney: {money(error, effect)}") from error
+
+    return tool
+
+
+def as_resource(call: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Return a resource that tells errors of the SDK as errors of the resource.
+
+    Args:
+        call: Reads it.
+    """
+
+    @functools.wraps(call)
+    async def resource(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await call(*args, **kwargs)
+        except cmsapi.NotFoundError as error:
+            raise ResourceNotFoundError(told(error)) from error
+        except cmsapi.CMSError as error:
+            raise ResourceError(told(error)) from error
+
+    return resource
