@@ -12,13 +12,11 @@ from typing import Any, Literal
 from cmsapi.extras import needs
 
 with needs("mcp"):
-    from pydantic import BaseModel, ConfigDict, Field
+    from pydantic import BaseModel, Field
 
 
 class Answer(BaseModel):
     """Be the base of all answers."""
-
-    model_config = ConfigDict(frozen=True)
 
 
 class Next(Answer):

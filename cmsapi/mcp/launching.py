@@ -227,7 +227,7 @@ def _next(lines: list[LaunchLine]) -> str:
     steps = []
     if "launching" in states:
         steps.append("Some launches are not finished: call this tool again with the same arguments, which joins them.")
-    if states & {"launched", "ended earlier"}:
+    if any(line.token is not None for line in lines):
         steps.append("wait_for_jobs gives the results.")
     if "unknown" in states:
         steps.append("Ask the person what to do about unknown ones; do not launch them again by yourself.")

@@ -35,13 +35,17 @@ _LAUNCHES = (
 )
 
 
-def build_server(client: cmsapi.Client, max_credits: int = 0) -> MCPServer[Any]:
+_SANDBOX = "It is a sandbox on this machine: nothing is real, and no real credit is spent."
+
+
+def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool = False) -> MCPServer[Any]:
     """Make a server.
 
     Args:
         client: Does the work. To launch, it has `LaunchPolicy(max_credits=max_credits)`, so that not even a mistake
             here could spend more.
         max_credits: Most credits to spend in the life of the server; with 0 it has no tools that launch or decide.
+        sandbox: Whether the client uses a sandbox, so that the assistant can say so.
     """
     launches = Launches(client, max_credits)
 
@@ -56,7 +60,7 @@ def build_server(client: cmsapi.Client, max_credits: int = 0) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "cmsapi",
         title="Content Marketing Service",
-        instructions=f"{_ABOUT} {rules}",
+        instructions=" ".join([_ABOUT, *([_SANDBOX] if sandbox else []), rules]),
         version=cmsapi.__version__,
         log_level="WARNING",
         lifespan=lifespan,
@@ -68,14 +72,15 @@ def build_server(client: cmsapi.Client, max_credits: int = 0) -> MCPServer[Any]:
     return server
 
 
-async def serve(client: cmsapi.Client, max_credits: int = 0) -> None:
+async def serve(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool = False) -> None:
     """Serve over standard input and output until the input ends.
 
     Args:
         client: As for `build_server`.
         max_credits: Likewise.
+        sandbox: Likewise.
     """
-    await build_server(client, max_credits).run_stdio_async()
+    await build_server(client, max_credits, sandbox=sandbox).run_stdio_async()
 
 
 def _add_reading(server: MCPServer[Any], client: cmsapi.Client, launches: Launches) -> None:

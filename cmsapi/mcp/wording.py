@@ -41,6 +41,15 @@ _REPLACEMENTS = [
     )
 ]
 
+# How jobs that were paid for end without a result.
+_ENDS = (
+    cmsapi.JobFailedError,
+    cmsapi.JobSupersededError,
+    cmsapi.JobVanishedError,
+    cmsapi.UnknownJobStateError,
+    cmsapi.JobDetachedError,
+)
+
 
 def reworded(text: str) -> str:
     """Return a message of the SDK with tools in place of methods."""
@@ -77,7 +86,7 @@ def money(error: BaseException, effect: Effect) -> str:
             return "A credit may have been spent; report_credits shows what was charged."
         case cmsapi.OutOfCreditsError():
             return "Nothing was charged for it. Only the person can raise the bound, with a new start of the server."
-        case cmsapi.JobError() if error.job is not None:
+        case _ if isinstance(error, _ENDS):
             return "The credit of this job was spent when it was launched."
         case _:
             return "Nothing was charged for it."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -12,6 +12,7 @@ import cmsapi
 from cmsapi.cli.support.connecting import State, connect_with_journal
 from cmsapi.cli.support.fan_out import whole
 from cmsapi.cli.support.output import print_message
+from cmsapi.extras import advice
 from cmsapi.sandbox import Sandbox
 
 
@@ -38,11 +39,23 @@ async def mcp(
     on articles. Each launch is recorded, so that a repeated one joins its job.
     """
     # The protocol's SDK takes longer to import than all commands together.
-    from cmsapi.mcp.server import serve
+    with _extra_installed():
+        from cmsapi.mcp.server import serve
 
     policy = cmsapi.LaunchPolicy(max_credits=max_credits) if max_credits else cmsapi.LaunchPolicy()
     async with _sandboxed(policy) if sandbox else connect_with_journal(state, policy) as client:
-        await serve(client, max_credits)
+        await serve(client, max_credits, sandbox=sandbox)
+
+
+@contextmanager
+def _extra_installed() -> Iterator[None]:
+    """Tell a missing extra as wrong usage."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if advice("mcp") not in str(error):
+            raise
+        raise cmsapi.ConfigError(f"Assistants need an extra: {advice('mcp')}. Nothing was sent.") from error
 
 
 @asynccontextmanager
