@@ -26,6 +26,9 @@ class _LiveOutput:
         from IPython.display import display
 
         self._thing = thing
+        self._over = False
+        # Whether a version was sent since the end of the last cell.
+        self._sent_between = False
         self._shell: Any = get_ipython()
         terminal = sys.modules.get("IPython.terminal.interactiveshell")
         #: Whether the output can be replaced; a terminal would print each version below the last one.
@@ -38,27 +41,35 @@ class _LiveOutput:
         pages = {"text/html": self._thing._repr_html_()} if self.can_change else {}
         return {**pages, "text/plain": repr(self._thing)}
 
-    def refresh(self) -> None:
-        """Draw the object again if it has changed."""
+    def _send(self, *, anyway: bool = False) -> bool:
+        """Draw the object again; send that if it has changed, or anyway; return whether it has changed."""
         now = self._draw()
-        if now != self._shown:
+        changed = now != self._shown
+        if changed or anyway:
             self._handle.update(now, raw=True)
         self._shown = now
+        return changed
 
     async def follow(self, is_over: Callable[[], bool]) -> None:
         """Refresh the output until it is over, and at the end of each cell, so that a saved notebook is up to date."""
         # Without a shell there are no cells.
         events = getattr(self._shell, "events", None)
         if events is not None:
-            events.register("post_execute", self.refresh)
+            events.register("post_execute", self._end_cell)
         try:
             while not is_over():
                 await asyncio.sleep(_REFRESH)
-                self.refresh()
+                self._sent_between |= self._send()
         finally:
-            self.refresh()
-            if events is not None:
-                events.unregister("post_execute", self.refresh)
+            self._sent_between |= self._send()
+            self._over = True
+
+    def _end_cell(self) -> None:
+        # A program that executes notebooks reads what the current cell sends, not what the task of an earlier one does.
+        self._send(anyway=self._sent_between)
+        self._sent_between = False
+        if self._over:
+            self._shell.events.unregister("post_execute", self._end_cell)
 
 
 def show(

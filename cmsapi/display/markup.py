@@ -86,7 +86,7 @@ def _cell(value: object, side: str) -> str:
         style += ";white-space:nowrap"
     elif shown:
         # The widest column of a narrow text is as wide as the text.
-        style += f";min-width:{min(len(shown), _MIN_WIDTH) / 2:g}em"
+        style += f";min-width:{min(len(shown), _MIN_WIDTH) * 0.6:.3g}em"
         style += ";overflow-wrap:anywhere" if max(map(len, shown.split()), default=0) > _MAX_WORD else ""
     return f'<td style="{style}">{text(shown)}</td>'
 

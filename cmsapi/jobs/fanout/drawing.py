@@ -65,6 +65,9 @@ def html(title: str, rows: Sequence[ItemStatus]) -> str:
     """Write rows as a table of a notebook, with the columns that say anything."""
     texts = [cells(row) for row in rows]
     used = [name for name in (texts[0] if texts else ()) if any(each[name] for each in texts)]
+    if len({each["kind"] for each in texts if each["kind"]}) == 1:
+        # A page is narrow, and the jobs of a fan-out are of one kind.
+        used.remove("kind")
     # The kernel of a notebook may run in another zone than its reader lives in.
     zone = datetime.now().astimezone().tzname()
     titles = [f"{name} ({zone})" if name in _TIMES else name for name in used]

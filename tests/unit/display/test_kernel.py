@@ -25,7 +25,8 @@ client = cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transpo
 """,
     "(await client.me()).organization",
     "job = await client.keywords.analyze(box.keyword_ids[0])\nclient.jobs.show()",
-    "(await job).analysis_status.value",
+    "job",
+    "import asyncio\nstatus = (await job).analysis_status.value\nawait asyncio.sleep(2)\nstatus",
     "await client.keywords.get('kwd_missing')",
     "client.rate_limit",
     "(await client.credit_usages.report()).plot()",
@@ -47,7 +48,7 @@ def shown(cell: Any) -> dict[str, Any]:
 async def test_cells_await_without_a_context(tmp_path: Path) -> None:
     """One client serves many cells without `async with`, jobs outlive their cell, and objects show as HTML."""
     cells = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in CELLS]
-    cells[4]["metadata"] = {"tags": ["raises-exception"]}
+    cells[5]["metadata"] = {"tags": ["raises-exception"]}
     text = json.dumps(
         {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [{**NEW, **cell} for cell in cells]}
     )
@@ -56,12 +57,13 @@ async def test_cells_await_without_a_context(tmp_path: Path) -> None:
         notebook, timeout=40, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
     await runner.async_execute()
-    _, organization, table, status, error, limit, figure, closed = notebook.cells
+    _, organization, table, job, status, error, limit, figure, closed = notebook.cells
     assert "<table>" in shown(organization)["text/html"]
     # The cell after the table has waited for the job: that is what a saved notebook shows.
     assert len(table.outputs) == 1
     assert "1 job: 1 finished" in shown(table)["text/html"]
     assert "1 finished" in shown(table)["text/plain"]
+    assert "succeeded" in shown(job)["text/html"]
     assert shown(status)["text/plain"] == "'success'"
     assert error.outputs[0].ename == "NotFoundError"
     assert "cmsapi/transport" not in "".join(error.outputs[0].traceback)

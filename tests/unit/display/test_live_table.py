@@ -135,6 +135,19 @@ async def test_the_end_of_a_cell_is_a_version(shell: Any, sandbox: Sandbox, clie
     assert later.outputs == []
 
 
+async def test_the_end_of_a_cell_repeats_the_last_version(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
+    """A cell that outlasts the job sends its last state once more, because some programs read nothing else."""
+    job = await client.keywords.analyze(sandbox.keyword_ids[0])
+    shell.display_formatter.format(job)
+    await job
+    await asyncio.sleep(2)
+    with capture_output() as captured:
+        shell.events.trigger("post_execute")
+        shell.events.trigger("post_execute")
+    ((_, page),) = pages(captured.outputs)
+    assert "succeeded" in page
+
+
 async def test_a_closed_client_ends_the_updates(shell: Any, sandbox: Sandbox, client: cmsapi.Client) -> None:
     """A job of a closed client is shown as it was last known, and nothing follows it."""
     job = await client.keywords.analyze(sandbox.keyword_ids[0])
@@ -142,6 +155,7 @@ async def test_a_closed_client_ends_the_updates(shell: Any, sandbox: Sandbox, cl
         shell.display_formatter.format(job)
         await asyncio.sleep(1)
         await client.aclose()
+        shell.events.trigger("post_execute")
     with capture_output() as captured:
         shell.display_formatter.format(job)
         shell.events.trigger("post_execute")
