@@ -1,20 +1,23 @@
 """`cmsapi demo`: a complete run against a sandbox on this machine, over real sockets and in real time.
 
 The demonstration verifies the key, imports pages with keywords, fans out analyses and idea searches, generates, reviews
-and confirms one article, and deletes the pages again. Then it compares its results with the ledger of the sandbox, and
-prints a table.
+and confirms one article, and deletes the pages again. Then it compares its results with the ledger of the sandbox,
+prints a table, and says what a naive loop would have sent for the same jobs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import attrs
 from rich.table import Table
 
 import cmsapi
-from cmsapi.cli.support.progress import LiveProgress, PipeConsole, Steps, stderr_console
+from cmsapi.cli.support.naive import INTERVAL, NaiveJob, NaiveRun, run_naively
+from cmsapi.cli.support.progress import LiveProgress, PipeConsole, Steps, Task, stderr_console
 from cmsapi.jobs import GenerationReview
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 
@@ -30,6 +33,31 @@ DURATIONS = {
     "idea_search": Lognormal(6.0, 0.4),
     "generation": Lognormal(6.0, 0.3),
 }
+
+# What launches, polls and reads the results of the jobs that are compared.
+OPERATIONS = frozenset(
+    {
+        "analyze_keyword",
+        "get_keyword",
+        "list_keywords",
+        "start_content_idea_search",
+        "get_content_idea_search",
+        "list_content_idea_searches",
+        "list_content_ideas",
+    }
+)
+# Requests that read the result of a job after its last poll.
+RESULTS = {"keyword_analysis": 0, "idea_search": 1}
+
+NEXT_STEPS = """\
+To try next, start a sandbox in another terminal and copy its export line here:
+  cmsapi sandbox
+Then analyse the keywords of its workspace:
+  cmsapi workspaces
+  cmsapi keywords WORKSPACE_ID --unanalysed --csv > ids.csv
+  cmsapi analyze @ids.csv --dry-run
+  cmsapi analyze @ids.csv --batch first
+Stop the last one with Ctrl-C and run it again: it pays only for the rest."""
 
 
 @attrs.define
@@ -78,7 +106,10 @@ async def run_demo() -> int:
         async with live.running():
             report = await _run_everything(client, live)
         _check(report, sandbox, client.statistics, time.monotonic() - began)
-        PipeConsole().print(_table(report, sandbox, client.statistics, time.monotonic() - began))
+        screen = PipeConsole()
+        screen.print(_table(report, sandbox, client.statistics, time.monotonic() - began))
+        screen.print("", _contrast(sandbox), sep="\n")
+        screen.print(f"\n{NEXT_STEPS}", markup=False, highlight=False)
     for problem in report.problems:
         console.print(f"[bold red]unexpected:[/] {problem}")
     return 1 if report.problems else 0
@@ -88,11 +119,21 @@ async def _run_everything(client: cmsapi.Client, live: LiveProgress) -> Report:
     report = Report()
     me = await client.me()
     workspace = (await client.workspaces.list())[0]
+    count = PAGES * (1 + KEYWORDS_A_PAGE)
+    live.say(f"Importing {PAGES} pages with {KEYWORDS_A_PAGE} keywords each: {count} requests, at most 20 a second.")
     pages, keywords = await _prepare(client, workspace.id, live)
+    fan_outs: list[Task] = []
+    live.say(
+        f"Launching {len(keywords)} analyses and {len(SEARCHES)} idea searches. The service takes about 6 s for each, "
+        "and shows an end only to a client that asks: the SDK polls each job when it may have ended.",
+        lambda: _describe_wait(fan_outs),
+    )
     async with asyncio.TaskGroup() as group:
-        group.create_task(_analyse(client, keywords, live, report))
-        group.create_task(_search(client, workspace.id, live, report))
+        group.create_task(_analyse(client, keywords, live, report, fan_outs))
+        group.create_task(_search(client, workspace.id, live, report, fan_outs))
+    live.say("Generating an article, which waits for a decision, and applying it to its draft.")
     await _write_article(client, workspace.id, pages[0].id, live, report)
+    live.say("Deleting the pages again.")
     live.add("pages deleted again", removed := Steps(len(pages)))
     for page in pages:
         await client.pages.delete(page.id)
@@ -121,10 +162,17 @@ async def _prepare(
     return [page for page, _ in created], [keyword for _, keywords in created for keyword in keywords]
 
 
-async def _analyse(client: cmsapi.Client, keywords: list[cmsapi.Keyword], live: LiveProgress, report: Report) -> None:
+async def _analyse(
+    client: cmsapi.Client,
+    keywords: list[cmsapi.Keyword],
+    live: LiveProgress,
+    report: Report,
+    fan_outs: list[Task],
+) -> None:
     ids = [keyword.id for keyword in keywords]
     async with client.jobs.map(client.keywords.analyze, ids, in_flight=len(ids)) as outcomes:
         live.add("keyword analyses", outcomes)
+        fan_outs.append(outcomes)
         async for outcome in outcomes:
             if outcome.error is None:
                 report.analyses += 1
@@ -132,10 +180,13 @@ async def _analyse(client: cmsapi.Client, keywords: list[cmsapi.Keyword], live: 
                 report.problems.append(f"analysis of {outcome.item}: {outcome.error}")
 
 
-async def _search(client: cmsapi.Client, workspace_id: str, live: LiveProgress, report: Report) -> None:
+async def _search(
+    client: cmsapi.Client, workspace_id: str, live: LiveProgress, report: Report, fan_outs: list[Task]
+) -> None:
     jobs = [await client.content_ideas.search(workspace_id, keyword) for keyword in SEARCHES]
     outcomes = client.jobs.as_completed(jobs)
     live.add("idea searches", outcomes)
+    fan_outs.append(outcomes)
     async for outcome in outcomes:
         if outcome.error is None:
             report.searches += 1
@@ -157,6 +208,17 @@ async def _write_article(
     report.score = (draft.content_score, article.content_score)
     if not article.html_sanitized or (article.version or 0) <= (draft.version or 0):
         report.problems.append("the confirmed article is not in the draft")
+
+
+def _describe_wait(tasks: Sequence[Task]) -> str:
+    """Say how many results there are, and when the next poll is."""
+    finished = sum(task.progress.finished for task in tasks)
+    total = sum(task.progress.total or 0 for task in tasks)
+    jobs = [row.job for task in tasks for row in task.rows(total) if row.job is not None]
+    polls = [at for job in jobs if (at := job.status.next_poll_at) is not None]
+    wait = (min(polls) - datetime.now(UTC)).total_seconds() if polls else 0.0
+    results = f"{finished} of {total} results are here." if finished else "Nothing is finished yet."
+    return f"{results} The next poll is in {wait:.0f} s." if wait >= 1 else results
 
 
 def _check(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> None:
@@ -208,4 +270,27 @@ def _table(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seco
     table.add_row("ideas found", str(report.ideas))
     table.add_row("content score", f"{report.score[0]} → {report.score[1]}")
     table.add_row("time", f"{seconds:.1f} s")
+    return table
+
+
+def _contrast(sandbox: Sandbox) -> Table:
+    """Compare the requests for the analyses and searches with those of a naive loop for the same jobs."""
+    jobs = [job for job in sandbox.jobs if job.kind in RESULTS]
+    naive = run_naively([NaiveJob(job.duration, RESULTS[job.kind]) for job in jobs], Limits(per_hour=PER_HOUR))
+    sent = [entry for entry in sandbox.ledger if entry.operation in OPERATIONS]
+    refused = sum(entry.status == 429 for entry in sent)
+    # The first and the last request are a launch and the reading of a result.
+    ours = NaiveRun(len(sent), refused, sent[-1].at - sent[0].at)
+    table = Table(
+        f"the same {len(jobs)} jobs",
+        "requests",
+        "429 answers",
+        "last result",
+        title="the analyses and searches, and what a naive loop would have sent",
+        title_justify="left",
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, run in (("cmsapi", ours), (f"all at once, a poll every {INTERVAL:.0f} s", naive)):
+        table.add_row(name, f"{run.requests}", f"{run.refused}", f"after {run.seconds:.0f} s")
     return table

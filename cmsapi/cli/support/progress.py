@@ -213,7 +213,7 @@ class LiveProgress:
         lines = [] if ended else textwrap.wrap(self._note(), width)
         if line := totals(list(progresses.values()), _now() - self._began, width):
             lines.insert(0, line)
-        parts += [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in lines]
+        parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
         if not ended:
             room = self._console.height - len(progresses) - len(lines) - _FREE_LINES - _TABLE_LINES
             parts += self._rows(progresses, room) if room > 0 else []
@@ -306,7 +306,7 @@ def _counts(progress: Progress) -> list[str]:
 
 def _costs(progress: Progress) -> list[str]:
     sent, planned = progress.requests, progress.requests_planned
-    requests = f"{sent:,} of about {counted(planned, 'request')}" if planned and planned > sent else ""
+    requests = f"{sent:,} of about {counted(planned, 'request')}" if sent and planned and planned > sent else ""
     return [
         counted(progress.credits, "credit") if progress.credits else "",
         requests or (counted(sent, "request") if sent else ""),

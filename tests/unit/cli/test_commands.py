@@ -17,6 +17,7 @@ from cmsapi.cli.commands.demo import run_demo
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
+from tests.support.terminal import terminal
 
 COMMAND = [sys.executable, "-m", "cmsapi"]
 
@@ -55,13 +56,31 @@ def exported(lines: list[str]) -> list[dict[str, str]]:
 
 @pytest.mark.looptime
 async def test_the_demo_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
-    """The demonstration ends with 0 and a table that shows 46 jobs, 46 credits and no 429."""
+    """It ends with 0, a table of 46 jobs, 46 credits and no 429, and what a naive loop would have sent."""
     assert await run_demo() == 0
 
-    table = capsys.readouterr().out
+    shown = capsys.readouterr()
+    table = shown.out
     assert "46 (40 analyses, 5 searches, 1 article)" in table
     assert re.search(r"429 answers\s+│\s+0 ", table)
     assert "10000 → 9960" in table
+    rows = re.findall(r"│ (cmsapi|all at once[^│]*?)\s*│\s*(\d+) │\s*(\d+) │\s+after\s+(\d+) s │", table)
+    ours, naive = [[int(figure) for figure in figures] for _, *figures in rows]
+    assert ours[0] < naive[0]
+    assert ours[1] == 0 < naive[1]
+    assert ours[2] < naive[2]
+    assert "cmsapi analyze @ids.csv --dry-run" in table
+    lines = shown.err.splitlines()
+    assert any(re.match(r"0:0\d  Importing 4 pages", line) for line in lines)
+    assert any(re.match(r"0:0\d  Launching 40 analyses", line) for line in lines)
+
+
+async def test_the_demo_says_what_it_does_while_nothing_is_finished() -> None:
+    """In a terminal a sentence names the step, and counts down to the next poll."""
+    async with Sandbox() as box, terminal(box, "demo", columns=80) as shell:
+        await shell.until("Importing 4 pages")
+        await shell.until("Launching 40 analyses and 5 idea searches.")
+        await shell.until("Nothing is finished yet. The next poll is in")
 
 
 @pytest.mark.slow
