@@ -19,6 +19,7 @@ from cmsapi.cli.commands.mcp import mcp
 from cmsapi.cli.commands.me import me
 from cmsapi.cli.commands.pages import pages
 from cmsapi.cli.commands.sandbox import sandbox
+from cmsapi.cli.commands.schema import schema
 from cmsapi.cli.commands.workspaces import workspaces
 
 app: App = App(
@@ -44,6 +45,7 @@ for _command in (
     generate,
     jobs,
     doctor,
+    schema,
     sandbox,
     mcp,
     demo,
