@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "code_lines",
+    "llms",
 ]
 exclude_patterns = ["_build", "jupyter_execute"]
 # The notebooks are kept without their outputs and run by every build, so that none can be stale.

@@ -1,4 +1,6 @@
-"""Follow each internal link of the built documentation: `python -m tests.docs.built docs/_build/html`.
+"""Check the built documentation: each internal link leads somewhere, and `llms.txt` has each page.
+
+Run it as `python -m tests.docs.built docs/_build/html`.
 
 Sphinx warns of references in text that lead nowhere. Links in raw HTML, in templates and to the parts of a page show
 only in what is built. Links to other sites are those of `make links`.
@@ -6,11 +8,14 @@ only in what is built. Links to other sites are those of `make links`.
 
 from __future__ import annotations
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+# The overview is in `llms.txt` itself; the others have no text of their own.
+_WITHOUT_TEXT = {"index", "genindex", "search", "py-modindex"}
 # Where a browser finds what a tag names.
 _SOURCES = {"a": "href", "link": "href", "img": "src", "script": "src"}
 
@@ -52,11 +57,25 @@ def broken(root: Path) -> list[str]:
     return found
 
 
+def unlisted(root: Path) -> list[str]:
+    """Return the pages that `llms.txt` does not have, or has twice, and those whose text is missing."""
+    listed = re.findall(r"^- \[.+\]\((.+)\): .+\.$", (root / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    pages = {path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.html")} - _WITHOUT_TEXT
+    wanted = {f"{page}.txt" for page in pages if not page.startswith("_")}
+    written = {name for name in wanted if (root / name).is_file() and (root / name).read_text(encoding="utf-8").strip()}
+    return sorted(wanted.symmetric_difference(listed) | wanted - written | {x for x in listed if listed.count(x) > 1})
+
+
 def main() -> None:
-    """Name what leads nowhere, and fail."""
-    links = broken(Path(sys.argv[1]))
-    if links:
+    """Name what leads nowhere or is missing, and fail."""
+    root = Path(sys.argv[1])
+    if links := broken(root):
         sys.exit("These links lead nowhere:\n" + "\n".join(links))
+    if pages := unlisted(root):
+        sys.exit("These pages are not once in llms.txt, or have no text:\n" + "\n".join(pages))
+    # What the reference says of a class comes from its docstring.
+    if "class cmsapi.Client(" not in (root / "llms-full.txt").read_text(encoding="utf-8"):
+        sys.exit("llms-full.txt has no reference.")
 
 
 if __name__ == "__main__":

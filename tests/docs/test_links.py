@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.docs.built import broken
+from tests.docs.built import broken, unlisted
 from tests.support.pages import PAGES, ROOT
 
 
@@ -33,3 +33,13 @@ def test_broken_links_of_built_pages_are_named(tmp_path: Path) -> None:
     anchors = "".join(f'<a id="here" href="{link}"></a>' for link in links)
     (tmp_path / "index.html").write_text(anchors + '<img src="gone.png">')
     assert broken(tmp_path) == [f"index.html: {link}" for link in ("#gone", "gone.html", "gone.png", "other.html#gone")]
+
+
+def test_pages_without_a_line_or_a_text_are_named(tmp_path: Path) -> None:
+    """A page that the list for programs does not have is named, and so is one whose text was not written."""
+    lines = [f"- [Title]({name}.txt): What it is." for name in ("good", "twice", "twice", "empty", "gone")]
+    (tmp_path / "llms.txt").write_text("\n".join(lines))
+    for name in ("index", "good", "twice", "empty", "unlisted"):
+        (tmp_path / f"{name}.html").touch()
+        (tmp_path / f"{name}.txt").write_text("" if name == "empty" else "text")
+    assert unlisted(tmp_path) == ["empty.txt", "gone.txt", "twice.txt", "unlisted.txt"]
