@@ -15,7 +15,7 @@ LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format docs links bench tables fanouts figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format blocking docs links bench tables fanouts figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -71,6 +71,9 @@ crash: $(READY) ## Kill batches at random instants and let the service's ledger 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+blocking: $(READY) ## Write the classes of cmsapi.blocking from those of the async client
+	$(BIN)/python -m tests.support.mirroring
 
 docs: $(DOCS_READY) ## Build the documentation and follow its links; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -11,6 +11,9 @@ _NO_CANCEL = "job.detach() to stop the polls; the service cannot stop a job, and
 MEANT: Mapping[str, Mapping[str, str]] = {
     "cmsapi": {
         "AsyncClient": "Client, which is async",
+        "SyncClient": "cmsapi.blocking.Client, after import cmsapi.blocking",
+        "BlockingClient": "cmsapi.blocking.Client, after import cmsapi.blocking",
+        "blocking": "import cmsapi.blocking",
         "AuthenticationError": "UnauthorizedError",
         "PermissionDeniedError": "ForbiddenError",
         "UnprocessableEntityError": "ValidationError",
@@ -56,6 +59,23 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "all": "[item async for item in client.….list(…)]",
         "total": "(await client.….list(…)).total",
     },
+    "blocking.Client": {
+        "aclose": "client.close(), or with",
+        "credits": "client.me().organization.credits for what is left, client.credit_usages for what was spent",
+    },
+    "blocking.Jobs": {
+        "run": "client.keywords.analyze(keyword_id).wait()",
+        "wait": "job.wait()",
+        "get": "client.jobs.attach(token)",
+        "list": "client.jobs.journal()",
+        "cancel": _NO_CANCEL,
+    },
+    "blocking.Job": {"get": "job.wait()", "cancel": _NO_CANCEL, "poll": "job.refresh()"},
+    "blocking.Paginator": {
+        "all": "list(client.….list(…))",
+        "total": "client.….list(…).first_page().total",
+        "first": "client.….list(…, limit=1).first_page()[0]",
+    },
     "KnowledgeDocuments": {"upload": "create(workspace_id, name, text=Path(…).read_text())"},
     "ContentIdeaSearches": {"create": "search(workspace_id, keyword)", "generate": "search(workspace_id, keyword)"},
 }
@@ -85,4 +105,6 @@ def _advice(owner: object, name: str) -> str:
     if name.startswith("_"):
         return ""
     offered = [each for each in dir(type(owner)) if not each.startswith("_")]
-    return meant(type(owner).__name__, name) or f". It has {', '.join(offered)}."
+    kind = type(owner).__name__
+    of = f"blocking.{kind}" if type(owner).__module__.startswith("cmsapi.blocking.") else kind
+    return meant(of, name) or f". It has {', '.join(offered)}."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +55,7 @@ class Runtime:
         self.first_user: tuple[User, float] | None = None
         self._life: Literal["not used yet", "open", "closing", "closed"] = "not used yet"
         self._closing = asyncio.Lock()
+        self._made_in = os.getpid()
         # Bound with the first use.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._accounts: Accounts
@@ -90,6 +92,9 @@ class Runtime:
         return self.shared.limiter
 
     def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        if os.getpid() != self._made_in:
+            # The processes of a fork must not wait the same random times.
+            self.rng.seed()
         self._accounts = accounts_of_loop()
         for limits in self._limits:
             self.shared = self._accounts.account(self._state, self.account, limits)

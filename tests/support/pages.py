@@ -3,7 +3,8 @@
 Four conventions make a page executable:
 
 - A block marked `python` is run; top-level `await` works, as in `python -m asyncio`. A block that calls `asyncio.run`
-  is a whole program and gets the page's loop from there.
+  is a whole program and gets the page's loop from there. On a page that imports `cmsapi.blocking` no block runs inside
+  a loop, and the thread of the client runs the page's loop.
 - A block marked `text` right after it is what it prints; `...` stands for anything.
 - A block marked `console` has command lines after `$ ` and what they print on either output.
 - A comment that begins with `invisible-code: python` is run and not shown.
@@ -39,8 +40,10 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PAGES = sorted(
     page for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if "_build" not in page.relative_to(ROOT).parts
 )
-# Workers need others, and the tests of workers start them.
-PROGRAMS = sorted(page for page in ROOT.glob("examples/*.py") if not page.stem.endswith("_worker"))
+# Workers, sites and flows need servers or packages of their own; their tests start them.
+PROGRAMS = sorted(
+    page for page in ROOT.glob("examples/*.py") if not page.stem.endswith(("_worker", "_app", "_task", "_flow"))
+)
 
 
 class VirtualTime:
@@ -79,6 +82,7 @@ class BlockParser(AbstractCodeBlockParser):
         )
         self._time = time
         self._printed: str | None = None
+        self._without_loop = False
 
     def __call__(self, document: Document) -> Iterable[Region]:
         for region in self.lexers(document):
@@ -101,7 +105,8 @@ class BlockParser(AbstractCodeBlockParser):
                 await outcome
 
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            if "asyncio.run(" in source:
+            self._without_loop = self._without_loop or "import cmsapi.blocking" in source
+            if self._without_loop or "asyncio.run(" in source:
                 block()
             else:
                 self._time.run(on_the_loop())

@@ -130,4 +130,5 @@ def owners() -> dict[str, type]:
     found: list[type] = [Hinting]
     for each in found:
         found.extend(each.__subclasses__())
-    return {each.__name__: each for each in found}
+    blocking = "cmsapi.blocking."
+    return {f"{'blocking.' * each.__module__.startswith(blocking)}{each.__name__}": each for each in found}
