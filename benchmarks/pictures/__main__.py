@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.pictures.fan_out import SAID, SPEED, recorded
 from benchmarks.pictures.hour import hour_of, polling_loops, sdk
 from benchmarks.pictures.hour_picture import SCHEMES, drawn, said
+from benchmarks.pictures.notebook import taken
 from benchmarks.pictures.recording import moving
 from benchmarks.tables import replace_section
 
@@ -39,7 +40,12 @@ def terminal() -> None:
     replace_section(_ROOT / "README.md", "fan-out", f'<img src="docs/_static/fan-out.svg" width="604" alt="{SAID}">')
 
 
-_PICTURES: Mapping[str, Callable[[], None]] = {"hour": hour, "terminal": terminal}
+def notebook() -> None:
+    """Take pictures of a fan-out in JupyterLab."""
+    taken(_STATIC)
+
+
+_PICTURES: Mapping[str, Callable[[], None]] = {"hour": hour, "terminal": terminal, "notebook": notebook}
 
 
 def main() -> None:
