@@ -159,7 +159,7 @@ class Sandbox(Controls):
         from cmsapi.sandbox.serving.server import listen  # aiohttp is imported only to serve
 
         self._clock.follow_wall_clock()
-        site = LivePage(self, self._service, self._injector, self._examples, host)
+        site = LivePage(self, self._service, self._injector, self._exchange.log, self._examples, host)
         port = await self._serving.enter_async_context(listen(self._exchange, site, host, port))
         self.base_url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         return self.base_url

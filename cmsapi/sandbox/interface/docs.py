@@ -43,7 +43,8 @@ _PAGE = Template("""<!doctype html>
 <p id="lost" class="lost" role="alert" hidden>The browser cannot read /openapi.json, so this page shows only a table.
 <a href="/docs">Try again</a></p>
 <div class="page">
-<h2>Content Marketing Service API</h2>
+<section aria-labelledby="rules-title">
+<h2 id="rules-title">Content Marketing Service API</h2>
 <ul class="rules">
 <li>Every request has the header <code>Authorization: Bearer sk_…</code>, except for <code>/health</code>,
 <code>/openapi.json</code> and <code>/docs</code>.</li>
@@ -52,6 +53,7 @@ _PAGE = Template("""<!doctype html>
 <li>Errors have the form <code>{"error": {"code": "…", "message": "…"}}</code>.</li>
 <li>Collections take <code>page</code> and <code>limit</code> (1 to 100, 25 by default).</li>
 </ul>
+</section>
 <main id="operations">
 <table>
 <thead><tr><th>Operation<th>What it does<th>Query<th>Body<th>Answer</thead>

@@ -47,6 +47,14 @@ def error(status: int, message: str, headers: dict[str, str] | None = None) -> A
     return Answer(status, {"Content-Type": JSON, **(headers or {})}, body, code)
 
 
+def message_of(body: bytes) -> str | None:
+    """Return the message of an error document; None if the body is none."""
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def encode(value: Any) -> bytes:
     """Encode JSON in ASCII, so that lone surrogates, which clients may send, come back unchanged."""
     return _encoder.encode(value).encode("ascii")

@@ -12,6 +12,7 @@ from cmsapi.sandbox.interface import docs
 from cmsapi.sandbox.messages import answers
 from cmsapi.sandbox.messages.answers import Answer
 from cmsapi.sandbox.page import buttons, guard
+from cmsapi.sandbox.page.details import details
 from cmsapi.sandbox.page.overview import overview
 from cmsapi.sandbox.world.refusal import Refusal
 
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
     from cmsapi.sandbox.controls import Controls
     from cmsapi.sandbox.faults.injector import FaultInjector
+    from cmsapi.sandbox.service.exchange_log import ExchangeLog
     from cmsapi.sandbox.service.service import Service
 
+# More entries do not fit into memory.
+_DIGITS = 12
 _PREFIX = "/_sandbox/"
 _TYPES = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
-_FILES = frozenset({"live.html", "live.js", "page.css", "reference.js"})
+_FILES = frozenset({"drawing.js", "ledger.js", "live.html", "live.js", "page.css", "reference.js"})
 
 
 class LivePage:
@@ -34,19 +38,29 @@ class LivePage:
         controls: The controls that the buttons use.
         service: The service that the page shows.
         injector: The faults on the way to it.
+        exchanges: What the latest requests and answers said.
         examples: Values for the fields of the reference.
         host: Address that the sandbox listens on. The page exists only on loopback; on other addresses there are only
             the files of the reference.
     """
 
     def __init__(
-        self, controls: Controls, service: Service, injector: FaultInjector, examples: Mapping[str, Any], host: str
+        self,
+        controls: Controls,
+        service: Service,
+        injector: FaultInjector,
+        exchanges: ExchangeLog,
+        examples: Mapping[str, Any],
+        host: str,
     ) -> None:
         self._controls = controls
         self._examples = examples
         self._service = service
         self._injector = injector
+        self._exchanges = exchanges
         self._on_loopback = guard.is_loopback(host)
+        if self._on_loopback:
+            exchanges.start()
         # An open page notices by this that another sandbox answers.
         self._run_id = uuid.uuid4().hex
         self._files: dict[str, bytes] = {}
@@ -87,12 +101,20 @@ class LivePage:
             return answers.document(200, {})
         if method != "GET":
             raise Refusal(404, "no such operation")
+        return answers.document(200, self._read(name, parse_qs(query)))
+
+    def _read(self, name: str, query: Mapping[str, list[str]]) -> Mapping[str, Any]:
         if name == "state":
-            seen = parse_qs(query).get("seen", ["0"])[0]
-            known = int(seen) if seen.isdecimal() else 0
-            return answers.document(200, {"run": self._run_id, **overview(self._service, self._injector, known)})
+            seen = _number(query.get("seen", ["0"])[0]) or 0
+            return {"run": self._run_id, **overview(self._service, self._injector, seen)}
+        if name == "request":
+            number = _number(query.get("number", [""])[0])
+            found = None if number is None else details(self._service.ledger, self._exchanges, number)
+            if found is None:
+                raise Refusal(404, "no such request in the ledger")
+            return found
         if name == "examples":
-            return answers.document(200, self._examples)
+            return self._examples
         raise Refusal(404, "no such path")
 
     async def _file(self, name: str) -> Answer:
@@ -100,3 +122,7 @@ class LivePage:
             file = resources.files("cmsapi.sandbox.page") / "files" / name
             self._files[name] = await asyncio.to_thread(file.read_bytes)
         return Answer(200, {"Content-Type": _TYPES[name.rpartition(".")[2]]}, self._files[name])
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < _DIGITS else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cmsapi.sandbox.faults.spoiling import BELOW_HTTP, SPOILINGS
 from cmsapi.sandbox.messages.request import Request
+from cmsapi.sandbox.service.exchange_log import ExchangeLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,6 +32,8 @@ class Exchange:
     """
 
     def __init__(self, service: Service, injector: FaultInjector, request_ids: RequestIds) -> None:
+        #: What the latest requests and answers said.
+        self.log: ExchangeLog = ExchangeLog()
         self._service = service
         self._injector = injector
         self._request_ids = request_ids
@@ -60,6 +63,7 @@ class Exchange:
             answer = self._fault_answer(request, fault) if fault.replaces_answer else await delivered
         if delay := self._injector.draw_latency() + (fault.slow or 0.0 if fault else 0.0):
             await asyncio.sleep(delay)
+        self.log.add(request, answer, None if fault is None else fault.kind)
         return None if answer is None else _named(answer, request)
 
     def answer_unreadable(self, status: int, message: str) -> Answer:

@@ -28,9 +28,12 @@ async def main() -> None:
             box.add_fault(Fault(match="GET /v1/*", status=503))
             await client.me()
             box.add_fault(Fault(match="POST /v1/*", drop=True, when="after"))
-        page = await browser.new_page(viewport={"width": 1180, "height": 880})
+        page = await browser.new_page(viewport={"width": 1180, "height": 1180})
         await page.goto(f"{box.base_url}/")
         await expect(page.locator("#state")).to_have_text("Live")
+        await page.get_by_role("button", name="GET /v1/me").nth(1).click()
+        await expect(page.locator("#ledger .details")).to_contain_text("A fault has struck it")
+        await page.mouse.move(0, 0)
         for scheme in SCHEMES:
             await page.emulate_media(color_scheme=scheme)
             await page.screenshot(path=PICTURES / f"sandbox-{scheme}.png")

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 import cmsapi
 from cmsapi.message import Request
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Fault, Sandbox
 from tests.long.browser.looking import CONTRAST, MISNAMED, NAMELESS
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
@@ -32,7 +32,7 @@ async def test_it_follows_what_happens(page: Page, box: Sandbox, api: cmsapi.Cli
     await expect(page.locator("#hour-keys .key").first).to_contain_text("2 of 1,000")
     await expect(page.locator("#credit-analysis")).to_have_text("9,999")
     await expect(page.locator("#ledger tr")).to_have_count(2)
-    await expect(page.locator("#ledger tr").first).to_contain_text("changed, charged")
+    await expect(page.locator("#ledger tr").first).to_contain_text("changed, took a credit")
     await expect(page.locator("#hour-chart")).to_have_attribute("aria-label", "Requests by minute: at most 2 a minute")
     assert "sk_" not in await page.content()
 
@@ -47,7 +47,7 @@ async def test_its_buttons_end_jobs(page: Page, box: Sandbox, api: cmsapi.Client
     assert (await api.keywords.get(box.keyword_ids[0])).analysis_status == "success"
     await page.get_by_role("button", name="Put in review:").click()
     await expect(page.locator("#jobs-words")).to_contain_text("1 review")
-    await page.get_by_role("button", name="Confirm as a colleague:").click()
+    await page.get_by_role("button", name="Confirm:").click()
     await expect(page.locator("#jobs button")).to_have_count(0)
     await expect(page.locator("#jobs-words")).not_to_contain_text("review")
 
@@ -56,15 +56,15 @@ async def test_its_faults_strike(page: Page, box: Sandbox, api: cmsapi.Client) -
     """A fault waits, strikes what it was meant for, and can be cleared."""
     await opened(page, box)
     await page.get_by_label("How many").select_option(label="all until cleared")
-    await page.get_by_role("button", name="Drop after the effect").click()
-    await expect(page.locator("#faults")).to_contain_text("dropped after the effect")
+    await page.get_by_role("button", name="Do it, then lose the answer").click()
+    await expect(page.locator("#faults")).to_contain_text("Do it, then lose the answer")
     path = f"{box.base_url}/v1/keywords/{box.keyword_ids[0]}/analyze"
     with pytest.raises(ConnectionResetError):
         await box.transport.send(Request("POST", path, {"Authorization": f"Bearer {box.api_key}"}))
     await expect(page.locator("#jobs tr")).to_contain_text("queued")
-    await page.get_by_role("button", name="Clear").click()
+    await page.get_by_role("button", name="Clear faults").click()
     await expect(page.locator("#faults")).to_have_text("none")
-    await expect(page.locator("#struck")).to_contain_text("dropped after the effect")
+    await expect(page.locator("#struck")).to_contain_text("Do it, then lose the answer")
     await api.me()
 
 
@@ -74,7 +74,7 @@ async def test_it_survives_the_end_of_the_sandbox(page: Page, box: Sandbox) -> N
     port = int(box.base_url.rpartition(":")[2])
     await box.aclose()
     await expect(page.get_by_role("alert")).to_contain_text("does not answer")
-    await page.get_by_role("button", name="Empty analysis credits").click()
+    await page.get_by_role("button", name="Set to 0: analyses").click()
     await expect(page.locator("#said")).to_contain_text("Not done")
     await box.serve(port=port)
     await expect(page.locator("#state")).to_have_text("Live")
@@ -129,10 +129,90 @@ async def test_what_a_control_says_is_in_its_name(page: Page, box: Sandbox, api:
     await opened(page, box)
     await expect(page.get_by_role("button", name="Complete:")).to_be_visible()
     assert await page.evaluate(MISNAMED) == []
-    await page.get_by_role("button", name="Empty analysis credits").click()
+    await page.get_by_role("button", name="Set to 0: analyses").click()
     await expect(page.locator("#credit-analysis")).to_have_text("0")
-    await page.get_by_role("button", name="100 analysis credits").click()
+    await page.get_by_role("button", name="Set to 100: analyses").click()
     await expect(page.locator("#credit-analysis")).to_have_text("100")
+
+
+async def test_a_row_of_the_ledger_opens(page: Page, box: Sandbox, api: cmsapi.Client) -> None:
+    """A row shows the request, the answer and why, stays open while the page is drawn again, and closes."""
+    await api.keywords.analyze(box.keyword_ids[0])
+    with pytest.raises(cmsapi.NotFoundError):
+        await api.keywords.get("kwd_none")
+    await opened(page, box)
+    row = page.get_by_role("button", name="GET /v1/keywords/kwd_none")
+    await row.focus()
+    await page.keyboard.press("Enter")
+    details = page.locator("#ledger .details")
+    await expect(details).to_contain_text("The service refused it: keywordId: no such resource.")
+    await expect(page.get_by_label("Request", exact=True)).to_have_text("GET /v1/keywords/kwd_none")
+    await expect(page.get_by_label("Answer", exact=True)).to_contain_text('"code": "not_found"')
+    await api.me()
+    await expect(page.locator("#ledger tr").first).to_contain_text("/v1/me")
+    await expect(details).to_be_visible()
+    await expect(row).to_be_focused()
+    await expect(row).to_have_attribute("aria-expanded", "true")
+    await row.click()
+    await expect(details).to_have_count(0)
+    await page.get_by_role("button", name="/analyze").click()
+    await expect(details).to_contain_text("The service did what was asked, which took a credit.")
+    assert box.api_key not in await page.content()
+
+
+# Parts of the page that scroll by themselves, but for the fields of a form.
+SCROLLERS = """() => [...document.querySelectorAll("body *:not(textarea)")]
+    .filter((each) => /auto|scroll/.test(getComputedStyle(each).overflowY) && each.scrollHeight > each.clientHeight)
+    .map((each) => each.outerHTML.slice(0, 200))"""
+
+
+async def test_a_phone_scrolls_the_page_only(page: Page, box: Sandbox, api: cmsapi.Client) -> None:
+    """On a phone no part of the page scrolls by itself; long tables begin with a few rows, and show all on demand."""
+    for id_ in box.keyword_ids[:9]:
+        await api.keywords.analyze(id_)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await opened(page, box)
+    await expect(page.locator("#jobs tr")).to_have_count(6)
+    await page.get_by_role("button", name="Show all 9").click()
+    await expect(page.locator("#jobs tr")).to_have_count(9)
+    await expect(page.locator("#ledger tr")).to_have_count(6)
+    await page.locator("#ledger .opener").first.click()
+    await expect(page.get_by_label("Answer", exact=True)).to_be_visible()
+    assert await page.evaluate(SCROLLERS) == []
+    assert await page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+
+
+@pytest.mark.parametrize("path", ["/", "/docs#generate_content"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", list(SIZES))
+async def test_axe_finds_nothing(
+    page: Page, box: Sandbox, api: cmsapi.Client, path: str, scheme: str, size: str
+) -> None:
+    """The checks of axe-core find nothing, with jobs in each state, a pressed button and an opened row."""
+    axe = pytest.importorskip("axe_playwright_python.async_playwright", reason="the package with axe-core is missing")
+    for id_ in box.keyword_ids[:3]:
+        await api.keywords.analyze(id_)
+    await api.contents.generate(box.content_ids[0])
+    box.finish(box.content_ids[0])
+    box.finish(box.keyword_ids[0], "failed")
+    box.finish(box.keyword_ids[1])
+    box.add_fault(Fault(match="GET /v1/me", status=503))
+    width, height = SIZES[size]
+    await page.set_viewport_size({"width": width, "height": height})
+    await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    await page.goto(box.base_url + path)
+    if path == "/":
+        await page.locator("#ledger .opener").first.click()
+        await expect(page.get_by_label("Answer", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Pause").click()
+    else:
+        await page.get_by_role("button", name="Send").first.click()
+        await expect(page.locator(".answer .word").first).to_be_visible()
+    found = (await axe.Axe().run(page)).response["violations"]
+    assert [(each["id"], each["impact"], [node["html"] for node in each["nodes"]]) for each in found] == []
 
 
 @pytest.mark.parametrize("path", ["/", "/docs#generate_content"])

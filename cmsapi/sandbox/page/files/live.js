@@ -1,67 +1,32 @@
-// Reads the state once a second and draws it. Each button sends one request. The page inserts texts as text only.
+// Reads the state once a second and draws it. Each button sends one request.
+import { $, count, element, fold, put, span, time, updateChildren } from "./drawing.js";
+import { addEntries, clearEntries, drawLedger } from "./ledger.js";
+
 const INTERVAL = 1000;
 const TIMEOUT = 4000;
-const MAX_ENTRIES = 500;
 
-const $ = (id) => document.getElementById(id);
-const count = new Intl.NumberFormat("en");
-const time = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 const KINDS = {
   keyword_analysis: "Keyword analysis", prompt_analysis: "Prompt analysis", idea_search: "Idea search",
   generation: "Generation", knowledge_document: "Knowledge document",
 };
+const MEANINGS = {
+  queued: "The service has not begun it.", running: "The service works on it.", review: "The article waits for a decision.",
+  success: "It has a result.", failed: "It has no result, and its credit is given back.", dropped: "Its target was deleted.",
+};
 const STYLES = { queued: "queued", running: "running", success: "good", review: "review", failed: "bad", error: "bad" };
 
 let run = null;
-let entries = [];
 let seen = 0;
+let jobs = null;
 let paused = false;
 let timer = null;
 let lastSeen = null;
 let reading = null;
 
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "class") made.className = value;
-    else made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-function put(node, text) {
-  if (node.textContent !== text) node.textContent = text;
-}
-
-function span(seconds) {
-  const whole = Math.round(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
-}
-
-// Keeps one child for each item as long as the item exists, so that focus and selection survive.
-function updateChildren(parent, items, key, make, update) {
-  const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  let place = parent.firstElementChild;
-  for (const item of items) {
-    const name = String(key(item));
-    let child = there.get(name);
-    there.delete(name);
-    if (!child) {
-      child = make(item);
-      child.dataset.key = name;
-    }
-    update(child, item);
-    if (child === place) place = place.nextElementSibling;
-    else parent.insertBefore(child, place);
-  }
-  for (const child of there.values()) child.remove();
-}
-
 function drawKeys(parent, keys, window, note) {
   updateChildren(parent, keys, (key) => key.label,
     (key) => element("div", { class: "key" },
-      element("span", {}, key.label),
+      element("span", { title: "An API key of this sandbox" }, key.label),
       element("div", { class: "meter", role: "meter", "aria-label": `Requests of the ${key.label} key`, "aria-valuemin": "0" }, element("span")),
       element("span", { class: "number" }), element("span", { class: "note" })),
     (row, key) => {
@@ -117,18 +82,20 @@ function drawChart(id, bars, unit, limit) {
   svg.setAttribute("aria-label", `Requests by ${unit}: ${text}`);
 }
 
-function jobButton(text, label, name, body) {
-  const button = element("button", { type: "button", "aria-label": label }, text);
+function jobButton(text, title, what, name, body) {
+  const label = `${text}: ${title}`;
+  const button = element("button", { type: "button", "aria-label": label, title: what }, text);
   button.addEventListener("click", () => press(name, body, label));
   return button;
 }
 
-function drawJobs({ words, rows }) {
+function drawJobs() {
+  const { words, rows } = jobs;
   const order = ["queued", "running", "review", "success", "failed"];
   const named = Object.entries(words).sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
   put($("jobs-words"), named.map(([word, number]) => `${count.format(number)} ${word}`).join(" · "));
   $("no-jobs").hidden = rows.length > 0;
-  updateChildren($("jobs"), rows, (job) => job.number,
+  updateChildren($("jobs"), fold("jobs", rows, drawJobs), (job) => job.number,
     (job) => element("tr", {},
       element("td", {}, element("span", {}), element("span", { class: "quiet" }, `${KINDS[job.kind] ?? job.kind} · ${job.target_id}`)),
       element("td", {}, element("span", { class: "word" })),
@@ -138,6 +105,7 @@ function drawJobs({ words, rows }) {
       const [what, state, taken, buttons] = row.children;
       put(what.firstElementChild, job.title);
       put(state.firstElementChild, job.word);
+      state.firstElementChild.title = MEANINGS[job.word] ?? "";
       state.firstElementChild.className = `word ${STYLES[job.word] ?? ""}`;
       put(taken.firstElementChild, job.done ? span(job.elapsed) : `${span(job.elapsed)} of ${span(job.duration)}`);
       taken.lastElementChild.hidden = job.done;
@@ -148,12 +116,13 @@ function drawJobs({ words, rows }) {
       const target = { target_id: job.target_id };
       const made = [];
       if (!job.done) {
-        const good = job.kind === "generation" ? "Put in review" : "Complete";
-        made.push(jobButton(good, `${good}: ${job.title}`, "finish", { ...target, failed: false }));
-        made.push(jobButton("Fail", `Fail: ${job.title}`, "finish", { ...target, failed: true }));
+        const generates = job.kind === "generation";
+        const [good, what] = generates ? ["Put in review", "End the generation: the article then waits for a decision"] : ["Complete", "End the job with a result"];
+        made.push(jobButton(good, job.title, what, "finish", { ...target, failed: false }));
+        made.push(jobButton("Fail", job.title, "End the job without a result", "finish", { ...target, failed: true }));
       } else if (job.word === "review") {
-        made.push(jobButton("Confirm", `Confirm as a colleague: ${job.title}`, "decide", { ...target, confirm: true }));
-        made.push(jobButton("Discard", `Discard as a colleague: ${job.title}`, "decide", { ...target, confirm: false }));
+        made.push(jobButton("Confirm", job.title, "Accept the article, as a colleague would", "decide", { ...target, confirm: true }));
+        made.push(jobButton("Discard", job.title, "Reject the article, as a colleague would", "decide", { ...target, confirm: false }));
       }
       const focused = buttons.contains(document.activeElement);
       buttons.firstElementChild.replaceChildren(...made);
@@ -161,53 +130,43 @@ function drawJobs({ words, rows }) {
     });
 }
 
-function drawFaults(faults, struck) {
-  const line = (text, note) => element("li", {}, element("span", {}, text), element("span", { class: "quiet" }, note));
-  const waiting = faults.map(({ kind, match, left }) => line(kind, `${left === null ? "every" : left} × ${match}`));
-  $("faults").replaceChildren(...(waiting.length ? waiting : [line("none", "")]));
-  const done = Object.entries(struck).map(([kind, number]) => line(kind, count.format(number)));
-  $("struck").replaceChildren(...(done.length ? done : [line("none", "")]));
-  $("clear-faults").disabled = !faults.length;
+// What the buttons and choices of this page call faults and requests; a program may add others.
+const FAULTS = Object.fromEntries([...document.querySelectorAll("[data-kind]")].map((button) => [button.dataset.kind, button]));
+const MATCHES = Object.fromEntries([...$("fault-match").options].map((option) => [option.value, option.text]));
+
+function faultLine(kind, note, title) {
+  const button = FAULTS[kind];
+  const what = element("span", button ? { title: button.title } : {}, button?.textContent ?? kind);
+  return element("li", {}, what, element("span", { class: "quiet", title }, note));
 }
 
-const FILTERS = {
-  all: () => true,
-  effect: (entry) => entry.effect,
-  charged: (entry) => entry.charged,
-  refused: (entry) => entry.outcome !== "ok",
-};
-
-function drawLedger() {
-  const shown = entries.filter(FILTERS[$("ledger-filter").value]).slice(-100).reverse();
-  put($("ledger-count"), `${count.format(seen)} ${seen === 1 ? "request" : "requests"}`);
-  $("no-ledger").hidden = shown.length > 0;
-  put($("no-ledger"), seen ? "The latest requests include none of this kind." : "No request has arrived yet.");
-  updateChildren($("ledger"), shown, (entry) => entry.number,
-    (entry) => element("tr", {},
-      element("td", { class: "nowrap mono" }, time.format(entry.moment * 1000)),
-      element("td", { class: "mono" }, entry.request),
-      element("td", {}, entry.key),
-      element("td", {}, element("span", { class: `word ${entry.outcome === "ok" ? "good" : "bad"}` }, entry.status === null ? "no answer" : String(entry.status))),
-      element("td", {}, entry.outcome === "ok" ? "" : entry.outcome.replaceAll("_", " ")),
-      element("td", { class: "nowrap" }, entry.charged ? "changed, charged" : entry.effect ? "changed" : "")),
-    () => {});
+function drawFaults(faults, struck) {
+  const none = () => element("li", {}, element("span", { class: "quiet" }, "none"));
+  const waiting = faults.map(({ kind, match, left }) => {
+    const requests = MATCHES[match] ?? match;
+    return faultLine(kind, left === null ? `all: ${requests}` : `${count.format(left)} of ${requests}`, `Requests that match ${match}`);
+  });
+  $("faults").replaceChildren(...(waiting.length ? waiting : [none()]));
+  const done = Object.entries(struck).map(([kind, number]) => faultLine(kind, count.format(number), "Requests that it has broken"));
+  $("struck").replaceChildren(...(done.length ? done : [none()]));
+  $("clear-faults").disabled = !faults.length;
 }
 
 function draw(state) {
   if (run !== state.run) {
     run = state.run;
-    entries = [];
+    clearEntries();
   }
-  const { first, entries: fresh } = state.ledger;
-  entries = entries.concat(fresh.map((entry, place) => ({ ...entry, number: first + place }))).slice(-MAX_ENTRIES);
   seen = state.requests;
+  addEntries(state.ledger, seen);
   const limit = state.keys.length ? state.keys[0].second.limit : null;
   drawKeys($("hour-keys"), state.keys, "hour", (key) => (key.hour.used ? `the oldest expires in ${span(key.reset)}` : ""));
   drawKeys($("second-keys"), state.keys, "second", () => "");
   drawChart("hour", state.by_minute, "minute", null);
   drawChart("second", state.by_second, "second", limit);
   for (const [name, balance] of Object.entries(state.credits)) put($(`credit-${name}`), count.format(balance));
-  drawJobs(state.jobs);
+  jobs = state.jobs;
+  drawJobs();
   drawFaults(state.faults, state.struck);
   drawLedger();
 }
@@ -289,7 +248,6 @@ for (const button of document.querySelectorAll("[data-fault]")) {
   });
 }
 $("clear-faults").addEventListener("click", () => press("clear_faults", {}, "Faults cleared"));
-$("ledger-filter").addEventListener("change", drawLedger);
 $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", String(paused));

@@ -135,7 +135,7 @@ function body(operation) {
   if (!media) return null;
   // The first of several alternatives.
   const text = JSON.stringify(filled(media.example ?? Object.values(media.examples)[0].value), null, 2);
-  const area = element("textarea", { name: "body", spellcheck: "false", rows: String(Math.min(12, text.split("\n").length + 1)) });
+  const area = element("textarea", { name: "body", spellcheck: "false", rows: String(Math.min(14, text.split("\n").length + 2)) });
   area.value = text;
   return { wanted: media.schema, area };
 }

@@ -11,7 +11,9 @@ import aiohttp
 import pytest
 
 import cmsapi
+from cmsapi.message import Request
 from cmsapi.sandbox import Fault, Fixed, Limits, Sandbox
+from cmsapi.sandbox.service.exchange_log import MOST_KEPT
 
 pytestmark = pytest.mark.enable_socket
 
@@ -56,7 +58,14 @@ async def press(browser: aiohttp.ClientSession, button: str, /, **body: object) 
 async def test_the_page_is_no_request(box: Sandbox, browser: aiohttp.ClientSession) -> None:
     """The page, its files and its buttons meet no fault, count against no limit and are not in the ledger."""
     box.add_fault(Fault(status=503, times=None))
-    for path in ("/", "/_sandbox/live.js", "/_sandbox/page.css", "/_sandbox/reference.js", "/_sandbox/examples"):
+    for path in (
+        "/",
+        "/_sandbox/live.js",
+        "/_sandbox/ledger.js",
+        "/_sandbox/page.css",
+        "/_sandbox/reference.js",
+        "/_sandbox/examples",
+    ):
         async with browser.get(path) as answer:
             assert answer.status == 200
             text = await answer.text()
@@ -154,6 +163,73 @@ async def test_what_it_shows(box: Sandbox, browser: aiohttp.ClientSession, clien
     assert box.api_key not in json.dumps(shown)
     assert (await state(browser, seen=2))["ledger"]["entries"] == []
     assert len((await state(browser, seen=1))["ledger"]["entries"]) == 1
+
+
+async def details(browser: aiohttp.ClientSession, number: object) -> tuple[int, dict[str, Any]]:
+    """Open a row of the ledger."""
+    async with browser.get(f"/_sandbox/request?number={number}") as answer:
+        return answer.status, dict(await answer.json())
+
+
+async def test_a_row_of_the_ledger_in_full(box: Sandbox, browser: aiohttp.ClientSession, client: cmsapi.Client) -> None:
+    """What was asked, what was answered, and why: of a launch, a refusal, and a request that nothing has."""
+    await client.content_ideas.search(box.workspace_id, "tents")
+    with pytest.raises(cmsapi.NotFoundError):
+        await client.keywords.get("kwd_none")
+    await client.contents.list(box.workspace_id, limit=1)
+    # The balances are read before the first launch.
+    launch, refusal, read = [(await details(browser, number))[1] for number in (1, 2, 3)]
+    assert json.loads(launch["request_body"])["keyword"] == "tents"
+    assert json.loads(launch["answer_body"])["id"] == box.ledger[1].target_id
+    assert launch["why"] == ["The service did what was asked, which took a credit."]
+    assert (refusal["status"], refusal["request"]) == (404, "GET /v1/keywords/kwd_none")
+    assert refusal["why"][0] == "The service refused it: keywordId: no such resource."
+    assert refusal["headers"]["X-RateLimit-Remaining"] == "997"
+    assert read["request"].endswith("limit=1")
+    assert read["why"][-1] == "Nothing was changed, and nothing was charged."
+    for number in (4, -1, "", "x", "9" * 5000):
+        assert (await details(browser, number))[0] == 404
+
+
+async def test_why_a_request_broke(box: Sandbox, browser: aiohttp.ClientSession, client: cmsapi.Client) -> None:
+    """A fault is named, and whether the request took effect all the same."""
+    box.add_fault(Fault(match="POST *", drop=True, when="after"))
+    with pytest.raises(cmsapi.OutcomeUnknownError):
+        await client.contents.create(box.workspace_id, title="boots")
+    box.add_fault(Fault(match="GET *", status=503))
+    await client.me()
+    lost, refused = [(await details(browser, number))[1] for number in (0, 1)]
+    assert lost["why"][0] == "A fault has struck it: dropped after the effect."
+    assert lost["why"][1] == "The service did what was asked."
+    assert "must not repeat" in lost["why"][2]
+    assert (lost["status"], lost["answer_body"]) == (None, None)
+    assert refused["why"] == ["A fault has struck it: 503.", "Nothing was changed, and nothing was charged."]
+
+
+async def test_a_row_shows_no_key(box: Sandbox, browser: aiohttp.ClientSession) -> None:
+    """A key that a client sends where none belongs is not shown, and a long body is cut."""
+    path = f"/v1/contents/{box.content_ids[0]}?key={box.api_key}"
+    document = {"title": box.api_key, "html": "x" * 9000}
+    async with browser.patch(path, json=document, headers={"Authorization": f"Bearer {box.api_key}"}):
+        pass
+    shown = (await details(browser, 0))[1]
+    assert box.api_key not in json.dumps(shown)
+    assert "sk_…" in shown["request"]
+    assert "bytes more" in shown["request_body"]
+
+
+async def test_texts_are_kept_while_a_page_can_show_them(box: Sandbox, browser: aiohttp.ClientSession) -> None:
+    """Of many requests the texts of the latest are kept; a sandbox without a page keeps none."""
+    for _ in range(MOST_KEPT + 1):
+        async with browser.get("/health"):
+            pass
+    assert [(await details(browser, number))[1]["kept"] for number in (0, 1)] == [False, True]
+    quiet = Sandbox()
+    await quiet.transport.send(Request("GET", f"{quiet.base_url}/health", {}))
+    base_url = await quiet.serve()
+    async with aiohttp.ClientSession(base_url) as other:
+        assert (await details(other, 0))[1]["kept"] is False
+    await quiet.aclose()
 
 
 async def test_no_frame_around_it(browser: aiohttp.ClientSession) -> None:

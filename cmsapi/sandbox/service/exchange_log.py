@@ -1,0 +1,79 @@
+"""The texts of the latest requests and answers, for the live page; the ledger has all requests, without texts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from cmsapi.sandbox.messages.answers import Answer
+    from cmsapi.sandbox.messages.request import Request
+
+# The number of exchanges that are kept, and of bytes of each body.
+MOST_KEPT = 500
+LONGEST_BODY = 4000
+_HEADERS = ("Content-Type", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After")
+
+
+@attrs.frozen
+class Body:
+    """The beginning of a body.
+
+    Args:
+        begin: Its first bytes.
+        size: The number of all of its bytes.
+    """
+
+    begin: bytes
+    size: int
+
+
+@attrs.frozen
+class LoggedExchange:
+    """A request and its answer; no header of the request is kept, because one of them has the key.
+
+    Args:
+        query: Query of the request, percent-encoded.
+        asked: Body of the request.
+        answered: Body of the answer; None if the connection was dropped.
+        headers: Headers of the answer that clients go by.
+        fault: The fault that has broken the request, in words; None if none did.
+    """
+
+    query: str
+    asked: Body
+    answered: Body | None
+    headers: Mapping[str, str]
+    fault: str | None
+
+
+class ExchangeLog:
+    """Keep the latest exchanges by their request ids, once somebody can read them."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, LoggedExchange] | None = None
+
+    def start(self) -> None:
+        """Keep exchanges from now on."""
+        self._kept = OrderedDict() if self._kept is None else self._kept
+
+    def add(self, request: Request, answer: Answer | None, fault: str | None) -> None:
+        """Keep an exchange, in place of the oldest one if there are too many."""
+        if self._kept is None:
+            return
+        headers = {} if answer is None else {name: answer.headers[name] for name in _HEADERS if name in answer.headers}
+        answered = None if answer is None else _begin(answer.body)
+        self._kept[request.id] = LoggedExchange(request.query, _begin(request.body), answered, headers, fault)
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def find(self, request_id: str) -> LoggedExchange | None:
+        """Return an exchange; None if it is not kept."""
+        return None if self._kept is None else self._kept.get(request_id)
+
+
+def _begin(body: bytes) -> Body:
+    return Body(body[:LONGEST_BODY], len(body))
