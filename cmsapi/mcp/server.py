@@ -8,6 +8,7 @@ from typing import Any
 
 import cmsapi
 from cmsapi.extras import needs
+from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.mcp.launches import Launches
 from cmsapi.mcp.launching import LaunchingTools, PlanningTools
 from cmsapi.mcp.lines import content_document
@@ -29,7 +30,7 @@ _READS_ONLY = (
     "--max-credits N."
 )
 _LAUNCHES = (
-    "This server may spend at most {credits} credits until it ends; no tool raises that bound. Before you launch, call "
+    "This server may spend at most {credits} until it ends; no tool raises that bound. Before you launch, call "
     "plan_jobs, and show the person the cost. After a launch, call wait_for_jobs. The same launch again joins its job "
     "and costs nothing. After an error, read what it says about money before you try again."
 )
@@ -56,7 +57,7 @@ def build_server(client: cmsapi.Client, max_credits: int = 0, *, sandbox: bool =
         finally:
             await launches.aclose()
 
-    rules = _LAUNCHES.format(credits=max_credits) if max_credits else _READS_ONLY
+    rules = _LAUNCHES.format(credits=counted(max_credits, "credit")) if max_credits else _READS_ONLY
     server: MCPServer[Any] = MCPServer(
         "cmsapi",
         title="Content Marketing Service",

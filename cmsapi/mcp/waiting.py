@@ -87,10 +87,10 @@ class WaitingTools:
                 _, pending = await asyncio.wait(
                     pending, timeout=min(_INTERVAL, left) if seconds else None, return_when=asyncio.FIRST_COMPLETED
                 )
-                done = sum(job.done() for job in jobs)
-                # Each progress must be more than the one before.
-                passed = min(0.99, (loop.time() - began) / (seconds + 1))
-                await context.report_progress(done + passed * (done < count), count, f"{done} of {count} jobs finished")
+                done = count - len(pending)
+                # Each progress must be more than the one before, so that it has the part of the time that has passed.
+                passed = (loop.time() - began) / (seconds + 1) if pending else 0.0
+                await context.report_progress(done + passed, count, f"{done} of {count} jobs finished")
         finally:
             for task in pending:
                 task.cancel()

@@ -43,9 +43,15 @@ class Assistant:
 
 
 @contextlib.asynccontextmanager
-async def assisted(client: cmsapi.Client, max_credits: int = 0) -> AsyncIterator[Assistant]:
-    """Connect an assistant to a new server that uses a client of the SDK."""
+async def assisted(client: cmsapi.Client, max_credits: int = 0, mode: str = "auto") -> AsyncIterator[Assistant]:
+    """Connect an assistant to a new server that uses a client of the SDK.
+
+    Args:
+        client: The client.
+        max_credits: The spending bound.
+        mode: How the protocol begins; `legacy` with the handshake of the older versions.
+    """
     policy = cmsapi.LaunchPolicy(max_credits=max_credits) if max_credits else cmsapi.LaunchPolicy()
     server = build_server(client.with_options(launch=policy), max_credits)
-    async with Client(server) as protocol:
+    async with Client(server, mode=mode) as protocol:
         yield Assistant(protocol)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
@@ -42,6 +44,14 @@ async def mcp(
     with _extra_installed():
         from cmsapi.mcp.server import serve
 
+    if sys.stdin.isatty():
+        print_message(
+            "This command talks to a program, and waits for one. Its documentation says how to connect an "
+            "assistant. Ctrl-C stops it."
+        )
+    # The protocol's SDK reads standard input in a thread, for which Python would wait after Ctrl-C. Launches are
+    # recorded, so that the process may end at any moment.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     policy = cmsapi.LaunchPolicy(max_credits=max_credits) if max_credits else cmsapi.LaunchPolicy()
     async with _sandboxed(policy) if sandbox else connect_with_journal(state, policy) as client:
         await serve(client, max_credits, sandbox=sandbox)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
@@ -150,7 +153,26 @@ async def test_a_cancelled_call_loses_nothing(client: cmsapi.Client, sandbox: Sa
             await call
         again = await assistant.call("analyze_keywords", keyword_ids=[sandbox.keyword_ids[0]])
         assert again["items"][0]["state"] == "launched"
+        assert (await assistant.call("show_account"))["bound"]["spent"] == 1
     assert len(sandbox.ledger.launches()) == 1
+
+
+async def test_a_cancelled_call_launches_no_more(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """What was not sent when the client gives up is not sent afterwards, and can be launched later."""
+    slow = client.with_options(limits=cmsapi.RateLimits(per_second=1))
+    async with assisted(slow, max_credits=10) as assistant:
+        ids = list(sandbox.keyword_ids[:10])
+        call = asyncio.create_task(assistant.call("analyze_keywords", keyword_ids=ids))
+        await asyncio.sleep(5)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await asyncio.sleep(60)
+        count = len(sandbox.ledger.launches())
+        assert 0 < count < 10
+        answer = await assistant.call("analyze_keywords", keyword_ids=ids)
+        assert answer["credits_spent"] == 10 - count
+    assert len(sandbox.ledger.launches()) == 10
 
 
 async def test_a_new_server_on_the_state_joins_what_runs(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -179,3 +201,43 @@ async def test_the_policy_holds_where_a_server_counts_wrongly(client: cmsapi.Cli
         assert "Nothing was charged for it" in text
         assert "LaunchPolicy" not in text
     assert len(sandbox.ledger.launches()) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_storm_breaks_the_bound(seed: int) -> None:
+    """Calls at once, lost answers, errors and clients that give up: nothing is paid twice, or above the bound."""
+    dice = random.Random(seed)
+    faults = [
+        Fault(match="POST *", drop=True, when=dice.choice(["before", "after"]), times=None, probability=0.15),
+        Fault(match="POST *", status=503, when=dice.choice(["before", "after"]), times=None, probability=0.15),
+        Fault(match="GET *", status=500, times=None, probability=0.05),
+    ]
+    box = Sandbox(seed=seed, durations=Fixed(60))
+    async with (
+        cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport) as client,
+        assisted(client, max_credits=6) as assistant,
+    ):
+        before = [usage.id async for usage in client.credit_usages.list()]
+        for fault in faults:
+            box.add_fault(fault)
+
+        async def call() -> None:
+            arguments: dict[str, Any]
+            await asyncio.sleep(dice.uniform(0, 300))
+            if dice.random() < 0.5:
+                tool, arguments = "analyze_keywords", {"keyword_ids": dice.sample(box.keyword_ids[:5], 2)}
+            else:
+                words = dice.sample(["trail", "road", "track"], 1)
+                tool, arguments = "search_ideas", {"workspace_id": box.workspace_id, "keywords": words}
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(dice.choice([0.2, 30, 100])):
+                    await assistant.protocol.call_tool(tool, arguments)
+
+        await asyncio.gather(*(call() for _ in range(25)))
+        await asyncio.sleep(300)
+        box.clear_faults()
+        bound = (await assistant.call("show_account"))["bound"]
+        usages = [usage async for usage in client.credit_usages.list() if usage.id not in before]
+    charged = [(usage.type, usage.keyword.keyword) for usage in usages]
+    assert len(charged) == len(set(charged)) == len(box.ledger.launches())
+    assert 0 < len(charged) <= bound["spent"] <= 6

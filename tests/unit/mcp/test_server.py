@@ -64,3 +64,16 @@ async def test_contents_are_resources(client: cmsapi.Client, sandbox: Sandbox) -
         assert (body.mime_type, body.text) == ("text/html", wanted.html_sanitized)
         with pytest.raises(Exception, match="does not exist"):
             await assistant.protocol.read_resource("cmsapi://contents/cnt_none")
+
+
+async def test_clients_of_older_versions_are_served(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """With the handshake of older versions everything is the same: schemas, errors, progress."""
+    async with assisted(client, max_credits=1, mode="legacy") as assistant:
+        assert assistant.protocol.protocol_version < "2026"
+        assert "at most 1 credit " in assistant.protocol.instructions
+        assert len((await assistant.protocol.list_tools()).tools) > len(LAUNCH | DECIDE)
+        await assistant.call("analyze_keywords", keyword_ids=[sandbox.keyword_ids[0]])
+        waited = await assistant.call("wait_for_jobs", seconds=300)
+        assert waited["jobs"][0]["state"] == "succeeded"
+        assert assistant.told[-1] == (1, 1, "1 of 1 jobs finished")
+        assert "Money:" in await assistant.refused("get_content", content_id="cnt_none")

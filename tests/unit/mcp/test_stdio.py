@@ -17,6 +17,7 @@ from mcp.client.stdio import stdio_client
 
 from cmsapi.sandbox import Fixed, Sandbox
 from tests.support.assistants import Assistant
+from tests.support.terminal import terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -114,3 +115,14 @@ async def test_how_it_ends(options: list[str], code: int, said: str, tmp_path: P
     done = await anyio.run_process(command, input=b"", check=False, env=environment)
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
+
+
+async def test_a_person_is_told_what_it_waits_for(box: Sandbox) -> None:
+    """In a terminal a line says that a program should talk to it, and Ctrl-C ends it at once."""
+    async with terminal(box, "mcp", "--state", "memory:") as shown:
+        await shown.until("Ctrl-C stops it")
+        # Until it reads.
+        await anyio.sleep(2)
+        shown.type("\x03")
+        with anyio.fail_after(5):
+            assert await shown.process.wait() == -signal.SIGINT
