@@ -15,4 +15,7 @@ def main() -> None:
         if error.name not in ("cyclopts", "rich"):
             raise
         sys.exit(f"The command line needs an extra: {advice('cli')}")
+    except KeyboardInterrupt:
+        # Ctrl-C came while the modules were loaded.
+        sys.exit(130)
     sys.exit(run(sys.argv[1:]))

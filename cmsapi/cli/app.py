@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cyclopts import App
-
 from cmsapi._version import __version__
 from cmsapi.cli.commands.analyze import analyze
 from cmsapi.cli.commands.contents import contents
@@ -21,8 +19,9 @@ from cmsapi.cli.commands.pages import pages
 from cmsapi.cli.commands.sandbox import sandbox
 from cmsapi.cli.commands.schema import schema
 from cmsapi.cli.commands.workspaces import workspaces
+from cmsapi.cli.support.bash_words import CompletedApp
 
-app: App = App(
+app: CompletedApp = CompletedApp(
     name="cmsapi",
     help="Work with the Content Marketing Service, or with its sandbox.",
     help_epilogue="The key comes from CMSAPI_API_KEY, the address from CMSAPI_BASE_URL. --allow-http or "

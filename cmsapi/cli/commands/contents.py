@@ -10,6 +10,7 @@ from cyclopts.validators import Number
 import cmsapi
 from cmsapi.cli.support.arguments import read_file
 from cmsapi.cli.support.asking import Yes, confirmed
+from cmsapi.cli.support.completing import ContentId, PageId, WorkspaceId, offer_files
 from cmsapi.cli.support.connecting import State, connect, connect_with_journal
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.cli.support.output import (
@@ -42,6 +43,7 @@ Body: TypeAlias = Annotated[
     Parameter(
         name="--html",
         converter=read_file,
+        completer=offer_files,
         allow_leading_hyphen=True,
         help="File with the body; - reads standard input, '' gives an empty body.",
     ),
@@ -50,7 +52,7 @@ Body: TypeAlias = Annotated[
 
 @contents.command(name="list")
 async def list_contents(
-    workspace_id: str,
+    workspace_id: WorkspaceId,
     *,
     min_score: int | None = None,
     max_score: int | None = None,
@@ -89,7 +91,7 @@ async def list_contents(
 
 @contents.command(name="show")
 async def show_content(
-    content_id: str,
+    content_id: ContentId,
     *,
     as_html: Annotated[bool, Parameter(name="--html", negative="", show_default=False)] = False,
     as_json: AsJson = False,
@@ -110,12 +112,12 @@ async def show_content(
 
 @contents.command
 async def create(
-    workspace_id: str,
+    workspace_id: WorkspaceId,
     title: str,
     *,
     html: Body = None,
     meta_description: str | None = None,
-    page_id: str | None = None,
+    page_id: PageId | None = None,
     folder_id: str | None = None,
     assigned_to_id: str | None = None,
     content_status_id: str | None = None,
@@ -150,7 +152,7 @@ async def create(
 
 @contents.command
 async def edit(
-    content_id: str,
+    content_id: ContentId,
     *,
     title: str | None = None,
     html: Body = None,
@@ -196,7 +198,7 @@ async def edit(
 
 
 @contents.command
-async def delete(content_id: str, *, yes: Yes = False) -> int:
+async def delete(content_id: ContentId, *, yes: Yes = False) -> int:
     """Delete a content, which cannot be undone; two requests.
 
     Args:
@@ -212,7 +214,7 @@ async def delete(content_id: str, *, yes: Yes = False) -> int:
 
 @contents.command
 async def review(
-    content_id: str, *, confirm: DecisionFlag = False, discard: Discard = False, state: State = None
+    content_id: ContentId, *, confirm: DecisionFlag = False, discard: Discard = False, state: State = None
 ) -> None:
     """Decide on the article of a content in review, in the terminal or by an option; at least two requests.
 

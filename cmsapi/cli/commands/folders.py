@@ -8,6 +8,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 import cmsapi
+from cmsapi.cli.support.completing import WorkspaceId
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, printable
 from cmsapi.cli.support.progress import PipeConsole
@@ -20,7 +21,7 @@ _COLUMNS: Columns[cmsapi.Folder] = {
 }
 
 
-async def folders(workspace_id: str, *, output: Output = TABLE) -> None:
+async def folders(workspace_id: WorkspaceId, *, output: Output = TABLE) -> None:
     """Show the folders of a workspace as a tree; one request.
 
     Args:

@@ -11,7 +11,7 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Identifiers, read_text
+from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, read_text
 from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
@@ -74,7 +74,7 @@ Settings: TypeAlias = Annotated[
 
 
 async def generate(
-    content_ids: Identifiers,
+    content_ids: ContentIds,
     /,
     *,
     settings: Settings = None,

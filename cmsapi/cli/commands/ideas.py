@@ -7,6 +7,7 @@ from typing import TypeAlias
 import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
 from cmsapi.cli.support.batch import BatchName, Retry, open_batch
+from cmsapi.cli.support.completing import WorkspaceId
 from cmsapi.cli.support.connecting import State, connect_with_journal
 from cmsapi.cli.support.fan_out import DryRun, FanOutResult, MaxCredits, NextCommand, fan_out
 from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
@@ -23,7 +24,7 @@ _COLUMNS: Columns[Found] = {
 
 
 async def ideas(
-    workspace_id: str,
+    workspace_id: WorkspaceId,
     keywords: SeedKeywords,
     /,
     *,

@@ -7,7 +7,7 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Identifiers, JobTokens
+from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, JobTokens
 from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
 from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
@@ -88,7 +88,7 @@ async def resume(*, state: State = None, output: Output = TABLE) -> int:
 
 @jobs.command
 async def reviews(
-    content_ids: Identifiers | None = None,
+    content_ids: ContentIds | None = None,
     /,
     *,
     confirm: DecisionFlag = False,

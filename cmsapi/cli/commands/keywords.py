@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
+from cmsapi.cli.support.completing import PageId, WorkspaceId
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
 from cmsapi.cli.support.repeating import for_each
@@ -25,9 +26,9 @@ _COLUMNS: Columns[cmsapi.Keyword] = {
 
 @keywords.default
 async def list_keywords(
-    workspace_id: str,
+    workspace_id: WorkspaceId,
     *,
-    page: Annotated[str | None, Parameter(help="Only the keywords of the page with this identifier.")] = None,
+    page: Annotated[PageId | None, Parameter(help="Only the keywords of the page with this identifier.")] = None,
     unanalysed: Annotated[bool, Parameter(negative=(), help="Only keywords that were never analysed.")] = False,
     output: Output = TABLE,
 ) -> None:
@@ -46,7 +47,7 @@ async def list_keywords(
 
 @keywords.command(name="add")
 async def add_keywords(
-    page_id: str, texts: SeedKeywords, /, *, allow_empty: AllowEmpty = False, output: Output = TABLE
+    page_id: PageId, texts: SeedKeywords, /, *, allow_empty: AllowEmpty = False, output: Output = TABLE
 ) -> int:
     """Track more keywords for a page; one request each, no credit. An analysis is separate: cmsapi analyze.
 

@@ -8,8 +8,9 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 import cmsapi
-from cmsapi.cli.support.arguments import AllowEmpty, Identifiers, Urls
+from cmsapi.cli.support.arguments import AllowEmpty, PageIds, Urls
 from cmsapi.cli.support.asking import Yes, confirmed
+from cmsapi.cli.support.completing import PageId, WorkspaceId
 from cmsapi.cli.support.connecting import connect
 from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.cli.support.output import (
@@ -38,7 +39,7 @@ _COLUMNS: Columns[cmsapi.WebPage] = {
 
 @pages.command(name="list")
 async def list_pages(
-    workspace_id: str,
+    workspace_id: WorkspaceId,
     *,
     limit: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
     output: Output = TABLE,
@@ -63,7 +64,7 @@ async def list_pages(
 
 
 @pages.command(name="show")
-async def show_page(page_id: str, *, as_json: AsJson = False) -> None:
+async def show_page(page_id: PageId, *, as_json: AsJson = False) -> None:
     """Show a page; one request.
 
     Args:
@@ -79,7 +80,7 @@ async def show_page(page_id: str, *, as_json: AsJson = False) -> None:
 
 @pages.command(name="import")
 async def import_pages(
-    workspace_id: str, urls: Urls, /, *, allow_empty: AllowEmpty = False, output: Output = TABLE
+    workspace_id: WorkspaceId, urls: Urls, /, *, allow_empty: AllowEmpty = False, output: Output = TABLE
 ) -> int:
     """Import pages by their addresses; one request each, no credit.
 
@@ -96,7 +97,7 @@ async def import_pages(
 
 
 @pages.command(name="crawl")
-async def crawl_pages(page_ids: Identifiers, /, *, allow_empty: AllowEmpty = False) -> int:
+async def crawl_pages(page_ids: PageIds, /, *, allow_empty: AllowEmpty = False) -> int:
     """Have pages crawled again; one request each, no credit.
 
     Args:
@@ -114,7 +115,7 @@ async def crawl_pages(page_ids: Identifiers, /, *, allow_empty: AllowEmpty = Fal
 
 
 @pages.command(name="delete")
-async def delete_page(page_id: str, *, yes: Yes = False) -> int:
+async def delete_page(page_id: PageId, *, yes: Yes = False) -> int:
     """Delete a page and its contents, which cannot be undone; two requests. Needs the role Admin.
 
     Args:

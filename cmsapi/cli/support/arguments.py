@@ -12,12 +12,15 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 from cyclopts import Parameter, Token
 
+from cmsapi.cli.support.completing import Completer, offer_contents, offer_lists, offer_pages, offer_tokens
 from cmsapi.cli.support.output import unescape_formula
 from cmsapi.errors import ArgumentError
+
+S = TypeVar("S")
 
 # No identifier in a list has these characters: they separate cells, quote, nest, or begin a comment.
 _FORBIDDEN = re.compile(r"""[\s,;'"`<>{}()\[\]|\\#]""")
@@ -37,8 +40,11 @@ AllowEmpty: TypeAlias = Annotated[
 ]
 
 
-class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
-    """Hold the items of a command, and the arguments that named them."""
+class Items(tuple[S, ...]):  # noqa: SLOT001  a tuple has no slots of its own
+    """Hold the items of a command, which are texts, and the arguments that named them.
+
+    The parameter lets the completion of a shell see that there may be many.
+    """
 
     #: The arguments to type again for the same items; None if standard input, which is used up, is one of them.
     retyped: tuple[str, ...] | None = None
@@ -47,7 +53,7 @@ class Items(tuple[str, ...]):  # noqa: SLOT001  a tuple has no slots of its own
     #: Names of the empty sources.
     empty: tuple[str, ...] = ()
 
-    def without(self, words: Collection[str]) -> Items:
+    def without(self, words: Collection[str]) -> Items[S]:
         """Return the other items, which the same arguments name."""
         rest = Items(item for item in self if item not in words)
         rest.retyped, rest.whole_lines, rest.empty = self.retyped, self.whole_lines, self.empty
@@ -80,8 +86,8 @@ class _Source(NamedTuple):
 
 def _converter(
     read: Callable[[_Source], Iterable[str]], *, whole_lines: bool
-) -> Callable[[Any, Sequence[Token]], Items]:
-    def convert(_: Any, tokens: Sequence[Token]) -> Items:
+) -> Callable[[Any, Sequence[Token]], Items[str]]:
+    def convert(_: Any, tokens: Sequence[Token]) -> Items[str]:
         found = {token.value: list(read(_open_source(token.value))) for token in tokens}
         # A dictionary drops repetitions and keeps the order.
         items = Items(dict.fromkeys(text for texts in found.values() for text in texts))
@@ -258,17 +264,23 @@ def csv_table(words: Iterable[str]) -> str:
     return text.getvalue()
 
 
-def _parameter(read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = False) -> Parameter:
-    return Parameter(converter=_converter(read, whole_lines=whole_lines), allow_leading_hyphen=True, n_tokens=-1)
+def _parameter(
+    read: Callable[[_Source], Iterable[str]], *, whole_lines: bool = False, completer: Completer = offer_lists
+) -> Parameter:
+    converter = _converter(read, whole_lines=whole_lines)
+    return Parameter(converter=converter, allow_leading_hyphen=True, n_tokens=-1, completer=completer)
 
 
 #: Identifiers, without repetitions and in order. `-` stands for standard input, `@path` for a file.
-Identifiers: TypeAlias = Annotated[Items, _parameter(_identifiers("id"))]
+Identifiers: TypeAlias = Annotated[Items[str], _parameter(_identifiers("id"))]
+#: The same for contents and for pages, which a shell completes.
+ContentIds: TypeAlias = Annotated[Items[str], _parameter(_identifiers("id"), completer=offer_contents)]
+PageIds: TypeAlias = Annotated[Items[str], _parameter(_identifiers("id"), completer=offer_pages)]
 #: The same for job tokens.
-JobTokens: TypeAlias = Annotated[Items, _parameter(_identifiers("token"))]
+JobTokens: TypeAlias = Annotated[Items[str], _parameter(_identifiers("token"), completer=offer_tokens)]
 #: The same for texts with spaces, one per line.
-SeedKeywords: TypeAlias = Annotated[Items, _parameter(_lines("keyword"), whole_lines=True)]
+SeedKeywords: TypeAlias = Annotated[Items[str], _parameter(_lines("keyword"), whole_lines=True)]
 #: The same for prompts.
-PromptTexts: TypeAlias = Annotated[Items, _parameter(_lines("prompt"), whole_lines=True)]
+PromptTexts: TypeAlias = Annotated[Items[str], _parameter(_lines("prompt"), whole_lines=True)]
 #: The same for addresses of pages.
-Urls: TypeAlias = Annotated[Items, _parameter(_lines("url"), whole_lines=True)]
+Urls: TypeAlias = Annotated[Items[str], _parameter(_lines("url"), whole_lines=True)]

@@ -10,6 +10,7 @@ import attrs
 from cyclopts import Parameter
 
 import cmsapi
+from cmsapi.cli.support.completing import offer_batches
 from cmsapi.cli.support.connecting import note_nothing_launched
 
 BatchName: TypeAlias = Annotated[
@@ -17,6 +18,7 @@ BatchName: TypeAlias = Annotated[
     Parameter(
         name="--batch",
         show_default=False,
+        completer=offer_batches,
         help="Name the run: another run with this name launches only the items that are missing.",
     ),
 ]

@@ -107,7 +107,7 @@ class FanOutResult(Generic[R]):
         interrupted: Whether Ctrl-C ended the run.
     """
 
-    items: Items
+    items: Items[str]
     batch_run: BatchRun | None = None
     planned: Exit = Exit.DONE
     outcomes: list[cmsapi.Outcome[str, R]] = attrs.field(factory=list)
@@ -199,7 +199,7 @@ class FanOutResult(Generic[R]):
         )
 
 
-async def _repeat(items: Items) -> str:
+async def _repeat(items: Items[str]) -> str:
     """Return the items as they were typed, if that is short; otherwise as `_spell` does."""
     if items.retyped is not None and (len(items) <= MAX_LISTED or all(word.startswith("@") for word in items.retyped)):
         return shlex.join(items.retyped)
@@ -257,7 +257,7 @@ def outcome_document(outcome: cmsapi.Outcome[str, Any], result: Any) -> dict[str
 async def fan_out(
     client: cmsapi.Client,
     launch: Callable[[str], Awaitable[cmsapi.Job[R]]],
-    items: Items,
+    items: Items[str],
     *,
     max_credits: int | None,
     batch_run: BatchRun | None = None,

@@ -90,7 +90,9 @@ class Skipping:
         return f"analysed since {self.since:%Y-%m-%d %H:%M} UTC" if keyword.last_analyzed_at >= self.since else None
 
 
-async def skip(client: cmsapi.Client, items: Items, skipping: Skipping | None, batch_run: BatchRun | None) -> Items:
+async def skip(
+    client: cmsapi.Client, items: Items[str], skipping: Skipping | None, batch_run: BatchRun | None
+) -> Items[str]:
     """Read the keywords, print which of them are left out, and return the others.
 
     Items of a batch that were launched in earlier runs stay: they cost nothing, and their results are printed again.

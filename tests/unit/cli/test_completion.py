@@ -2,29 +2,106 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import cmsapi
+from cmsapi.sandbox import Fixed, Sandbox
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
-def test_bash_completes_after_the_installation(tmp_path: Path) -> None:
-    """After the installation a new shell completes commands and options."""
-    environment = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash"}
-    (tmp_path / ".bashrc").touch()
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
+
+
+def completions(home: Path, lines: Sequence[tuple[str, ...]], **variables: str) -> list[list[str]]:
+    """Install the completion in a home directory, and complete the last word of each line in a new shell."""
+    # The command as a program, which the script calls for identifiers and files.
+    program = home / "bin" / "cmsapi"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cmsapi "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "HOME": str(home), "SHELL": "/bin/bash", "PATH": path, **variables}
+    (home / ".bashrc").touch()
     subprocess.run([sys.executable, "-m", "cmsapi", "--install-completion"], env=environment, check=True)
 
     words = "\n".join(
-        f'COMP_WORDS=(cmsapi {typed}); COMP_CWORD={place}; $complete; echo "${{COMPREPLY[@]}}"'
-        for typed, place in (("jo", 1), ("jobs re", 2), ("analyze --ba", 2))
+        f"COMP_WORDS=({' '.join(repr(word) for word in line)}); COMP_CWORD={len(line) - 1}; $complete; "
+        'echo "${COMPREPLY[@]}"'
+        for line in lines
     )
     script = f'source "$HOME/.bashrc"; read -ra word < <(complete -p cmsapi); complete=${{word[-2]}}\n{words}'
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)  # noqa: S607
-    commands, below, options = done.stdout.splitlines()
-    assert commands.split() == ["jobs"]
-    assert set(below.split()) == {"resume", "reviews"}
-    assert options.split() == ["--batch"]
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_bash_completes_after_the_installation(tmp_path: Path) -> None:
+    """After the installation a new shell completes commands and options."""
+    lines = [("cmsapi", "jo"), ("cmsapi", "jobs", "re"), ("cmsapi", "analyze", "--ba")]
+    commands, below, options = completions(tmp_path, lines)
+    assert commands == ["jobs"]
+    assert set(below) == {"resume", "reviews"}
+    assert options == ["--batch"]
+
+
+def test_bash_completes_files(tmp_path: Path) -> None:
+    """Files with identifiers begin with an @, which bash gives as a word of its own; a body is a file without it."""
+    (tmp_path / "ids.csv").touch()
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "more.txt").touch()
+    found = completions(
+        tmp_path,
+        [
+            ("cmsapi", "analyze", "@", "id"),
+            ("cmsapi", "analyze", "kw_1", "@", "lists/"),
+            ("cmsapi", "contents", "edit", "cnt_1", "--html", "li"),
+        ],
+    )
+    assert found == [["@ids.csv"], ["@lists/more.txt"], ["lists/"]]
+
+
+async def test_bash_completes_identifiers(tmp_path: Path) -> None:
+    """Workspaces, contents and pages come from the service, tokens and batches from the state; nothing is charged."""
+    async with Sandbox(durations=Fixed(600)) as box:
+        state = f"sqlite:///{tmp_path}/jobs.db"
+        async with (
+            cmsapi.Client(box.api_key, base_url=box.base_url, state=state) as client,
+            client.jobs.batch("nightly") as batch,
+        ):
+            outcomes = batch.map(client.keywords.analyze, box.keyword_ids[:1])
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(2):
+                    await anext(outcomes)
+        found = await asyncio.to_thread(
+            completions,
+            tmp_path,
+            [
+                ("cmsapi", "contents", "list", "ws"),
+                ("cmsapi", "generate", box.content_ids[0], "cnt_"),
+                ("cmsapi", "pages", "crawl", ""),
+                ("cmsapi", "jobs", "watch", "cms"),
+                ("cmsapi", "analyze", "kw_1", "--batch", "ni"),
+            ],
+            CMSAPI_API_KEY=box.api_key,
+            CMSAPI_BASE_URL=box.base_url,
+            CMSAPI_STATE=state,
+        )
+        workspaces, contents, pages, tokens, batches = found
+        assert workspaces == [box.workspace_id]
+        assert set(contents) == set(box.content_ids[1:])
+        assert pages
+        assert [token.split(".")[0] for token in tokens] == ["cmsjob1"]
+        assert batches == ["nightly"]
+        assert len(box.ledger.launches()) == 1
+
+
+def test_without_a_key_nothing_is_offered(tmp_path: Path) -> None:
+    """An error has no place in completion."""
+    (found,) = completions(tmp_path, [("cmsapi", "contents", "list", "ws")], CMSAPI_API_KEY="")
+    assert found == []
