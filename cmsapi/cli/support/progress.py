@@ -45,9 +45,9 @@ _WIDTHS: Mapping[str, int] = {
     "state": 0,
     "elapsed": 66,
     "expected end": 80,
-    "next poll": 92,
-    "id": 124,
-    "polls": 134,
+    "next poll": 95,
+    "id": 127,
+    "polls": 137,
 }
 # A narrower terminal gets the state without the word of the service.
 _WIDTH_OF_WORD = 60
