@@ -26,6 +26,7 @@ KEYWORDS_A_PAGE = 10
 SEARCHES = ("trail running", "running shoes", "marathon training", "running watch", "barefoot running")
 LIMIT_SECONDS = 60.0
 PER_HOUR = 1000
+_SOON = 15.0
 
 # Much shorter than at a real service, so that the demonstration takes half a minute.
 DURATIONS = {
@@ -218,7 +219,8 @@ def _describe_wait(tasks: Sequence[Task]) -> str:
     polls = [at for job in jobs if (at := job.status.next_poll_at) is not None]
     wait = (min(polls) - datetime.now(UTC)).total_seconds() if polls else 0.0
     results = f"{finished} of {total} results are here." if finished else "Nothing is finished yet."
-    return f"{results} The next poll is in {wait:.0f} s." if wait >= 1 else results
+    # A plan for later than that is likely to change before.
+    return f"{results} The next poll is in {wait:.0f} s." if 1 <= wait <= _SOON else results
 
 
 def _check(report: Report, sandbox: Sandbox, statistics: cmsapi.Statistics, seconds: float) -> None:

@@ -333,7 +333,15 @@ def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
     for title, progress in progresses.items():
         total = progress.finished + progress.running + progress.waiting if progress.total is None else progress.total
         line = Text(_fitting(_counts(progress), room), no_wrap=True, overflow="ellipsis")
-        shown = ProgressBar(total=max(1, total), completed=progress.finished, width=bar)
+        # Colours of the terminal's own palette: those of rich make an empty bar look full on a light background.
+        shown = ProgressBar(
+            total=max(1, total),
+            completed=progress.finished,
+            width=bar,
+            style="bright_black",
+            complete_style="cyan",
+            finished_style="green",
+        )
         grid.add_row(*([title] if titles else []), shown, line)
     return grid
 
