@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 import cmsapi
 from cmsapi.cli.support.output import print_json
-from cmsapi.cli.support.schemas import SCHEMAS, schema_of
 
 
 def schema(
@@ -23,6 +22,9 @@ def schema(
         command: The words of the command, such as: jobs list
         dry_run: The schema for --dry-run, which prints a plan.
     """
+    # The other commands need few of the models.
+    from cmsapi.cli.support.schemas import SCHEMAS, schema_of
+
     if not command:
         print("\n".join(SCHEMAS))
         return
