@@ -150,11 +150,10 @@ class KeywordLine(Answer):
     page_id: str | None
 
 
-class Keywords(Answer):
-    """List keywords."""
+class Keywords(PageOfList):
+    """List the keywords of some pages of the website; `total` counts these pages."""
 
     keywords: list[KeywordLine]
-    pages_left: int = Field(description="Pages whose keywords were not read, because the limit was reached.")
 
 
 class IdeaLine(Answer):

@@ -35,6 +35,12 @@ from cmsapi.mcp.lines import article_line, content_document, content_line, ideas
 with needs("mcp"):
     from pydantic import Field
 
+# Pages of the website whose keywords one call reads: a large website would take the requests of the hour.
+_PAGES = 20
+
+# Pages of the website whose keywords one call reads: a large website would take the requests of the hour.
+_PAGES = 20
+
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 WorkspaceId: TypeAlias = Annotated[Id, Field(description="From list_workspaces.")]
 ContentId: TypeAlias = Annotated[Id, Field(description="From list_contents.")]
@@ -148,22 +154,24 @@ class ReadingTools:
         workspace_id: WorkspaceId,
         page_id: Annotated[Id | None, Field(description="Only the keywords of this page, from list_pages.")] = None,
         unanalysed: Annotated[bool, Field(description="Only keywords that were never analysed.")] = False,
-        limit: Annotated[int, Field(ge=1, le=500, description="Stop at the page that reaches so many.")] = 100,
+        page: PageNumber = 1,
     ) -> Keywords:
-        """List the tracked keywords with the state of their analyses.
+        """List the tracked keywords with the state of their analyses, for twenty pages of the website at a time.
 
-        One request per page of the website, and one per hundred pages; no credit. With `page_id` it is one request.
+        One request for each of these pages and one for their list; no credit. With `page_id` it is one request.
         """
-        pages = [page_id] if page_id else [page.id async for page in self.client.pages.list(workspace_id)]
-        found: list[KeywordLine] = []
-        read = 0
-        for each in pages:
-            if len(found) >= limit:
-                break
-            read += 1
-            keywords = [keyword async for keyword in self.client.keywords.list(each)]
-            found += [keyword_line(one) for one in keywords if not (unanalysed and one.analysis_status is not None)]
-        return Keywords(keywords=found, pages_left=len(pages) - read)
+        if page_id is not None:
+            found, page_ids = None, [page_id]
+        else:
+            found = await self.client.pages.list(workspace_id, page=page, limit=_PAGES)
+            page_ids = [each.id for each in found]
+        keywords = [keyword for each in page_ids async for keyword in self.client.keywords.list(each)]
+        return Keywords(
+            keywords=[keyword_line(each) for each in keywords if not unanalysed or each.analysis_status is None],
+            total=None if found is None else found.total,
+            page=page,
+            has_more=found is not None and found.has_more,
+        )
 
     async def get_keyword(self, keyword_id: KeywordId) -> KeywordLine:
         """Read a keyword with the state of its analysis. One request, no credit."""

@@ -25,7 +25,7 @@ async def test_everything_is_found_from_the_key_alone(client: cmsapi.Client, san
         pages = await assistant.call("list_pages", **place, limit=3)
         assert len(pages["pages"]) == 3
         assert pages["has_more"]
-        keywords = (await assistant.call("list_keywords", **place, unanalysed=True, limit=500))["keywords"]
+        keywords = (await assistant.call("list_keywords", **place, unanalysed=True))["keywords"]
         assert {keyword["id"] for keyword in keywords} == set(sandbox.keyword_ids)
         assert (await assistant.call("get_keyword", keyword_id=keywords[0]["id"])) == keywords[0]
         contents = await assistant.call("list_contents", **place, min_score=50)
@@ -37,13 +37,27 @@ async def test_everything_is_found_from_the_key_alone(client: cmsapi.Client, san
     assert sandbox.ledger.launches() == []
 
 
-async def test_a_limit_saves_requests(client: cmsapi.Client, sandbox: Sandbox) -> None:
-    """Keywords of further pages are not read once the limit is reached, and the answer says how many are left."""
+async def test_a_large_website_is_read_in_parts(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """One call reads the keywords of twenty pages at most, and says how to go on; one page takes one request."""
+    addresses = [f"https://northwind.example/more/{number}" for number in range(30)]
+    pages = [await client.pages.create(sandbox.workspace_id, address) for address in addresses]
+    for page in pages:
+        await client.keywords.create(page.id, f"keyword of {page.id}")
     async with assisted(client) as assistant:
-        found = await assistant.call("list_keywords", workspace_id=sandbox.workspace_id, limit=1)
-    assert found["keywords"]
-    assert found["pages_left"] > 0
-    assert client.statistics.requests == 2
+        found, number, more = [], 0, True
+        while more:
+            number += 1
+            before = client.statistics.requests
+            part = await assistant.call("list_keywords", workspace_id=sandbox.workspace_id, page=number)
+            assert client.statistics.requests - before <= 21
+            found += part["keywords"]
+            more = part["has_more"]
+        assert number > 1
+        assert len({keyword["id"] for keyword in found}) == len(found) >= 30
+        before = client.statistics.requests
+        alone = await assistant.call("list_keywords", workspace_id=sandbox.workspace_id, page_id=pages[0].id)
+        assert [keyword["keyword"] for keyword in alone["keywords"]] == [f"keyword of {pages[0].id}"]
+        assert client.statistics.requests - before == 1
 
 
 async def test_texts_are_scored_without_saving(client: cmsapi.Client, sandbox: Sandbox) -> None:
