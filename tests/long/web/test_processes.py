@@ -19,7 +19,7 @@ from tests.long.web.serving import FRAMEWORKS, PER_HOUR
 from tests.long.workers.ledger import launched
 from tests.long.workers.processes import Fleet, killed, line_of, until
 
-pytestmark = [pytest.mark.enable_socket, pytest.mark.slow]
+pytestmark = [pytest.mark.enable_socket, pytest.mark.slow, pytest.mark.timeout(180)]
 
 JOBS = 40
 
@@ -126,7 +126,7 @@ async def test_the_example_serves_a_sandbox_of_its_own(framework: str, unused_tc
             waiting = asyncio.create_task(waited(http, keywords[0]["id"]))
             await asyncio.sleep(2)
             process.send_signal(signal.SIGINT)
-            async with asyncio.timeout(4):
+            async with asyncio.timeout(20):
                 assert await process.wait() == 0
             assert (await following)["state"] == "running"
             assert await waiting == 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -108,12 +107,13 @@ async def service(framework: str, tmp_path: Path) -> AsyncIterator[Service]:
 
 async def test_an_analysis_is_submitted_and_asked_for(service: Service) -> None:
     """The token comes at once, twice the same for one keyword; the result can be waited for and read again for free."""
-    await service.open(2.0)
+    await service.open(3600.0)
     (keyword_id, *_), box = service.box.keyword_ids, service.box
     path = await service.submit(keyword_id)
     assert await service.submit(keyword_id) == path
     running = await service.get(f"{path}?wait=0.2")
     assert (running["done"], running["phase"]) == (False, "running")
+    box.finish(keyword_id)
     found = await service.get(f"{path}?wait=20")
     assert (found["done"], found["phase"]) == (True, "succeeded")
     assert found["result"]["analysisStatus"] == "success"
@@ -165,18 +165,19 @@ async def test_a_browser_that_goes_away_costs_nothing(service: Service) -> None:
 
 async def test_a_restart_goes_on(service: Service) -> None:
     """A server that is stopped in the middle does not wait for its streams, and pays for nothing twice afterwards."""
-    await service.open(3.0)
+    await service.open(3600.0)
     await service.begin("one", 8)
     async for event in service.events("one"):
         if event["progress"].get("running", 0) == 8:
             break
     streaming = asyncio.create_task(service.finished("one"))
     await asyncio.sleep(0.2)
-    began = time.monotonic()
-    await service.stop()
-    assert time.monotonic() - began < 4.0
+    async with asyncio.timeout(20):
+        await service.stop()
     await asyncio.gather(streaming, return_exceptions=True)
     await service.start()
+    for keyword_id in service.box.keyword_ids[:8]:
+        service.box.finish(keyword_id)
     found = await service.finished("one")
     assert {item["state"] for item in found["items"]} == {"finished"}
     assert len(service.box.ledger.launches()) == 8
