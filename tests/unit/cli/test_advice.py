@@ -30,13 +30,15 @@ PROGRAMS = {
     "plugin.py",
     "handler.py",
 }
+# These packages have no messages for a shell, or messages of their own.
+PACKAGES = {"blocking", "cli", "mcp", "sandbox", "testing"}
 
 
 def messages() -> Iterator[str]:
     """Yield each text of the SDK with white space that is not a docstring, with a word for each placeholder."""
     package = Path(cmsapi.__file__).parent
     for path in package.rglob("*.py"):
-        if {"cli", "mcp", "sandbox", "testing"} & set(path.relative_to(package).parts) or path.name in PROGRAMS:
+        if PACKAGES & set(path.relative_to(package).parts) or path.name in PROGRAMS:
             continue
         tree = ast.parse(path.read_text())
         inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
