@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -23,30 +24,37 @@ def render(error: BaseException) -> list[str]:
     shell: Any = get_ipython()
     formatter = shell.InteractiveTB
     # `%tb` is a cell of its own, in which IPython handles no error.
-    shown = _without_sdk(error.__traceback__) if sys.exception() is error else None
-    if shown is None:
+    if sys.exception() is not error or _without_sdk(error.__traceback__) is None:
         return _lines(formatter, error)
-    before = error.__cause__, error.__context__, error.__suppress_context__
-    if not any(map(_is_of_user, _frames(_reason(error)))):
-        # The message says what the reason was, and all of its frames are inside the SDK.
-        error.__cause__ = error.__context__ = None
-    try:
-        *lines, message = _lines(formatter, error, shown)
-    finally:
-        error.__cause__, error.__context__, error.__suppress_context__ = before
+    with _user_frames_only(error):
+        # IPython leaves out a first frame, which is its own; now there is none.
+        *lines, message = _lines(formatter, error, tb_offset=0)
     return [*lines, _NOTE.format(_SDK), message]
 
 
-def _lines(formatter: Any, error: BaseException, trace: TracebackType | None = None) -> list[str]:
-    # IPython leaves out a first frame, which is its own; a given traceback has none of them.
-    offset = None if trace is None else 0
-    lines = formatter.structured_traceback(type(error), error, trace or error.__traceback__, tb_offset=offset)
-    return [str(line) for line in lines]
+def _lines(formatter: Any, error: BaseException, **options: int) -> list[str]:
+    return [str(line) for line in formatter.structured_traceback(type(error), error, error.__traceback__, **options)]
 
 
-def _reason(error: BaseException) -> TracebackType | None:
-    reason = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return None if reason is None else reason.__traceback__
+@contextmanager
+def _user_frames_only(error: BaseException) -> Iterator[None]:
+    """Reduce the tracebacks of an error and its reasons to frames of the user, for a moment."""
+    before: list[tuple[BaseException, TracebackType | None, BaseException | None, BaseException | None, bool]] = []
+    reason: BaseException | None = error
+    while reason is not None and reason not in (each for each, *_ in before):
+        each, trace = reason, reason.__traceback__
+        before.append((each, trace, each.__cause__, each.__context__, each.__suppress_context__))
+        reason = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+        each.__traceback__ = _without_sdk(trace)
+        if reason is not None and _without_sdk(reason.__traceback__) is None:
+            # All of its frames are inside the SDK, and the message of the error says what it was.
+            each.__cause__ = each.__context__ = reason = None
+    try:
+        yield
+    finally:
+        for each, trace, cause, context, suppressed in before:
+            each.__traceback__, each.__cause__, each.__context__ = trace, cause, context
+            each.__suppress_context__ = suppressed
 
 
 def _without_sdk(trace: TracebackType | None) -> TracebackType | None:
@@ -60,10 +68,6 @@ def _without_sdk(trace: TracebackType | None) -> TracebackType | None:
 def _is_of_user(frame: FrameType) -> bool:
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package not in (_SDK, "IPython", "ipykernel") and package not in _LIBRARIES
-
-
-def _frames(trace: TracebackType | None) -> Iterable[FrameType]:
-    return (entry.tb_frame for entry in _entries(trace))
 
 
 def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:

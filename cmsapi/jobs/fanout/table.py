@@ -47,7 +47,7 @@ class JobTable:
 
     def __repr__(self) -> str:
         rows = drawing.in_order(map(drawing.row_of, self.jobs))
-        return "\n".join([_title(rows), *drawing.lines(rows)]) if rows else "no jobs"
+        return "\n".join([_title(rows), *drawing.lines(rows)]) if rows else "no open jobs"
 
     def _repr_html_(self) -> str:
         rows = drawing.in_order(map(drawing.row_of, self.jobs))
@@ -63,4 +63,4 @@ class JobTable:
 def _title(rows: Sequence[ItemStatus]) -> str:
     counts = Counter(row.state for row in rows)
     states = ", ".join(f"{counts[state]:,} {state}" for state in ItemState if counts[state])
-    return f"{len(rows):,} job{'' if len(rows) == 1 else 's'}: {states}" if rows else "no jobs"
+    return f"{len(rows):,} job{'' if len(rows) == 1 else 's'}: {states}" if rows else "no open jobs"

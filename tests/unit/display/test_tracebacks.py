@@ -112,6 +112,45 @@ async def test_an_error_of_the_user_stays_in_the_chain(shell: Any) -> None:
     assert INNER not in text
 
 
+async def test_reasons_show_only_frames_of_the_user(shell: Any) -> None:
+    """An error of a function that the SDK has called is shown with that function, and without the way to it."""
+    text = await shown(
+        shell,
+        """
+        async def launch(id):
+            raise ValueError("mine")
+
+        try:
+            async for outcome in client.jobs.map(launch, ["kwd"], errors="raise"):
+                pass
+        except ValueError:
+            await client.keywords.get("kwd_missing")
+        """,
+    )
+    assert "ValueError: mine" in text
+    assert "in launch(id)" in text
+    assert "NotFoundError" in text
+    assert "fan_out.py" not in text
+    assert "fan_out.py" in await shown(shell, "%tb")
+
+
+async def test_errors_in_a_circle_are_shown(shell: Any) -> None:
+    """Errors that are each other's reason do not keep the kernel busy."""
+    text = await shown(
+        shell,
+        """
+        try:
+            raise KeyError("one")
+        except KeyError as error:
+            one = error
+        two = cmsapi.CMSError("two")
+        two.__cause__, one.__cause__ = one, two
+        raise two
+        """,
+    )
+    assert "CMSError: two" in text
+
+
 async def test_nothing_of_the_error_changes(shell: Any) -> None:
     """Showing an error leaves its traceback and its chain as they were."""
     with pytest.raises(cmsapi.NotFoundError) as caught:
