@@ -36,7 +36,7 @@ async def read(client: cmsapi.Client, token: str, wait: float, stopping: asyncio
     Args:
         client: The client.
         token: What `submit` returned, at any process and before any restart.
-        wait: Seconds to wait for the end. All that wait for one job share its polls, which end with the last of them.
+        wait: Seconds to wait for the end. All waiters of one job share its polls.
         stopping: Ends the wait when the process is asked to stop.
     """
     if client.jobs.attach(token).kind != "keyword_analysis":

@@ -87,7 +87,7 @@ def signed(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[st
 
 
 def verified(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Tell whether a message that has come is new and of the sender who knows the secret; for the receiver."""
+    """Tell whether a message is recent and signed with the secret; for the receiver."""
     try:
         timestamp = int(headers["webhook-timestamp"])
         expected = signed(secret, headers["webhook-id"], timestamp, body)["webhook-signature"]

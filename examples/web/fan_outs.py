@@ -157,10 +157,13 @@ class FanOuts:
                 if not await self._table.save(name, self._worker, state=state, progress=progress, items=items_now):
                     raise RuntimeError("another process has taken over")
 
-            saving = tasks.create_task(repeat(save, "running"))
+            over = asyncio.Event()
+            saving = tasks.create_task(repeat(over, save, "running"))
             async for outcome in outcomes:
                 items[outcome.item] |= ended(outcome)
-            saving.cancel()
+            over.set()
+            # One that is under way must not be written after the last one.
+            await saving
             await save("finished")
 
     async def _call_back(self, row: dict[str, Any]) -> None:
@@ -175,20 +178,22 @@ class FanOuts:
         async def alive() -> None:
             await self._table.save(name, self._worker)
 
+        over = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
-            heartbeat = tasks.create_task(repeat(alive))
+            tasks.create_task(repeat(over, alive))
             delivered = await self._callbacks.deliver(row["callback"], message_id, message)
-            heartbeat.cancel()
+            over.set()
         if not delivered:
             logger.error("The callback of %s is given up", name)
         await self._table.save(name, self._worker, delivered=1)
 
 
-async def repeat(call: Any, *arguments: Any) -> None:
-    """Call a coroutine function every second, until it is cancelled."""
-    while True:
+async def repeat(over: asyncio.Event, call: Any, *arguments: Any) -> None:
+    """Call a coroutine function every second, until an event is set."""
+    while not over.is_set():
         await call(*arguments)
-        await asyncio.sleep(1.0)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), 1.0)
 
 
 def shown(progress: cmsapi.Progress, earlier: int) -> dict[str, Any]:

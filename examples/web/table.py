@@ -1,4 +1,4 @@
-"""The fan-outs of the service, in a file that its processes share: what to do, how far it is, and who runs it."""
+"""The fan-outs of the service, in a file that its processes share: what to do, how far it is, which process runs it."""
 
 from __future__ import annotations
 
