@@ -205,6 +205,8 @@ def _line(run: LaunchRun, key: str, item: str) -> LaunchLine:
     else:
         state = "not launched" if run.over or outcome is not None else "launching"
     problem = None if error is None else f"{told(error)} {money(error, 'launches')}"
+    if state == "not launched":
+        problem = problem or "Launching stopped before it was sent. Nothing was charged for it."
     return LaunchLine(item=item, state=state, token=job.token if job is not None else None, problem=problem)
 
 

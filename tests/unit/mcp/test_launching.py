@@ -114,6 +114,33 @@ async def test_an_empty_balance_is_told(client: cmsapi.Client, sandbox: Sandbox)
         assert (await assistant.call("show_account"))["bound"]["spent"] == 0
 
 
+async def test_a_balance_for_some_launches_some(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """When the credits run out in between, each item says whether it was launched, and why not."""
+    sandbox.set_credits(analysis=2)
+    async with assisted(client, max_credits=60) as assistant:
+        plan = await assistant.call("plan_jobs", kind="keyword_analysis", count=20)
+        assert "The balance pays for 2 of 20" in plan["next"]
+        answer = await assistant.call("analyze_keywords", keyword_ids=list(sandbox.keyword_ids[:20]))
+        states = [line["state"] for line in answer["items"]]
+        assert (states.count("launched"), states.count("not launched")) == (2, 18)
+        assert all("Nothing was" in line["problem"] for line in answer["items"] if line["state"] == "not launched")
+        assert answer["bound"]["spent"] == 2
+    assert len(sandbox.ledger.launches()) == 2
+
+
+async def test_without_its_state_nothing_is_launched(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A state that cannot be used is an error of the tool before anything is sent."""
+    options: dict[str, Any] = {"transport": sandbox.transport, "state": f"sqlite:///{tmp_path}/gone/jobs.db"}
+    async with (
+        cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, **options) as client,
+        assisted(client, max_credits=5) as assistant,
+    ):
+        text = await assistant.refused("analyze_keywords", keyword_ids=[sandbox.keyword_ids[0]])
+        assert "StateError" in text
+        assert "Money: Nothing was charged" in text
+    assert sandbox.ledger.launches() == []
+
+
 async def test_an_unknown_launch_is_not_repeated(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """After a lost answer the call tells that a credit may be spent; the same call again never pays a second one."""
     sandbox.add_fault(Fault(match="POST *content-idea*", drop=True, when="after"))

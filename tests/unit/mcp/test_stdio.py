@@ -65,7 +65,9 @@ async def test_an_assistant_does_the_whole_work(box: Sandbox, tmp_path: Path) ->
         answers.append(await assistant.refused("search_ideas", workspace_id=workspace["id"], keywords=["shoes"]))
         account = await assistant.call("show_account")
         assert account["bound"] == {"max_credits": 3, "spent": 3, "left": 0}
-        answers += [account, [tool.model_dump() for tool in (await assistant.protocol.list_tools()).tools]]
+        use = await assistant.call("report_credits", days=1)
+        assert use["by_type"] == {"analysis": 2, "ai_writing": 1}
+        answers += [use, account, [tool.model_dump() for tool in (await assistant.protocol.list_tools()).tools]]
     assert len(box.ledger.launches()) == 3
     assert box.ledger.count(status=429) == 0
     assert (tmp_path / "stderr").read_text() == ""
