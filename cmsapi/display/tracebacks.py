@@ -29,7 +29,8 @@ def render(error: BaseException) -> list[str]:
     with _user_frames_only(error):
         # IPython leaves out a first frame, which is its own; now there is none.
         *lines, message = _lines(formatter, error, tb_offset=0)
-    return [*lines, _NOTE.format(_SDK), message]
+    # The mode Minimal shows no frames at all.
+    return [*lines, _NOTE.format(_SDK), message] if lines else [message]
 
 
 def _lines(formatter: Any, error: BaseException, **options: int) -> list[str]:
