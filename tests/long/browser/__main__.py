@@ -66,6 +66,8 @@ async def web_service(browser: Browser, folder: Path) -> None:
         box.finish(third, "failed")
         await expect(page.locator("#words")).to_contain_text("3 of 9 finished", timeout=20_000)
         await page.locator("#items").get_by_role("button", name="Open").first.click()
+        # The bar grows to its end.
+        await page.wait_for_timeout(1000)
         await take(page, "web-service")
         await page.close()
 
