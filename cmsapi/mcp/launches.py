@@ -158,12 +158,17 @@ class Launches:
         self.jobs |= {job.token: job for job in run.jobs.values()}
         return run
 
-    async def _check_bound(self, kind: cmsapi.JobKind, items: Mapping[str, str], targets: Collection[str]) -> None:
-        """Refuse a call before anything is sent, if it may cost more than what is left."""
+    async def known(self) -> set[str]:
+        """Return the keys of the items that were launched, or may have been: a call with them pays for none."""
         async with self._client.jobs.batch(self._batch_name) as batch:
             known = set(batch.ended)
+        open_launches = await self._client.jobs.journal()
+        return known | {str(entry.item) for entry in open_launches if entry.batch == self._batch_name}
+
+    async def _check_bound(self, kind: cmsapi.JobKind, items: Mapping[str, str], targets: Collection[str]) -> None:
+        """Refuse a call before anything is sent, if it may cost more than what is left."""
+        known = await self.known()
         running = await self._client.jobs.journal()
-        known |= {str(entry.item) for entry in running if entry.batch == self._batch_name}
         joined = {entry.target for entry in running if entry.kind == kind} & set(targets)
         count = sum(key not in known and item not in joined for key, item in items.items())
         left = self.bound.left - sum(run.unsettled for run in self._active.values())

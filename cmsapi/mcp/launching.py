@@ -156,11 +156,13 @@ class LaunchingTools:
             knowledge_web_search_enabled=web_search,
         )
         key = _key(cmsapi.JobKind.GENERATION, content_id, run)
-        if self._settings.setdefault(key, settings) != settings:
+        if self._settings.get(key, settings) != settings and key in await self.launches.known():
             raise ToolError(
                 f"Run {run} of this draft was asked for with other settings. Nothing was launched or charged. To pay "
                 f"for another article with these settings, decide on that one, and pass run={run + 1}."
             )
+
+        self._settings[key] = settings
 
         async def generate(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
             return await self.client.contents.generate(content_id, settings)

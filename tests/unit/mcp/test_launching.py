@@ -166,6 +166,9 @@ async def test_other_settings_are_another_article(client: cmsapi.Client, sandbox
         assert "run=2" in text
         same = await assistant.call("generate_article", content_id=content_id, custom_instructions="Be brief.")
         assert same["credits_spent"] == 0
+        for instructions in ("Be brief.", "Be long."):
+            text = await assistant.refused("generate_article", content_id="cnt_none", custom_instructions=instructions)
+            assert "NotFoundError" in text, "a refused launch has no settings"
     assert len(sandbox.ledger.launches()) == 1
 
 
