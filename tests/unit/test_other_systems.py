@@ -13,7 +13,10 @@ import pytest
 PROGRAM = """
 import asyncio, importlib, os, pathlib, pkgutil, signal, sys
 import aiohttp.web, anyio.to_thread, anyio._backends._asyncio, attrs, cattrs, concurrent.futures.thread, sqlite3
-for library in ("aioresponses", "cyclopts", "IPython", "matplotlib.pyplot", "pytest", "redis.asyncio", "rich.console"):
+for library in (
+    "aioresponses", "cyclopts", "IPython", "matplotlib.pyplot", "mcp.server.mcpserver", "pytest", "redis.asyncio",
+    "rich.console",
+):
     try:
         importlib.import_module(library)
     except ImportError:
