@@ -97,7 +97,7 @@ tables: $(BENCH_READY)
 	$(BIN)/python -m benchmarks.waiting --update docs/benchmarks.md
 	$(BIN)/python -m benchmarks.overhead --update docs/benchmarks.md
 
-figures: $(FIGURES_READY) ## Make the pictures of the README and the documentation again, each from a run: two minutes
+figures: $(FIGURES_READY) ## Make the pictures of the README and the documentation again, each from a run: three minutes
 	$(BIN)/python -m benchmarks.pictures $(ONLY)
 
 chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them

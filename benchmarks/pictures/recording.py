@@ -9,6 +9,8 @@ from benchmarks.pictures.terminal import Frame, Line, Recorder, Run
 
 _CHARACTER, _LINE, _FONT_SIZE = 8.4, 19, 14
 _MARGIN, _BAR = 16, 34
+# Between two frames, so that no glyph of the next one reaches into the window.
+_GAP = 40
 # Seconds that the last frame stays.
 _HOLD = 4.0
 _FONT = "ui-monospace, SFMono-Regular, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
@@ -49,14 +51,14 @@ def moving(recorder: Recorder, title: str, *, speed: float, still: float) -> str
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="said" {font}>',
         f'<title id="said">{escape(title)}</title>',
-        _style(frames, width, speed, still_at),
+        _style(frames, width + _GAP, speed, still_at),
         f"<defs>{''.join(_line(line, name) for line, name in names.items())}</defs>",
         f'<rect x=".5" y=".5" {window} fill="{_BACKGROUND}" stroke="{_EDGE}"/>',
         *(f'<circle cx="{20 + 18 * place}" cy="18" r="5.5" fill="{_EDGE}"/>' for place in range(3)),
         f"<text {told}>{speed:g} times as fast</text>",
         f'<svg x="{_MARGIN}" y="{_BAR}" width="{width:.0f}" height="{height}" overflow="hidden">',
-        f'<g class="film" transform="translate({-still_at * width:.0f} 0)">',
-        *(_frame(frame, place * width, names) for place, frame in enumerate(frames)),
+        f'<g class="film" transform="translate({-still_at * (width + _GAP):.0f} 0)">',
+        *(_frame(frame, place * (width + _GAP), names) for place, frame in enumerate(frames)),
         "</g></svg></svg>",
     ]
     return "\n".join(parts) + "\n"
