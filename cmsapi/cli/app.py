@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cmsapi._version import __version__
 from cmsapi.cli.commands.analyze import analyze
+from cmsapi.cli.commands.brand_voices import brand_voices
 from cmsapi.cli.commands.contents import contents
 from cmsapi.cli.commands.credits import credits  # noqa: A004  the name of the command
 from cmsapi.cli.commands.demo import demo
@@ -13,11 +14,14 @@ from cmsapi.cli.commands.generate import generate
 from cmsapi.cli.commands.ideas import ideas
 from cmsapi.cli.commands.jobs import jobs
 from cmsapi.cli.commands.keywords import keywords
+from cmsapi.cli.commands.knowledge_documents import knowledge_documents
 from cmsapi.cli.commands.mcp import mcp
 from cmsapi.cli.commands.me import me
 from cmsapi.cli.commands.pages import pages
+from cmsapi.cli.commands.prompts import prompts
 from cmsapi.cli.commands.sandbox import sandbox
 from cmsapi.cli.commands.schema import schema
+from cmsapi.cli.commands.users import users
 from cmsapi.cli.commands.workspaces import workspaces
 from cmsapi.cli.support.bash_words import CompletedApp
 
@@ -34,10 +38,14 @@ app: CompletedApp = CompletedApp(
 for _command in (
     me,
     credits,
+    users,
     workspaces,
     folders,
     pages,
     keywords,
+    prompts,
+    brand_voices,
+    knowledge_documents,
     contents,
     analyze,
     ideas,

@@ -42,6 +42,7 @@ _LISTED_BY = {
     "PAGE_IDS": "cmsapi pages list WORKSPACE_ID",
     "CONTENT_ID": "cmsapi contents list WORKSPACE_ID",
     "CONTENT_IDS": "cmsapi contents list WORKSPACE_ID",
+    "KEYWORD_ID": "cmsapi keywords WORKSPACE_ID",
     "KEYWORD_IDS": "cmsapi keywords WORKSPACE_ID",
     "TOKENS": "cmsapi jobs list --json",
 }

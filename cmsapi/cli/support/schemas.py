@@ -148,6 +148,7 @@ def _doctor(defined: Definitions) -> Schema:
 SCHEMAS: Mapping[str, _Make] = {
     "me": _one(cmsapi.User),
     "credits": _credits,
+    "users": _many(cmsapi.Member),
     "workspaces": _many(cmsapi.Workspace),
     "folders": _many(cmsapi.Folder),
     "pages list": _many(cmsapi.WebPage),
@@ -159,6 +160,10 @@ SCHEMAS: Mapping[str, _Make] = {
     "contents edit": _one(cmsapi.Content),
     "keywords": _many(cmsapi.Keyword),
     "keywords add": _many(cmsapi.Keyword),
+    "prompts": _many(cmsapi.Prompt),
+    "prompts add": _many(cmsapi.Prompt),
+    "brand-voices": _many(cmsapi.BrandVoice),
+    "knowledge-documents": _many(cmsapi.KnowledgeDocument),
     "analyze": _outcomes(_one(cmsapi.Keyword)),
     "analyze --dry-run": _plan,
     "ideas": _ideas,

@@ -13,8 +13,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+import cmsapi
+from cmsapi.cli.app import app
 from cmsapi.cli.commands.demo import run_demo
 from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.resources.resource import Resource
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 from tests.support.terminal import terminal
@@ -52,6 +55,15 @@ async def run_process(variables: dict[str, str], *tokens: str) -> tuple[int | No
 def exported(lines: list[str]) -> list[dict[str, str]]:
     """Return the variables of each line to type."""
     return [dict(word.split("=", 1) for word in line.split()[1:]) for line in lines if line.startswith("  export ")]
+
+
+async def test_every_resource_has_a_command() -> None:
+    """What is `client.some_things` in the SDK is `some-things` in a shell; two have shorter names."""
+    renamed = {"content_ideas": "ideas", "credit_usages": "credits"}
+    async with cmsapi.Client("sk_test", base_url="http://127.0.0.1:9") as client:
+        resources = [name for name in dir(client) if name[0] != "_" and isinstance(getattr(client, name), Resource)]
+    assert len(resources) > 10
+    assert {renamed.get(name, name.replace("_", "-")) for name in resources} - set(app) == set()
 
 
 @pytest.mark.looptime

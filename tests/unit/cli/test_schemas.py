@@ -62,6 +62,7 @@ async def test_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> No
 LINES = {
     "me": ["me"],
     "credits": ["credits"],
+    "users": ["users"],
     "workspaces": ["workspaces"],
     "folders": ["folders WORKSPACE"],
     "pages list": ["pages list WORKSPACE"],
@@ -73,6 +74,10 @@ LINES = {
     "contents edit": ["contents edit CONTENT --title Other"],
     "keywords": ["keywords WORKSPACE"],
     "keywords add": ["keywords add PAGE trail"],
+    "prompts": ["prompts PROMPTED"],
+    "prompts add": ["prompts add KEYWORD question"],
+    "brand-voices": ["brand-voices WORKSPACE"],
+    "knowledge-documents": ["knowledge-documents WORKSPACE"],
     "analyze": ["analyze KEYWORD FAILING"],
     "analyze --dry-run": ["analyze KEYWORD --dry-run", "analyze KEYWORD --dry-run --max-credits 0"],
     "ideas": ["ideas WORKSPACE trail"],
@@ -98,6 +103,7 @@ async def test_what_is_printed_fits(
         "CONTENT": box.content_ids[0],
         "CONTENT2": box.content_ids[1],
         "KEYWORD": box.keyword_ids[0],
+        "PROMPTED": box.analyzed_keyword_ids[0],
         "FAILING": box.keyword_ids[1],
         "WRITTEN": box.content_ids[2],
     }
