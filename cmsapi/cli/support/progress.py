@@ -13,14 +13,13 @@ import math
 import textwrap
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import Any, Protocol
 
 import attrs
 
+from cmsapi.cli.support.totals import counts, elapsed, fitting, headline, totals
 from cmsapi.extras import needs
 from cmsapi.jobs.fanout.drawing import cells
-from cmsapi.jobs.fanout.forecast import counted
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress
 
 with needs("cli"):
@@ -51,8 +50,6 @@ _WIDTHS: Mapping[str, int] = {
 }
 # A narrower terminal gets the state without the word of the service.
 _WIDTH_OF_WORD = 60
-# A narrower terminal gets the time that is left without its range.
-_WIDTH_OF_RANGE = 90
 # The usual widths of an identifier, and of a state with such a word.
 _NAME, _STATE = 30, 17
 # Colours of the terminal's own palette, which show on a light and on a dark background.
@@ -247,84 +244,6 @@ class LiveProgress:
         return table
 
 
-def headline(progress: Progress) -> str:
-    """Return a progress in one line: counts, the time that is left, credits and requests."""
-    time_left = "" if progress.done else progress.time_left
-    parts = [*_counts(progress), time_left, *_costs(progress)]
-    return ", ".join(part for part in parts if part)
-
-
-def totals(progresses: Sequence[Progress], seconds: float, width: int) -> str:
-    """Return what several progresses have in common: the time until the last end, credits and requests.
-
-    Args:
-        progresses: The progresses.
-        seconds: The seconds that have passed.
-        width: The most characters of the line; the least important parts are left out then.
-
-    Returns:
-        The line; empty if no job was launched.
-    """
-    if not any(progress.requests for progress in progresses):
-        return ""
-    last = max(progresses, key=lambda progress: progress.seconds_left or 0.0)
-    plans = [progress.requests_planned for progress in progresses if progress.requests]
-    whole = Progress(
-        seconds_left=last.seconds_left,
-        seconds_left_range=last.seconds_left_range if width >= _WIDTH_OF_RANGE else None,
-        credits=sum(progress.credits for progress in progresses),
-        requests=sum(progress.requests for progress in progresses),
-        requests_planned=None if None in plans else sum(plan for plan in plans if plan is not None),
-    )
-    parts = [
-        whole.time_left,
-        _ends_at(last.eta) if last.seconds_left else "",
-        *_costs(whole),
-        f"{elapsed(seconds)} elapsed",
-    ]
-    return _fitting(parts, width)
-
-
-def elapsed(seconds: float) -> str:
-    """Return seconds as hours, minutes and seconds, such as 0:09 or 1:02:03."""
-    minutes, rest = divmod(max(0, int(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _counts(progress: Progress) -> list[str]:
-    total = "" if progress.total is None else f" of {progress.total:,}"
-    waiting = "not launched" if progress.stopped else "waiting"
-    return [
-        f"{progress.finished:,}{total} finished",
-        f"{progress.failed:,} failed" if progress.failed else "",
-        f"{progress.running:,} running" if progress.running else "",
-        f"{progress.waiting:,} {waiting}" if progress.waiting else "",
-        f"{progress.earlier:,} earlier" if progress.earlier else "",
-    ]
-
-
-def _costs(progress: Progress) -> list[str]:
-    sent, planned = progress.requests, progress.requests_planned
-    requests = f"{sent:,} of about {counted(planned, 'request')}" if sent and planned and planned > sent else ""
-    return [
-        counted(progress.credits, "credit") if progress.credits else "",
-        requests or (counted(sent, "request") if sent else ""),
-    ]
-
-
-def _ends_at(eta: datetime | None) -> str:
-    return "" if eta is None else f"ends about {eta.astimezone():%H:%M:%S}"
-
-
-def _fitting(parts: Sequence[str], width: int) -> str:
-    """Join parts, without the last ones if they do not fit."""
-    shown = [part for part in parts if part]
-    while len(shown) > 1 and len(", ".join(shown)) > width:
-        shown.pop()
-    return ", ".join(shown)
-
-
 def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
     grid = Table.grid(padding=(0, 1))
     titles = max(map(len, progresses), default=0)
@@ -332,7 +251,7 @@ def _bars(progresses: Mapping[str, Progress], width: int) -> Table:
     room = width - bar - 1 - (titles + 1 if titles else 0)
     for title, progress in progresses.items():
         total = progress.finished + progress.running + progress.waiting if progress.total is None else progress.total
-        line = Text(_fitting(_counts(progress), room), no_wrap=True, overflow="ellipsis")
+        line = Text(fitting(counts(progress), room), no_wrap=True, overflow="ellipsis")
         # Colours of the terminal's own palette: those of rich make an empty bar look full on a light background.
         shown = ProgressBar(
             total=max(1, total),

@@ -117,6 +117,23 @@ async def test_ctrl_c_ends_a_live_table(box: Sandbox, columns: int) -> None:
     assert len(box.ledger.launches()) == 3
 
 
+async def test_totals_fit_into_eighty_columns(box: Sandbox) -> None:
+    """The time that is left, the end, credits and requests have a line of their own, whole in a common terminal."""
+    async with terminal(box, "analyze", *box.keyword_ids[:3], columns=80) as shell:
+        await shell.until("3 running")
+        await shell.until(" of about ")
+        assert re.search(r"left, ends about \d\d:\d\d:\d\d, 3 credits, \d+ of about \d+ requests", shell.shown)
+
+
+async def test_a_list_names_the_columns_without_room(box: Sandbox) -> None:
+    """A common terminal gets a table without the last columns, and a line names them."""
+    async with terminal(box, "contents", "list", box.workspace_id, columns=80) as shell:
+        assert await shell.end() == Exit.DONE
+        await shell.until("No room for: status, updated.")
+        shown = re.sub(r"\x1b\[[\d;?]*\w", "", shell.shown)
+        assert re.search(r"id +title +type +score +words\s", shown)
+
+
 async def test_a_list_fits_into_its_terminal(box: Sandbox) -> None:
     """A wide terminal gets a table, a narrow one a block per item; identifiers are whole in both."""
     for columns in (130, 50):
