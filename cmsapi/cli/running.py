@@ -7,12 +7,14 @@ ordinary `KeyboardInterrupt`.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import errno
 import functools
 import inspect
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,6 +32,10 @@ from cmsapi.observability.log import log_to_stderr
 
 # Full disks and quotas, files that are too large, removed devices and closed pipes.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
+
+# The suggestion of cyclopts for an unknown option, and how much alike two names must be for it.
+_SUGGESTION = re.compile(r"(?P<text>Unknown option: (?P<typed>\S+)\.) Did you mean (?P<suggested>\S+)\?")
+_ALIKE = 0.6
 
 ALLOW_HTTP = "--allow-http"
 # Options that show the log, and by how many steps.
@@ -163,6 +169,11 @@ def _usage_text(error: CycloptsError) -> str:
         name = argument.name.lstrip("-").upper()
         source = _LISTED_BY.get(name.replace("-", "_"))
         text = f"{name} is missing." + (f" To list what it may be: {source}" if source else "")
+    if found := _SUGGESTION.fullmatch(text):
+        typed, suggested = (found[name].strip("-") for name in ("typed", "suggested"))
+        # cyclopts counts the hyphens, which all options have in common.
+        if difflib.SequenceMatcher(None, typed, suggested).ratio() < _ALIKE:
+            text = found["text"]
     return f"{text}\nSee: {words} --help"
 
 

@@ -57,6 +57,17 @@ def exported(lines: list[str]) -> list[dict[str, str]]:
     return [dict(word.split("=", 1) for word in line.split()[1:]) for line in lines if line.startswith("  export ")]
 
 
+async def test_only_options_that_are_alike_are_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip of the finger gets a suggestion; an option that does not exist gets none."""
+    for typed, suggested in (("--sinc", "Did you mean --since?"), ("--output", "")):
+        assert await command("credits", typed, "30d") == Exit.USAGE
+        shown = capsys.readouterr().err
+        assert suggested in shown
+        assert bool(suggested) == ("Did you mean" in shown)
+    assert await command("me", "--since", "30d") == Exit.USAGE
+    assert "--json" not in capsys.readouterr().err
+
+
 async def test_every_resource_has_a_command() -> None:
     """What is `client.some_things` in the SDK is `some-things` in a shell; two have shorter names."""
     renamed = {"content_ideas": "ideas", "credit_usages": "credits"}
