@@ -18,7 +18,6 @@ from rich.table import Table
 import cmsapi
 from cmsapi.cli.support.naive import INTERVAL, NaiveJob, NaiveRun, run_naively
 from cmsapi.cli.support.progress import LiveProgress, PipeConsole, Steps, Task, stderr_console
-from cmsapi.jobs import GenerationReview
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 
 PAGES = 4
@@ -184,27 +183,32 @@ async def _analyse(
 async def _search(
     client: cmsapi.Client, workspace_id: str, live: LiveProgress, report: Report, fan_outs: list[Task]
 ) -> None:
-    jobs = [await client.content_ideas.search(workspace_id, keyword) for keyword in SEARCHES]
-    outcomes = client.jobs.as_completed(jobs)
-    live.add("idea searches", outcomes)
-    fan_outs.append(outcomes)
-    async for outcome in outcomes:
-        if outcome.error is None:
-            report.searches += 1
-            report.ideas += len(outcome.value)
-        else:
-            report.problems.append(f"search {outcome.item}: {outcome.error}")
+    async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
+        return await client.content_ideas.search(workspace_id, keyword)
+
+    async with client.jobs.map(search, SEARCHES, in_flight=len(SEARCHES)) as outcomes:
+        live.add("idea searches", outcomes)
+        fan_outs.append(outcomes)
+        async for outcome in outcomes:
+            if outcome.error is None:
+                report.searches += 1
+                report.ideas += len(outcome.value)
+            else:
+                report.problems.append(f"search {outcome.item}: {outcome.error}")
 
 
 async def _write_article(
     client: cmsapi.Client, workspace_id: str, page_id: str, live: LiveProgress, report: Report
 ) -> None:
     draft = await client.contents.create(workspace_id, "What to know before a first trail run", page_id=page_id)
-    job = await client.contents.generate(draft.id, cmsapi.GenerationSettings(fact_checking_enabled=True))
-    written = client.jobs.as_completed([job])
-    live.add("article", written)
-    await anext(written)
-    review: GenerationReview = await job
+    settings = cmsapi.GenerationSettings(fact_checking_enabled=True)
+
+    async def generate(content_id: str) -> cmsapi.Job[cmsapi.GenerationReview]:
+        return await client.contents.generate(content_id, settings)
+
+    async with client.jobs.map(generate, [draft.id]) as written:
+        live.add("article", written)
+        review = (await anext(written)).result()
     article = await review.confirm()
     report.score = (draft.content_score, article.content_score)
     if not article.html_sanitized or (article.version or 0) <= (draft.version or 0):
