@@ -11,11 +11,12 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 FIGURES_READY := $(VENV)/.figures-ready
 BENCH_READY := $(VENV)/.bench-ready
+ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format blocking docs links bench tables fanouts figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format blocking orchestrators docs links bench tables fanouts figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -71,6 +72,9 @@ crash: $(READY) ## Kill batches at random instants and let the service's ledger 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+orchestrators: $(READY) $(ORCHESTRATORS_READY) ## Kill the examples with Celery, Temporal, Prefect, Dagster, Airflow and others: some minutes
+	ORCHESTRATORS=$(CURDIR)/.venv-orchestrators/bin/python $(BIN)/pytest tests/long/orchestrators
 
 blocking: $(READY) ## Write the classes of cmsapi.blocking from those of the async client
 	$(BIN)/python -m tests.support.mirroring
@@ -137,6 +141,16 @@ $(FIGURES_READY): $(READY)
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/bin/python
 	@$(call install,--editable . --requirement benchmarks/requirements.txt)
 	@touch $@
+
+# The engines would bring hundreds of packages to developers.
+$(ORCHESTRATORS_READY): pyproject.toml
+	@echo 'Setting up .venv-orchestrators, once: about a minute.'
+	@$(MAKE) --no-print-directory VENV=.venv-orchestrators .venv-orchestrators/bin/python
+	@$(MAKE) --no-print-directory VENV=.venv-orchestrators install-orchestrators
+	@touch $@
+
+install-orchestrators:
+	@$(call install,--editable '.[redis]' --group orchestrators)
 
 # Only uv installs the oldest versions; where it is missing, pip brings it.
 $(LOWEST_READY): pyproject.toml

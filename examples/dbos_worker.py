@@ -26,6 +26,9 @@ from dbos import DBOS, DBOSClient, WorkflowHandle
 import cmsapi
 
 VERSION = "1"  # of the workflows; workers resume only those of their own
+# A worker takes as many workflows as it may, so that fifty left nothing for the next one that is started. Few cost no
+# time: the limits of the key, and not the workers, decide how fast analyses are launched.
+AT_ONCE = 10
 client: cmsapi.Client
 
 
@@ -63,7 +66,7 @@ async def work(name: str, **settings: Any) -> None:
     )
     async with cmsapi.Client(state=os.environ["STATE"], **settings) as client:
         DBOS.launch()
-        await DBOS.register_queue_async("analyses", worker_concurrency=50)
+        await DBOS.register_queue_async("analyses", worker_concurrency=AT_ONCE)
         print("ready", flush=True)
         await stop.wait()
         # The next worker of this name resumes the workflows that have not finished by then.

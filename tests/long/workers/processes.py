@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
@@ -21,10 +23,12 @@ class Fleet:
 
     Args:
         sandbox: The service that they use.
+        python: The interpreter of their environment.
         more: What else their environment says.
     """
 
-    def __init__(self, sandbox: Sandbox, **more: str) -> None:
+    def __init__(self, sandbox: Sandbox, python: str = sys.executable, **more: str) -> None:
+        self._python = python
         self._environment = {
             **os.environ,
             "CMSAPI_API_KEY": sandbox.api_key,
@@ -43,7 +47,9 @@ class Fleet:
 
     async def start(self, *words: str) -> Process:
         """Run `python WORDS…`; what it prints can be read."""
-        process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=PIPE, env=self._environment)
+        process = await asyncio.create_subprocess_exec(
+            self._python, *words, stdout=PIPE, env=self._environment, start_new_session=True
+        )
         self._stack.push_async_callback(ended, process)
         return process
 
@@ -82,9 +88,9 @@ async def killed(process: Process) -> None:
 
 
 async def ended(process: Process) -> None:
-    """Kill a process if it still runs."""
-    if process.returncode is None:
-        process.kill()
+    """Kill a process and those that it has started, if they still run."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     await process.communicate()
 
 
