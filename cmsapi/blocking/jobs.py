@@ -309,7 +309,10 @@ class Fanout(Context, Iteration[Outcome[I, R]], Generic[I, R], of=AsyncFanout):
         return self._read("launched")
 
     def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
+
+        When it is interrupted, no more jobs are launched; the launched ones continue.
+        """
         return self._call("to_pandas")
 
     @property
@@ -357,7 +360,10 @@ class AsCompleted(Context, Iteration[Outcome[str, R]], Generic[R], of=AsyncAsCom
         self._call("add", *jobs)
 
     def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
+
+        When it is interrupted, no more jobs are launched; the launched ones continue.
+        """
         return self._call("to_pandas")
 
     @property
@@ -394,7 +400,10 @@ class BatchOutcomes(Iteration[Outcome[I, R]], Generic[I, R], of=AsyncBatchOutcom
     __slots__ = ()
 
     def to_pandas(self) -> DataFrame:
-        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`."""
+        """Wait for all further outcomes, and return them as `cmsapi.to_pandas` does; needs the extra `notebook`.
+
+        When it is interrupted, no more jobs are launched; the launched ones continue.
+        """
         return self._call("to_pandas")
 
     @property
@@ -659,9 +668,10 @@ class Jobs(Mirror, of=AsyncJobs):
         """Tell how the job of a token stands, without waiting for it; one request at most, no credit.
 
         It is what a service needs that answers a browser "still running": `status.done` tells whether
-        `client.jobs.attach(token).wait()` gives the result at once. It sends nothing while this client polls the job
-        anyway, and not sooner than `PollPolicy(min_interval=)` after the last poll; a token of a job from `watch` is
-        read anew each time.
+        `client.jobs.attach(token).wait()` gives the result at once. It sends nothing while this client, or another
+        process that shares the state, polls the job anyway, not sooner than `PollPolicy(min_interval=)` after the last
+        poll, and for the last hundred jobs whose ends this client has seen. A token of a job from `watch` is read anew
+        each time. With a shared state the first call takes one more request, to read whose journal it is.
 
         Raises:
             ArgumentError: The text is not a token, was changed, or names a job of another service.
@@ -675,7 +685,8 @@ class Jobs(Mirror, of=AsyncJobs):
 
         This client polls the job once it is waited for, unless another process that shares the state polls it already.
 
-        While this client knows the job, it returns the same object, and launches of the same work join the job.
+        While this client knows the job, it returns the same object, and launches of the same work join the job. It
+        knows the jobs that run, and the last hundred that are finished.
 
         Raises:
             ArgumentError: The text is not a token, was changed, or names a job of another service.
