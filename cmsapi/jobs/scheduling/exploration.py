@@ -44,6 +44,29 @@ def kept_for_the_last(age: float, returns: float) -> float:
     return math.log1p(min(returns, HOUR) / max(age, _FIRST_AGE)) / math.log(_GROWTH)
 
 
+def likeliest(curve: Curve, cohorts: Sequence[Cohort], now: float) -> tuple[TrackedJob | None, float]:
+    """Return the job that is most likely to be found finished, and how likely that is.
+
+    Args:
+        curve: How long the jobs take.
+        cohorts: Where they wait.
+        now: Time of the loop.
+    """
+    best, likely = None, -1.0
+    for cohort in cohorts:
+        job = cohort.first if cohort.jobs else None
+        if job is not None and job.age_known and now >= job.polled_at + job.settings.policy.min_interval:
+            chance = 1.0 - expected_running(curve, job, now)
+            if chance > likely:
+                best, likely = job, chance
+    return best, likely
+
+
+def expected_running(curve: Curve, job: TrackedJob, now: float) -> float:
+    """Return how likely it is that a job that ran at its last poll still runs."""
+    return min(1.0, (1.0 - curve.ended[step_before(now - job.started_at)]) / max(curve.running(job.step), 1e-9))
+
+
 @attrs.define(eq=False)
 class Exploration:
     """Hold what the jobs of one load may lose to early polls.
@@ -83,22 +106,12 @@ class Exploration:
             cohorts: Where they wait.
             now: Time of the loop.
         """
-
-        def chance(cohort: Cohort) -> float:
-            job = cohort.first
-            if not job.age_known or now < job.polled_at + job.settings.policy.min_interval:
-                return -1.0
-            running = 1.0 - curve.ended[step_before(now - job.started_at)]
-            return 1.0 - running / max(curve.running(job.step), 1e-9)
-
         # Each poll that is under way may be lost.
         while self.allowed >= _LEAST_COST and len(self.unanswered) + 1 <= self.extra:
-            best = max((cohort for cohort in cohorts if cohort.jobs), key=chance, default=None)
-            likely = -1.0 if best is None else chance(best)
-            cost = max(_LEAST_COST, 1.0 - likely)
-            if best is None or likely < 0.0 or self.allowed < cost:
+            job, chance = likeliest(curve, cohorts, now)
+            cost = max(_LEAST_COST, 1.0 - chance)
+            if job is None or self.allowed < cost:
                 return
-            job = best.first
             self.allowed -= cost
             self.unanswered[job] = cost
             yield job

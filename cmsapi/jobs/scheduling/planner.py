@@ -14,13 +14,14 @@ import attrs
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
+from cmsapi.jobs.scheduling.breaker import Breaker
 from cmsapi.jobs.scheduling.durations import DurationModel, step_before
 from cmsapi.jobs.scheduling.estimate import Estimate, Unseen, estimate
-from cmsapi.jobs.scheduling.exploration import WHY, Exploration, kept_for_the_last
+from cmsapi.jobs.scheduling.exploration import WHY, Exploration, expected_running, kept_for_the_last, likeliest
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.poll_budget import Load, Pace, extra, plan, spare
 from cmsapi.jobs.scheduling.poll_interval import GROUPS
-from cmsapi.jobs.scheduling.poll_queue import PollQueue
+from cmsapi.jobs.scheduling.poll_queue import Cohort, PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import Priority, RateLimiter
 
@@ -58,6 +59,7 @@ class Planner:
     stretched: set[LoadKey] = attrs.field(factory=set, init=False)
     _paces: dict[LoadKey, Pace] = attrs.field(factory=dict, init=False)
     _explorations: dict[LoadKey, Exploration] = attrs.field(factory=dict, init=False)
+    _breakers: dict[LoadKey, Breaker] = attrs.field(factory=dict, init=False)
     # When polls of a load were last planned to be rare.
     _short: dict[LoadKey, float] = attrs.field(factory=dict, init=False)
 
@@ -75,6 +77,8 @@ class Planner:
         paces = plan(list(loads.values()), free, partial(self.limiter.returning, now), kept)
         self._paces = dict(zip(loads, paces, strict=True))
         before, self.stretched = self.stretched, {key for key, pace in self._paces.items() if pace.stretched}
+        stretched = [key for key in self.stretched if not loads[key].strict]
+        self._breakers = {key: self._breakers.get(key) or Breaker() for key in stretched}
         self.poll_queue.replan(self.interval)
         self._explore(now, loads, free)
         self.list_reads.replan(now, self.stretched)
@@ -90,7 +94,9 @@ class Planner:
 
     def interval(self, key: LoadKey, step: int, group: int) -> float:
         """Return how many seconds the jobs of a group wait after a poll at a step."""
-        pace, policy = self._paces.get(key), key[1]
+        pace, policy, breaker = self._paces.get(key), key[1], self._breakers.get(key)
+        if breaker is not None and breaker.open:
+            return math.inf
         # A load that the last plan did not know is new; the next plan comes within a second.
         return pace.interval(step, group % GROUPS) if pace is not None else policy.max_interval
 
@@ -98,18 +104,45 @@ class Planner:
         """Have a few jobs polled now whose polls are rarer than the service advises."""
         self.extra = extra(loads.values(), free) if self.stretched else math.inf
         running = sum(sum(load.running.values()) for load in loads.values())
-        explored = {key: load for key, load in loads.items() if key in self.stretched and not load.strict}
         before, self._explorations = self._explorations, {}
-        for key, load in explored.items():
+        for key, breaker in self._breakers.items():
+            load = loads[key]
             age, cohorts = self.poll_queue.oldest(key, now), self.poll_queue.cohorts(key)
             exploration = self._explorations[key] = before.get(key) or Exploration(age=age)
             share = self.extra * sum(load.running.values()) / max(1, running)
             exploration.allow(age, share, self.limiter.first_return(now), load.learned)
             for job in exploration.jobs(load.curve, cohorts, now):
                 self.poll_queue.set(job, now, WHY)
+            if breaker.open and now >= breaker.probe_at:
+                self._probe(breaker, load, cohorts, now)
+
+    def _probe(self, breaker: Breaker, load: Load, cohorts: Sequence[Cohort], now: float) -> None:
+        """Have one of the jobs polled whose polls are put off."""
+        probe, _ = likeliest(load.curve, cohorts, now)
+        if probe is not None:
+            breaker.wait(now, now - probe.started_at, load.policy.min_interval)
+            self.poll_queue.set(probe, now, WHY)
+        else:
+            # Jobs of unknown age cannot tell; their polls go on as planned.
+            breaker.open = False
+            self.poll_queue.replan(self.interval)
+
+    def saw(self, job: TrackedJob, *, finished: bool) -> None:
+        """Note what a poll has shown of a job."""
+        breaker = self._breakers.get(job.load_key)
+        if breaker is not None and job.age_known and self.list_reads.page_of(job) is None:
+            durations, now, was_open = self.durations[job.kind], asyncio.get_running_loop().time(), breaker.open
+            expected = expected_running(durations.last_curve(), job, now)
+            extra_requests = self._explorations[job.load_key].extra
+            breaker.answered(finished=finished, expected=expected, extra=extra_requests, learned=durations.ends)
+            if breaker.open and not finished:
+                breaker.wait(now, now - job.started_at, job.settings.policy.min_interval)
+            if breaker.open != was_open:
+                self.poll_queue.replan(self.interval)
+        self.answered(job, finished=finished)
 
     def answered(self, job: TrackedJob, *, finished: bool) -> None:
-        """Note what a poll of a job has shown."""
+        """Note that a poll of a job has ended, as far as requests are concerned."""
         self.extra -= not finished
         if (exploration := self._explorations.get(job.load_key)) is not None:
             exploration.answered(job, finished=finished)

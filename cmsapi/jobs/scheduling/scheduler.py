@@ -142,7 +142,7 @@ class Scheduler:
         self._count_poll(job.kind, wasted=True)
         if certain and job.age_known:
             self.durations.saw_running(job, age)
-        self.planner.answered(job, finished=False)
+        self.planner.saw(job, finished=False)
         job.polled_at, job.step = now, step_after(age)
         job.group = self._groups.following(job.group, age)
         # A job stays on its page of a list, which gets its next time when all of it has been seen.
@@ -155,6 +155,7 @@ class Scheduler:
         if not job.was_scheduled:
             return
         tally = self._count_poll(job.kind, wasted=False)
+        self.planner.saw(job, finished=True)
         if job.age_known:
             age = _now() - job.started_at
             tally.end(age, self.durations.saw_end(job, age))
