@@ -49,6 +49,8 @@ async def test_a_timeout_of_the_caller_is_not_the_jobs() -> None:
             async with asyncio.timeout(20):
                 await job
         assert not isinstance(caught.value, cmsapi.CMSError)
+        # A poll that is on its way arrives.
+        await asyncio.sleep(1)
         seen = len(sandbox.ledger)
         await asyncio.sleep(100)
         assert len(sandbox.ledger) == seen
