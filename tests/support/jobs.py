@@ -46,10 +46,13 @@ def box(
     )
 
 
-def client_of(sandbox: Sandbox, **options: Any) -> cmsapi.Client:
-    """Make a client of a sandbox in the same process."""
+def client_of(sandbox: Sandbox, *, seed: int | None = None, **options: Any) -> cmsapi.Client:
+    """Make a client of a sandbox in the same process; with a seed it draws the same lots each time."""
     options.setdefault("transport", sandbox.transport)
-    return cmsapi.Client(options.pop("api_key", sandbox.api_key), base_url=sandbox.base_url, **options)
+    client = cmsapi.Client(options.pop("api_key", sandbox.api_key), base_url=sandbox.base_url, **options)
+    if seed is not None:
+        client._runtime.rng.seed(seed)
+    return client
 
 
 def polls(sandbox: Sandbox, kind: str, target: str | None = None) -> list[Entry]:
