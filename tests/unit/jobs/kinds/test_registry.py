@@ -16,7 +16,7 @@ from cmsapi.jobs.kinds.registry import KINDS
 
 PACKAGE = Path(cmsapi.__file__).parent
 # The kinds themselves, what launches them, and what stands outside of the SDK.
-NAMING = ("jobs/kinds", "resources", "blocking/resources", "mcp", "cli", "sandbox")
+NAMING = ("jobs/kinds", "resources", "blocking", "mcp", "cli", "sandbox")
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 
 
