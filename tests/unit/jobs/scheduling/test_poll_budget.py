@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import attrs
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
@@ -308,7 +308,11 @@ def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) 
         return
     most = free - sum(map(least, all_loads))
     dearest = max(useful(load) if load.queued else 72 for load in all_loads if not load.strict)
-    lowest = next((price for price in range(dearest + 1) if fits(all_loads, supply, price)), dearest)
+    near = [supply._replace(free=supply.free + off) for off in (-1e-6, 0.0, 1e-6)]
+    found = {next((price for price in range(dearest + 1) if fits(all_loads, each, price)), dearest) for each in near}
+    # Rounding decides what fits exactly.
+    assume(len(found) == 1)
+    (lowest,) = found
     cheaper = max(0, lowest - 1)
     more, fewer = (
         sum(needs(load, price, most) for load in all_loads) + chance(all_loads, price, most)
@@ -318,7 +322,7 @@ def test_the_price_is_the_lowest_that_fits(shortage: tuple[list[Load], Supply]) 
     share = min(1.0, max(0.0, (free - fewer) / (more - fewer))) if more > fewer and not coming else 0.0
     for pace in scarce:
         assert prices(pace) == pytest.approx([math.exp(useful_at(pace.load, at) / 6.0) for at in (cheaper, lowest)])
-        assert pace.share == pytest.approx(share)
+        assert pace.share == pytest.approx(share, abs=1e-6)
 
 
 @thorough
