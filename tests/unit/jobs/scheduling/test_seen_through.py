@@ -142,13 +142,6 @@ async def test_what_is_kept_sees_every_job_through(name: str) -> None:
     assert await share_in_time(name, 20) >= 0.9
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DRAWS)
-async def test_what_is_kept_sees_every_job_through_many_times(name: str) -> None:
-    """Nine times of ten what is kept suffices, in more runs."""
-    assert await share_in_time(name, 150) >= 0.9
-
-
 @pytest.mark.parametrize("count", [30, 150])
 async def test_a_pause_of_all_jobs_takes_few_polls(count: int) -> None:
     """When all jobs are ten minutes late together, polls stop after a few in vain, and all results are in time."""
