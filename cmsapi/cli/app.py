@@ -23,7 +23,7 @@ from cmsapi.cli.commands.sandbox import sandbox
 from cmsapi.cli.commands.schema import schema
 from cmsapi.cli.commands.users import users
 from cmsapi.cli.commands.workspaces import workspaces
-from cmsapi.cli.support.bash_words import CompletedApp
+from cmsapi.cli.terminal.bash_words import CompletedApp
 
 app: CompletedApp = CompletedApp(
     name="cmsapi",

@@ -24,9 +24,9 @@ from cyclopts import CycloptsError, MissingArgumentError
 
 import cmsapi
 from cmsapi.cli.app import app
-from cmsapi.cli.support.exit_codes import Exit, error_text, exit_code
-from cmsapi.cli.support.output import print_message
-from cmsapi.cli.support.progress import PipeConsole
+from cmsapi.cli.terminal.exit_codes import Exit, error_text, exit_code
+from cmsapi.cli.terminal.output import print_message
+from cmsapi.cli.terminal.progress import PipeConsole
 from cmsapi.config import ALLOW_HTTP_VARIABLE
 from cmsapi.observability.log import log_to_stderr
 

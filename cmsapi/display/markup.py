@@ -108,7 +108,7 @@ def brief(value: object) -> str:
         case enum.Enum():
             return str(value.value)
         case datetime():
-            # A time without its zone can be an hour that somebody else reads differently.
+            # Without its zone a time means another hour to a reader in another zone.
             return f"{value:%Y-%m-%d %H:%M:%S %Z}".rstrip()
         case date() | bool() | int():
             return str(value)

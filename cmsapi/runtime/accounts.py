@@ -70,7 +70,7 @@ class SharedAccount:
     def scheduler(self, rng: random.Random) -> Scheduler:
         """Return the scheduler, made when a client first uses jobs."""
         if self._scheduler is None:
-            from cmsapi.jobs.scheduling.duration_store import DurationStore
+            from cmsapi.jobs.planning.duration_store import DurationStore
             from cmsapi.jobs.scheduling.scheduler import Scheduler
 
             self._scheduler = Scheduler(self.limiter, rng)

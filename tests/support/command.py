@@ -8,7 +8,7 @@ from cyclopts import CycloptsError
 
 import cmsapi
 from cmsapi.cli.running import execute, parse, report_error
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 
 
 async def command(*tokens: str) -> int:

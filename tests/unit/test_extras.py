@@ -8,7 +8,7 @@ import sys
 import pytest
 
 CASES = {
-    "from cmsapi.cli.support.progress import LiveProgress": ("rich", "cli"),
+    "from cmsapi.cli.terminal.progress import LiveProgress": ("rich", "cli"),
     "import cmsapi.observability.telemetry": ("opentelemetry", "otel"),
     "from cmsapi.testing import mocked_aiohttp": ("aioresponses", "testing"),
     "import cmsapi.resources.credit_plot": ("matplotlib", "notebook"),

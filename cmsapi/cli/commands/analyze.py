@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import cmsapi
+from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
+from cmsapi.cli.fanouts.fan_out import DryRun, MaxCredits, NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
+from cmsapi.cli.fanouts.plan import print_plan
+from cmsapi.cli.fanouts.skipping import SkipAnalyzed, Skipping, SkipSince, skip
 from cmsapi.cli.support.arguments import AllowEmpty, Identifiers
-from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
-from cmsapi.cli.support.fan_out import DryRun, MaxCredits, NextCommand, fan_out, outcome_document
-from cmsapi.cli.support.outcomes import OUTCOME_COLUMNS
-from cmsapi.cli.support.output import TABLE, Output, print_list
-from cmsapi.cli.support.plan import print_plan
-from cmsapi.cli.support.skipping import SkipAnalyzed, Skipping, SkipSince, skip
+from cmsapi.cli.terminal.output import TABLE, Output, print_list
 
 
 async def analyze(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmsapi
 from cmsapi.cli.support.completing import WorkspaceId
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list
 
 _COLUMNS: Columns[cmsapi.BrandVoice] = {
     "id": lambda voice: voice.id,

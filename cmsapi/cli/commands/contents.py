@@ -9,11 +9,13 @@ from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.support.arguments import read_file
-from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.completing import ContentId, PageId, WorkspaceId, offer_files
 from cmsapi.cli.support.connecting import State, connect, connect_with_journal
-from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import (
+from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide, find_review, review_interactively
+from cmsapi.cli.support.times import read_due
+from cmsapi.cli.terminal.asking import Yes, confirmed
+from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.cli.terminal.output import (
     TABLE,
     AsJson,
     Columns,
@@ -23,8 +25,6 @@ from cmsapi.cli.support.output import (
     print_list,
     print_message,
 )
-from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide, find_review, review_interactively
-from cmsapi.cli.support.times import read_due
 
 contents: App = App(name="contents", help="List, show, create, edit, delete and review contents.")
 

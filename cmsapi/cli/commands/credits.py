@@ -8,8 +8,8 @@ from typing import Any
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, print_bars, print_fields, print_json, print_list
 from cmsapi.cli.support.times import read_past
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_bars, print_fields, print_json, print_list
 
 # The days of a report without --since.
 _DAYS = 30

@@ -16,8 +16,8 @@ import attrs
 from rich.table import Table
 
 import cmsapi
-from cmsapi.cli.support.naive import INTERVAL, NaiveJob, NaiveRun, run_naively
-from cmsapi.cli.support.progress import LiveProgress, PipeConsole, Steps, Task, stderr_console
+from cmsapi.cli.fanouts.naive import INTERVAL, NaiveJob, NaiveRun, run_naively
+from cmsapi.cli.terminal.progress import LiveProgress, PipeConsole, Steps, Task, stderr_console
 from cmsapi.sandbox import Limits, Lognormal, Sandbox
 
 PAGES = 4

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from rich.console import Console
 
 import cmsapi
-from cmsapi.cli.support.advice import for_shell
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import AsJson, print_json, printable
+from cmsapi.cli.terminal.advice import for_shell
+from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.cli.terminal.output import AsJson, print_json, printable
 
 _MARKS = {
     cmsapi.Verdict.OK: "ok",

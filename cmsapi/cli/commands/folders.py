@@ -10,8 +10,8 @@ from rich.tree import Tree
 import cmsapi
 from cmsapi.cli.support.completing import WorkspaceId
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, printable
-from cmsapi.cli.support.progress import PipeConsole
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, printable
+from cmsapi.cli.terminal.progress import PipeConsole
 
 _COLUMNS: Columns[cmsapi.Folder] = {
     "id": lambda folder: folder.id,

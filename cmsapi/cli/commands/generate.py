@@ -11,15 +11,15 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
+from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
+from cmsapi.cli.fanouts.fan_out import MAX_LISTED, DryRun, MaxCredits, NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, read_text
-from cmsapi.cli.support.asking import Yes, confirmed
-from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.connecting import State, connect_with_journal
-from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.fan_out import MAX_LISTED, DryRun, MaxCredits, NextCommand, fan_out, outcome_document
-from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, print_message
-from cmsapi.cli.support.plan import print_plan
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, decide_all
+from cmsapi.cli.terminal.asking import Yes, confirmed
+from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message
 
 _WORDS = {"true": True, "false": False}
 _NAMES = [

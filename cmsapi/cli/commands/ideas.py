@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import cmsapi
+from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
+from cmsapi.cli.fanouts.fan_out import DryRun, FanOutResult, MaxCredits, NextCommand, fan_out
+from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
-from cmsapi.cli.support.batch import BatchName, Retry, open_batch
 from cmsapi.cli.support.completing import WorkspaceId
 from cmsapi.cli.support.connecting import State, connect_with_journal
-from cmsapi.cli.support.fan_out import DryRun, FanOutResult, MaxCredits, NextCommand, fan_out
-from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
-from cmsapi.cli.support.plan import print_plan
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list
 
 Found: TypeAlias = tuple[str, cmsapi.ContentIdea]
 

@@ -7,14 +7,14 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
+from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
+from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, JobTokens
-from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
-from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.support.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
-from cmsapi.cli.support.outcomes import OUTCOME_COLUMNS
-from cmsapi.cli.support.output import TABLE, Columns, Output, counted, print_list, print_message, printable
 from cmsapi.cli.support.reviews import Decision, DecisionFlag, Discard, decide_all
+from cmsapi.cli.terminal.asking import Yes, confirmed
+from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message, printable
 
 jobs: App = App(name="jobs", help="List open launches, wait for jobs, and decide on articles.")
 

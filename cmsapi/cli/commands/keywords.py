@@ -10,8 +10,8 @@ import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
 from cmsapi.cli.support.completing import PageId, WorkspaceId
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
 from cmsapi.cli.support.repeating import for_each
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list
 
 keywords: App = App(name="keywords", help="List the keywords of a workspace's pages, or add keywords to a page.")
 

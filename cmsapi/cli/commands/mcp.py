@@ -11,9 +11,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import cmsapi
+from cmsapi.cli.fanouts.fan_out import whole
 from cmsapi.cli.support.connecting import State, connect_with_journal
-from cmsapi.cli.support.fan_out import whole
-from cmsapi.cli.support.output import print_message
+from cmsapi.cli.terminal.output import print_message
 from cmsapi.extras import advice
 from cmsapi.sandbox import Sandbox
 

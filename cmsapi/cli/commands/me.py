@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmsapi
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import AsJson, print_fields, print_json
+from cmsapi.cli.terminal.output import AsJson, print_fields, print_json
 
 
 async def me(*, as_json: AsJson = False) -> None:

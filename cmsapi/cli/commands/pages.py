@@ -9,11 +9,12 @@ from cyclopts.validators import Number
 
 import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, PageIds, Urls
-from cmsapi.cli.support.asking import Yes, confirmed
 from cmsapi.cli.support.completing import PageId, WorkspaceId
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import (
+from cmsapi.cli.support.repeating import for_each
+from cmsapi.cli.terminal.asking import Yes, confirmed
+from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.cli.terminal.output import (
     TABLE,
     AsJson,
     Columns,
@@ -24,7 +25,6 @@ from cmsapi.cli.support.output import (
     print_message,
     printable,
 )
-from cmsapi.cli.support.repeating import for_each
 
 pages: App = App(name="pages", help="List, show, import, crawl and delete pages of the tracked website.")
 

@@ -7,8 +7,8 @@ from cyclopts import App
 import cmsapi
 from cmsapi.cli.support.arguments import AllowEmpty, PromptTexts
 from cmsapi.cli.support.connecting import connect
-from cmsapi.cli.support.output import TABLE, Columns, Output, print_list
 from cmsapi.cli.support.repeating import for_each
+from cmsapi.cli.terminal.output import TABLE, Columns, Output, print_list
 
 prompts: App = App(name="prompts", help="List the prompts of a keyword, or add prompts to it.")
 

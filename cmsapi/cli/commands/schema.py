@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import cmsapi
-from cmsapi.cli.support.output import print_json
+from cmsapi.cli.terminal.output import print_json
 
 
 def schema(

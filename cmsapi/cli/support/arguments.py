@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 from cyclopts import Parameter, Token
 
 from cmsapi.cli.support.completing import Completer, offer_contents, offer_lists, offer_pages, offer_tokens
-from cmsapi.cli.support.output import unescape_formula
+from cmsapi.cli.terminal.output import unescape_formula
 from cmsapi.errors import ArgumentError
 
 S = TypeVar("S")

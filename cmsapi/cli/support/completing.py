@@ -18,7 +18,7 @@ from cyclopts import Parameter
 
 import cmsapi
 from cmsapi.cli.support.connecting import STATE_VARIABLE, connect_with_journal
-from cmsapi.cli.support.output import printable
+from cmsapi.cli.terminal.output import printable
 
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import cmsapi
-from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.support.output import counted, print_message, printable
-from cmsapi.cli.support.progress import LiveProgress, Steps, stderr_console
+from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.progress import LiveProgress, Steps, stderr_console
 
 R = TypeVar("R")
 # These errors meet every item alike.

@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.text import Text
 
 import cmsapi
-from cmsapi.cli.support.asking import ask
-from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.support.output import counted, print_message, printable
 from cmsapi.cli.support.text_backup import TextBackup
+from cmsapi.cli.terminal.asking import ask
+from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.terminal.output import counted, print_message, printable
 
 _DECISION = Group("Decision", validator=mutually_exclusive)
 DecisionFlag: TypeAlias = Annotated[bool, Parameter(negative="", show_default=False, group=_DECISION)]

@@ -9,7 +9,8 @@ import attrs
 
 from cmsapi.errors import ClientClosedError, CMSError
 from cmsapi.jobs.polling.tasks import BackgroundTasks
-from cmsapi.jobs.scheduling.list_reads import Listing, ListReads
+from cmsapi.jobs.scheduling.list_page import Listing
+from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.ratelimit.limiter import Priority
 from cmsapi.transport.call import REQUEST_COUNT, CallOptions

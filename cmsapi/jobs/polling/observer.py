@@ -9,7 +9,7 @@ from cmsapi.api.models.user import User
 from cmsapi.jobs.journal.balances import BalanceReadings
 from cmsapi.jobs.kinds.kind import Kind, Shown
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.list_reads import Listing
+from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.tracked import JobKey
 

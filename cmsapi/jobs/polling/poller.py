@@ -27,7 +27,7 @@ from cmsapi.jobs.polling.list_request import start_read
 from cmsapi.jobs.polling.poll_request import read_state, send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
 from cmsapi.jobs.polling.tasks import BackgroundTasks, result_of
-from cmsapi.jobs.scheduling.list_reads import Listing
+from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed

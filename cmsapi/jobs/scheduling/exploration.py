@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from cmsapi.jobs.scheduling.durations import Curve, step_before
-from cmsapi.jobs.scheduling.poll_interval import HOUR
+from cmsapi.jobs.planning.durations import Curve, step_before
+from cmsapi.jobs.planning.poll_interval import HOUR
 from cmsapi.jobs.scheduling.poll_queue import Cohort
 from cmsapi.jobs.tracked import TrackedJob
 

@@ -13,14 +13,14 @@ import attrs
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.planning.durations import DurationModel, step_before
+from cmsapi.jobs.planning.estimate import Estimate, Unseen, estimate
+from cmsapi.jobs.planning.poll_budget import Load, Pace, extra, plan, spare
+from cmsapi.jobs.planning.poll_interval import GROUPS
 from cmsapi.jobs.scheduling.admission import Admission, LaunchQueue
 from cmsapi.jobs.scheduling.breaker import Breaker
-from cmsapi.jobs.scheduling.durations import DurationModel, step_before
-from cmsapi.jobs.scheduling.estimate import Estimate, Unseen, estimate
 from cmsapi.jobs.scheduling.exploration import WHY, Exploration, expected_running, kept_for_the_last, likeliest
 from cmsapi.jobs.scheduling.list_reads import ListReads
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, extra, plan, spare
-from cmsapi.jobs.scheduling.poll_interval import GROUPS
 from cmsapi.jobs.scheduling.poll_queue import Cohort, PollQueue
 from cmsapi.jobs.tracked import LoadKey, TrackedJob
 from cmsapi.ratelimit.limiter import Priority, RateLimiter

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.jobs.scheduling.list_reads import Listing
+from cmsapi.jobs.scheduling.list_page import Listing
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.observability.hooks import Hooks
 

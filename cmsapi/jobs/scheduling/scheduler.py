@@ -17,13 +17,13 @@ from collections import defaultdict
 
 from cmsapi.api.model import Model
 from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.planning.duration_store import DurationModels, DurationStore
+from cmsapi.jobs.planning.durations import step_after
+from cmsapi.jobs.planning.poll_interval import Groups
 from cmsapi.jobs.scheduling.admission import Admission
-from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
-from cmsapi.jobs.scheduling.durations import step_after
 from cmsapi.jobs.scheduling.list_reads import ListReads
 from cmsapi.jobs.scheduling.planner import Planner
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
-from cmsapi.jobs.scheduling.poll_interval import Groups
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
 from cmsapi.jobs.scheduling.statistics import Tally
 from cmsapi.jobs.tracked import JobKey, PollSettings, TrackedJob

@@ -51,7 +51,7 @@ class LoggedExchange:
 
 
 class ExchangeLog:
-    """Keep the latest exchanges by their request ids, once somebody can read them."""
+    """Keep the latest exchanges by their request ids, from the moment a reader is there."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, LoggedExchange] | None = None

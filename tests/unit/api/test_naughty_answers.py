@@ -15,7 +15,7 @@ import cmsapi
 from cmsapi import to_dict
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.jsontext import loads
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Fixed, Limits, Sandbox
 from tests.support import strategies
 from tests.support.command import command

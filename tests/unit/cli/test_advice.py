@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import cmsapi
-from cmsapi.cli.support.advice import for_shell
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.advice import for_shell
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Sandbox
 from tests.support.command import command
 

@@ -16,7 +16,7 @@ import pytest
 import cmsapi
 from cmsapi.cli.app import app
 from cmsapi.cli.commands.demo import run_demo
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.resources.resource import Resource
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cmsapi
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 from tests.support.raw import RawServer, http

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Behaviour, Sandbox
 from tests.support.command import command
 

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from cmsapi.cli.running import execute, parse
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Fault, Faults, Fixed, Sandbox
 from tests.support.command import command
 

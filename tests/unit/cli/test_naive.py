@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cmsapi.cli.support.naive import NaiveJob, run_naively
+from cmsapi.cli.fanouts.naive import NaiveJob, run_naively
 from cmsapi.sandbox import Limits
 
 

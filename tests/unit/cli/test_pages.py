@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Fault, Sandbox
 from tests.support.command import command
 

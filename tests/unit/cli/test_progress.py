@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import cmsapi
-from cmsapi.cli.support.progress import LiveProgress, Steps
-from cmsapi.cli.support.totals import elapsed, headline, totals
+from cmsapi.cli.terminal.progress import LiveProgress, Steps
+from cmsapi.cli.terminal.totals import elapsed, headline, totals
 from cmsapi.jobs.fanout.drawing import row_of
 from cmsapi.jobs.fanout.progress import ItemStatus, Progress
 from cmsapi.sandbox import Sandbox

@@ -13,8 +13,8 @@ from cyclopts import App
 
 import cmsapi
 from cmsapi.cli.app import app
-from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.cli.support.schemas import SCHEMAS, schema_of
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 

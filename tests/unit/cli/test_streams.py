@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import cmsapi
-from cmsapi.cli.support.exit_codes import Exit
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Fixed, Sandbox
 from tests.support.terminal import terminal
 

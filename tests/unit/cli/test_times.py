@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import cmsapi
-from cmsapi.cli.support.exit_codes import Exit
 from cmsapi.cli.support.times import duration, read_due, read_past
+from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.sandbox import Sandbox
 from tests.support.command import command
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
+from cmsapi.jobs.planning.durations import DurationModel, step_after, step_before
 from cmsapi.jobs.scheduling.exploration import Exploration, kept_for_the_last
 from cmsapi.jobs.scheduling.poll_queue import Cohort
 from cmsapi.sandbox import Lognormal, Mixture, Weibull

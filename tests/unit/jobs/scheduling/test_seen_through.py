@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from cmsapi.jobs.kinds.kind import JobHistory
-from cmsapi.jobs.scheduling.durations import step_before
+from cmsapi.jobs.planning.durations import step_before
 from cmsapi.jobs.scheduling.exploration import kept_for_the_last
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.scheduler import Scheduler

@@ -16,12 +16,12 @@ import attrs
 from cyclopts import Parameter, Token
 
 import cmsapi
+from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.support.arguments import Items, are_plain, csv_table
-from cmsapi.cli.support.batch import BatchRun
 from cmsapi.cli.support.connecting import STATE_VARIABLE
-from cmsapi.cli.support.exit_codes import Exit, combined_exit_code, error_text
-from cmsapi.cli.support.output import counted, print_message, printable
-from cmsapi.cli.support.progress import LiveProgress, stderr_console
+from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
+from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.progress import LiveProgress, stderr_console
 from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable
 
 import cmsapi
-from cmsapi.cli.support.advice import for_shell
+from cmsapi.cli.terminal.advice import for_shell
 from cmsapi.display.markup import plain
 
 

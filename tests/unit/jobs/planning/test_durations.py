@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
+from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
 
 steps = st.integers(0, NEVER - 1)
 ages = st.floats(0.0, 2.0 * AGES[-1])

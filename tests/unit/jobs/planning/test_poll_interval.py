@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after
-from cmsapi.jobs.scheduling.poll_interval import PricedSchedule, solve
+from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after
+from cmsapi.jobs.planning.poll_interval import PricedSchedule, solve
 
 LAST = NEVER - 1
 thorough = settings(max_examples=25, deadline=None, derandomize=True)

@@ -12,12 +12,12 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import mutually_exclusive
 
 import cmsapi
+from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.support.arguments import Items
-from cmsapi.cli.support.batch import BatchRun
 from cmsapi.cli.support.connecting import note_nothing_launched
-from cmsapi.cli.support.output import counted, print_message, printable
-from cmsapi.cli.support.progress import LiveProgress, Steps, stderr_console
 from cmsapi.cli.support.times import read_past
+from cmsapi.cli.terminal.output import counted, print_message, printable
+from cmsapi.cli.terminal.progress import LiveProgress, Steps, stderr_console
 
 # More names than this are counted, and not printed.
 _MAX_NAMED = 3

@@ -27,7 +27,7 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve
+from cmsapi.jobs.planning.durations import AGES, NEVER, Curve
 from cmsapi.jobs.tracked import TrackedJob
 
 HOUR = 3600.0

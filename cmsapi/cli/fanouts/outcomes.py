@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import cmsapi
-from cmsapi.cli.support.output import Columns
+from cmsapi.cli.terminal.output import Columns
 
 _Outcome = cmsapi.Outcome[str, Any]
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, extra, plan, spare
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, AdvisedSchedule, PricedSchedule, Schedule, solve
+from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, DurationModel, step_after, step_before
+from cmsapi.jobs.planning.poll_budget import Load, Pace, extra, plan, spare
+from cmsapi.jobs.planning.poll_interval import GROUPS, AdvisedSchedule, PricedSchedule, Schedule, solve
 
 thorough = settings(max_examples=40, deadline=None, derandomize=True)
 HOUR = 3600.0

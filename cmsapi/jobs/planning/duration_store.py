@@ -15,7 +15,7 @@ from typing import Any
 from cmsapi.errors import StateError
 from cmsapi.jobs.kinds.kind import Kind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.durations import NEVER, DurationModel, Seen, step_after, step_before
+from cmsapi.jobs.planning.durations import NEVER, DurationModel, Seen, step_after, step_before
 from cmsapi.jobs.tracked import TrackedJob
 from cmsapi.state.store import State
 

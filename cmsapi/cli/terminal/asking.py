@@ -15,8 +15,8 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from cmsapi.cli.support.output import print_message
-from cmsapi.cli.support.progress import stderr_console
+from cmsapi.cli.terminal.output import print_message
+from cmsapi.cli.terminal.progress import stderr_console
 from cmsapi.errors import ArgumentError
 
 _MAX_ANSWER = 4096

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from cmsapi.cli.support.totals import counts, elapsed, fitting, headline, totals
+from cmsapi.cli.terminal.totals import counts, elapsed, fitting, headline, totals
 from cmsapi.extras import needs
 from cmsapi.jobs.fanout.drawing import cells
 from cmsapi.jobs.fanout.progress import ItemState, ItemStatus, Progress

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cmsapi.cli.support.progress import stderr_console
+from cmsapi.cli.terminal.progress import stderr_console
 from cmsapi.display.markup import plain
 
 T = TypeVar("T")

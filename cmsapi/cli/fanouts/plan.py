@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import cmsapi
-from cmsapi.cli.support.batch import BatchRun
+from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.support.connecting import note_nothing_launched
-from cmsapi.cli.support.exit_codes import Exit
-from cmsapi.cli.support.output import Columns, Output, counted, print_json, print_list, print_message
+from cmsapi.cli.terminal.exit_codes import Exit
+from cmsapi.cli.terminal.output import Columns, Output, counted, print_json, print_list, print_message
 
 _COLUMNS: Columns[cmsapi.Forecast] = {
     "kind": lambda plan: plan.kind.value,

@@ -9,10 +9,10 @@ from hypothesis import given, settings, strategies as st
 
 from cmsapi.config import PollPolicy
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.durations import AGES, Curve, step_before
-from cmsapi.jobs.scheduling.estimate import Unseen, estimate, last_end
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace
-from cmsapi.jobs.scheduling.poll_interval import solve
+from cmsapi.jobs.planning.durations import AGES, Curve, step_before
+from cmsapi.jobs.planning.estimate import Unseen, estimate, last_end
+from cmsapi.jobs.planning.poll_budget import Load, Pace
+from cmsapi.jobs.planning.poll_interval import solve
 
 thorough = settings(max_examples=60, deadline=None, derandomize=True)
 KNOWN = 1e9

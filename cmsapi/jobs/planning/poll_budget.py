@@ -22,8 +22,8 @@ from typing import TypeAlias
 import attrs
 
 from cmsapi.config import PollPolicy
-from cmsapi.jobs.scheduling.durations import Curve
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, HOUR, LOWEST_PRICE, AdvisedSchedule, Schedule, solve
+from cmsapi.jobs.planning.durations import Curve
+from cmsapi.jobs.planning.poll_interval import GROUPS, HOUR, LOWEST_PRICE, AdvisedSchedule, Schedule, solve
 
 # Priced schedules: how many there are, and by how much the logarithm of the price grows from one to the next.
 _PRICES, _PRICE_STEP = 73, 1.0 / 6.0

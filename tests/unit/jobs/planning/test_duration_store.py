@@ -13,8 +13,8 @@ import pytest
 import cmsapi
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.registry import KINDS
-from cmsapi.jobs.scheduling.duration_store import DurationModels, DurationStore
-from cmsapi.jobs.scheduling.durations import DurationModel, step_after, step_before
+from cmsapi.jobs.planning.duration_store import DurationModels, DurationStore
+from cmsapi.jobs.planning.durations import DurationModel, step_after, step_before
 from cmsapi.sandbox import Fixed, Limits, Lognormal, Sandbox
 from tests.support.command import command
 from tests.support.memory import ProcessState, SharedMemory

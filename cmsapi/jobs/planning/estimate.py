@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from cmsapi.jobs.kinds.kind import Kind
-from cmsapi.jobs.scheduling.durations import AGES, NEVER, Curve, step_before
-from cmsapi.jobs.scheduling.poll_budget import Load, Pace, Returning
-from cmsapi.jobs.scheduling.poll_interval import GROUPS, HOUR, AdvisedSchedule, Schedule
+from cmsapi.jobs.planning.durations import AGES, NEVER, Curve, step_before
+from cmsapi.jobs.planning.poll_budget import Load, Pace, Returning
+from cmsapi.jobs.planning.poll_interval import GROUPS, HOUR, AdvisedSchedule, Schedule
 
 #: A fan-out without `in_flight` has at most so many jobs at a time.
 MOST_IN_FLIGHT = 1000

@@ -1,0 +1,1 @@
+"""Read from a terminal and write to it: questions, tables, progress, messages and exit codes."""
