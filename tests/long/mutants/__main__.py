@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -117,12 +118,18 @@ def main() -> None:
     """Mutate, print or write down."""
     parser = argparse.ArgumentParser(prog="tests.long.mutants", description=__doc__)
     parser.add_argument("--only", nargs="*", default=list(ROOMS), metavar="MODULE", help="such as ratelimit/limiter")
+    parser.add_argument("--draw", type=int, metavar="COUNT", help="only so many of the modules, drawn by lot")
+    parser.add_argument("--seed", type=int, default=0, help="decides the lot")
     parser.add_argument("--place", type=Path, default=HERE / ".mutants", help="where the copies are")
     parser.add_argument("--children", type=int, default=2, help="processes")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `mutants` of a Markdown page")
     options = parser.parse_args()
+    modules = options.only
+    if options.draw is not None:
+        modules = random.Random(options.seed).sample(modules, options.draw)
+        print("Drawn: " + " ".join(modules), flush=True)  # noqa: T201
     scores = []
-    for module in options.only:
+    for module in modules:
         place = options.place / module.replace("/", "-")
         scores.append(mutate(module, place, options.children))
         for name in scores[-1].survivors:

@@ -23,11 +23,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--hours", type=float, default=24.0, help="hours of the simulated part")
     parser.add_argument("--minutes", type=float, default=3.0, help="minutes of the real part")
+    parser.add_argument("--seed", type=int, default=0, help="moves the service and the callers")
     parser.add_argument("--update", type=Path, metavar="PAGE", help="replace the section `soak` of a Markdown page")
     options = parser.parse_args()
-    callers, jobs = options.callers, options.jobs
-    day = Burden(callers=callers, jobs=jobs, lasts=options.hours * 3600, pause=callers * 12.0, patience=600.0)
-    minutes = Burden(callers=callers, jobs=jobs, lasts=options.minutes * 60, pause=callers / 20, patience=2.0)
+    held = {"callers": options.callers, "jobs": options.jobs, "seed": options.seed}
+    day = Burden(**held, lasts=options.hours * 3600, pause=options.callers * 12.0, patience=600.0)
+    minutes = Burden(**held, lasts=options.minutes * 60, pause=options.callers / 20, patience=2.0)
     results = {
         f"{options.hours:g} simulated hours, in process": in_virtual_time(in_process(day)),
         f"{options.minutes:g} real minutes, over loopback with faults": asyncio.run(over_loopback(minutes)),

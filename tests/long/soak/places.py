@@ -64,13 +64,18 @@ def _calls(client: cmsapi.Client, workspace: str) -> Sequence[Callable[[], Any]]
 
 def _box(burden: Burden, limits: Limits, durations: Lognormal) -> Sandbox:
     return Sandbox(
-        keywords=burden.jobs, limits=limits, durations=durations, failures=0.05, credits=Credits(analysis=MANY)
+        seed=burden.seed,
+        keywords=burden.jobs,
+        limits=limits,
+        durations=durations,
+        failures=0.05,
+        credits=Credits(analysis=MANY),
     )
 
 
 @asynccontextmanager
 async def _elsewhere(burden: Burden) -> AsyncIterator[tuple[str, str, str, list[str]]]:
-    command = (sys.executable, "-m", "tests.long.soak.places", str(burden.jobs), str(burden.lasts))
+    command = (sys.executable, "-m", "tests.long.soak.places", str(burden.jobs), str(burden.lasts), str(burden.seed))
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, limit=MANY)
     assert child.stdout is not None
     try:
@@ -81,8 +86,8 @@ async def _elsewhere(burden: Burden) -> AsyncIterator[tuple[str, str, str, list[
         await child.wait()
 
 
-async def _serve(jobs: int, lasts: float) -> None:
-    burden = Burden(callers=0, jobs=jobs, lasts=lasts, pause=1.0, patience=1.0)
+async def _serve(jobs: int, lasts: float, seed: int) -> None:
+    burden = Burden(callers=0, jobs=jobs, lasts=lasts, pause=1.0, patience=1.0, seed=seed)
     async with (
         _box(burden, Limits(per_second=1000, per_hour=MANY), Lognormal(lasts / 3, 0.6)) as box,
         FaultProxy(box.base_url, FAULTS) as proxy,
@@ -92,4 +97,4 @@ async def _serve(jobs: int, lasts: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2])))
+    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])))

@@ -36,6 +36,7 @@ class Burden:
         pause: Seconds between two calls of one caller, on average.
         patience: Seconds before a launch that failed is tried again.
         samples: How often memory is measured.
+        seed: Seed of the service and of the callers.
     """
 
     callers: int
@@ -44,6 +45,7 @@ class Burden:
     pause: float
     patience: float
     samples: int = 48
+    seed: int = 0
 
 
 @attrs.define
@@ -114,7 +116,7 @@ async def soak(
             waiting.discard(target)
 
     async with client:
-        held = [loop.create_task(call(random.Random(number))) for number in range(burden.callers)]
+        held = [loop.create_task(call(random.Random(burden.seed + number))) for number in range(burden.callers)]
         held += [loop.create_task(follow(target)) for target in targets[: burden.jobs]]
         await launched.wait()
         began, soaked.fewest = loop.time(), len(waiting)
