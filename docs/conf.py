@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import enum
+import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from cmsapi import Model, __version__
 
@@ -15,13 +18,17 @@ author = "The cmsapi authors"
 copyright = "2026, the cmsapi authors"  # noqa: A001  the name that Sphinx reads
 release = version = __version__
 
+_urls = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "notfound.extension",
     "code_lines",
     "llms",
 ]
@@ -38,6 +45,57 @@ html_css_files = ["pages.css"]
 html_title = f"cmsapi {version}"
 html_show_sphinx = False
 html_copy_source = False
+
+# Read the Docs says where a version will be, and which one it is. A build of one's own links to no other place.
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
+if html_baseurl:
+    _built = os.environ["READTHEDOCS_GIT_IDENTIFIER"]
+    html_theme_options = {
+        "source_repository": _urls["Repository"],
+        "source_branch": _built,
+        "source_directory": "docs/",
+        # Only what a branch has can be edited.
+        "top_of_page_buttons": ["view", "edit"] if os.environ["READTHEDOCS_VERSION_TYPE"] == "branch" else ["view"],
+    }
+
+# A page that is missing can be missed at any depth, so its links are absolute.
+notfound_urls_prefix = urlsplit(html_baseurl).path or "/"
+notfound_context = {
+    "title": "Page not found",
+    "body": (
+        "<h1>Page not found</h1><p>This version of the documentation has no page of this name. Search for it, or begin "
+        f'with the <a href="{notfound_urls_prefix}index.html">overview</a>. '
+        f'The <a href="{notfound_urls_prefix}genindex.html">index</a> has every public name.</p>'
+    ),
+}
+
+# What other projects document. A build without a network links to the names in `_inventories`, which are those that
+# these pages use; Read the Docs has a network, and falls back on them where another site does not answer.
+intersphinx_mapping = {
+    name: (url, (None, f"_inventories/{name}.inv") if html_baseurl else f"_inventories/{name}.inv")
+    for name, url in {
+        "python": "https://docs.python.org/3/",
+        "aiohttp": "https://docs.aiohttp.org/en/stable/",
+        "anyio": "https://anyio.readthedocs.io/en/stable/",
+        "attrs": "https://www.attrs.org/en/stable/",
+        "cattrs": "https://catt.rs/en/stable/",
+    }.items()
+}
+intersphinx_timeout = 10
+
+# `make links` leaves out what is not there before the first release, and what is on this machine alone.
+linkcheck_ignore = [
+    rf"{re.escape(_urls['Repository'])}(/|$)",
+    re.escape(_urls["Documentation"]),
+    r"https?://(127\.0\.0\.1|localhost|\[::1\])",
+]
+linkcheck_timeout = 20
+linkcheck_retries = 3
+linkcheck_workers = 4
+# The parts of a page on a code host are made by its scripts.
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]
+linkcheck_rate_limit_timeout = 60
+linkcheck_report_timeouts_as_broken = False
 
 # What a block prints has no button. Of a console only the commands are copied, without the prompt.
 copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"

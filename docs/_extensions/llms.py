@@ -43,9 +43,11 @@ def setup(app: Any) -> dict[str, bool]:
 
 def write(app: Any, error: Exception | None) -> None:
     """Write all files next to the pages."""
-    if error is not None or app.builder.format != "html":
+    if error is not None or app.builder.name != "html":
         return
     place, root = Path(app.outdir), app.config.root_doc
+    # A host shows the list above all versions, too, so there its links say which version they mean.
+    base = app.config.html_baseurl
     lines = [f"# {app.config.project}", "", f"> {summary(app.env.get_doctree(root))}"]
     texts = [text(app, root)]
     for caption, pages in sections(app.env, root):
@@ -54,7 +56,7 @@ def write(app: Any, error: Exception | None) -> None:
             content = text(app, page)
             (place / f"{page}.txt").write_text(content, encoding="utf-8")
             title = app.env.titles[page].astext()
-            lines.append(f"- [{title}]({page}.txt): {summary(app.env.get_doctree(page))}")
+            lines.append(f"- [{title}]({base}{page}.txt): {summary(app.env.get_doctree(page))}")
             if caption != OPTIONAL:
                 texts.append(content)
     (place / "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Check the built documentation: each internal link leads somewhere, and `llms.txt` has each page.
+"""Check the built documentation: its links, the list `llms.txt`, and the inventory by which others link to it.
 
 Run it as `python -m tests.docs.built docs/_build/html`.
 
@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import cmsapi
+
 # The overview is in `llms.txt` itself; the others have no text of their own.
-_WITHOUT_TEXT = {"index", "genindex", "search", "py-modindex"}
+_WITHOUT_TEXT = {"index", "genindex", "search", "py-modindex", "404"}
 # Where a browser finds what a tag names.
 _SOURCES = {"a": "href", "link": "href", "img": "src", "script": "src"}
 
@@ -50,7 +53,9 @@ def broken(root: Path) -> list[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            # The page for what is missing is shown at any depth, so its links begin at the root.
+            beside = root if parts.path.startswith("/") else path.parent
+            target = (beside / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
             there = pages[target].parts if target in pages else {""}
             if not target.exists() or (target in pages and unquote(parts.fragment) not in there):
                 found.append(f"{path.relative_to(root.resolve())}: {link}")
@@ -66,6 +71,23 @@ def unlisted(root: Path) -> list[str]:
     return sorted(wanted.symmetric_difference(listed) | wanted - written | {x for x in listed if listed.count(x) > 1})
 
 
+def unlinkable(root: Path) -> list[str]:
+    """Return the public names that other projects cannot link to, with the names of the modules that define them.
+
+    A signature in the documentation of another project names a class by its module, as in `cmsapi.client.Client`.
+    """
+    # Only an environment that builds documentation has it.
+    inventories = import_module("sphinx.util.inventory").InventoryFile
+    names = [f"cmsapi.{name}" for name in cmsapi.__all__ if name != "__version__"]
+    for name in cmsapi.__all__:
+        thing = getattr(cmsapi, name)
+        if isinstance(thing, type) and thing.__module__.startswith("cmsapi."):
+            names.append(f"{thing.__module__}.{thing.__qualname__}")
+    inventory = inventories.loads((root / "objects.inv").read_bytes(), uri="")
+    known = {name for kind, items in inventory.data.items() if kind.startswith("py:") for name in items}
+    return sorted(set(names) - known)
+
+
 def main() -> None:
     """Name what leads nowhere or is missing, and fail."""
     root = Path(sys.argv[1])
@@ -73,6 +95,8 @@ def main() -> None:
         sys.exit("These links lead nowhere:\n" + "\n".join(links))
     if pages := unlisted(root):
         sys.exit("These pages are not once in llms.txt, or have no text:\n" + "\n".join(pages))
+    if names := unlinkable(root):
+        sys.exit("Other projects cannot link to these names:\n" + "\n".join(names))
     # What the reference says of a class comes from its docstring.
     if "class cmsapi.Client(" not in (root / "llms-full.txt").read_text(encoding="utf-8"):
         sys.exit("llms-full.txt has no reference.")

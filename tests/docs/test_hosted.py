@@ -105,3 +105,19 @@ def test_no_job_has_rights_by_default() -> None:
         "codeql/analyse": ["security-events"],
         "scorecard/scorecard": ["id-token", "security-events"],
     }
+
+
+def test_the_host_of_the_documentation_installs_what_the_makefile_does() -> None:
+    """Read the Docs builds with the same extras as `make docs`, and warnings are errors there, too."""
+    host = read(ROOT / ".readthedocs.yaml")
+    extras = re.findall(r"^EVERYTHING := --editable ('.*')$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert host["build"]["jobs"]["install"][-1] == f"pip install --editable {extras[0]} --group docs"
+    assert host["sphinx"] == {"configuration": "docs/conf.py", "fail_on_warning": True}
+
+
+def test_addresses_are_those_of_the_project() -> None:
+    """Each address of the host of the code or of the documentation is below one that `pyproject.toml` names."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    for path in [*ROOT.glob(".github/**/*.*"), *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for address in re.findall(r"https://(?:github\.com/cmsapi|[\w.-]*cmsapi[\w-]*\.)[^\s)>\"']*", path.read_text()):
+            assert address.startswith((f"{urls['Repository']}/", urls["Documentation"])), f"{path.name}: {address}"

@@ -43,3 +43,11 @@ def test_pages_without_a_line_or_a_text_are_named(tmp_path: Path) -> None:
         (tmp_path / f"{name}.html").touch()
         (tmp_path / f"{name}.txt").write_text("" if name == "empty" else "text")
     assert unlisted(tmp_path) == ["empty.txt", "gone.txt", "twice.txt", "unlisted.txt"]
+
+
+def test_links_from_the_root_lead_somewhere(tmp_path: Path) -> None:
+    """The page for what is missing is shown at any depth: its links begin at the root of the pages."""
+    (tmp_path / "there.html").touch()
+    (tmp_path / "how-to").mkdir()
+    (tmp_path / "how-to/404.html").write_text('<a href="/there.html"></a><a href="/gone.html"></a>')
+    assert broken(tmp_path) == ["how-to/404.html: /gone.html"]
