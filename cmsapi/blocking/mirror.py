@@ -98,7 +98,7 @@ class Iteration(Mirror, Iterator[T]):
         item = self._run(_next_of, self.asynchronous)
         if item is _END:
             raise StopIteration
-        return item  # type: ignore[no-any-return]
+        return item  # type: ignore[no-any-return]  # `_END` has no type of its own
 
     def close(self) -> None:
         """End the iteration; launched jobs continue."""

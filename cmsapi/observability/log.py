@@ -50,11 +50,13 @@ def _words(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _word(value: object) -> str:
-    """Write a value; a text with white space, quotes, equal signs or control characters becomes a JSON string."""
+    """Write a value: a range as `1.5..3`, a text with white space, quotes, equal signs or control characters as JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, tuple):
+        return "..".join(map(_word, value))
     text = str(value)
     if text.isprintable():
         return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

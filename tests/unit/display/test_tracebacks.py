@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import cmsapi
-from cmsapi.sandbox import Sandbox
+from cmsapi.sandbox import Fault, Sandbox
 
 pytestmark = pytest.mark.looptime
 
@@ -84,6 +84,16 @@ async def test_functions_of_the_user_are_shown(shell: Any) -> None:
     assert "in everything()" in text
     assert "in launch(id)" in text
     assert "fan_out.py" not in text
+
+
+async def test_what_broke_below_is_in_the_message(shell: Any, sandbox: Sandbox) -> None:
+    """A broken connection shows no chain of errors of libraries; `%tb` does."""
+    sandbox.add_fault(Fault(match="POST *", drop=True, when="after"))
+    text = await shown(shell, "await client.contents.create(box.workspace_id, title='x')")
+    assert "OutcomeUnknownError" in text
+    assert "direct cause" not in text
+    assert "ConnectionResetError" not in text.split("OutcomeUnknownError")[0]
+    assert "ConnectionResetError" in await shown(shell, "%tb")
 
 
 async def test_an_error_of_the_user_stays_in_the_chain(shell: Any) -> None:
