@@ -71,9 +71,9 @@ versions: ## Run the tests, the demonstration and the first program on each Pyth
 
 version: first demo unit
 
-# Measuring makes the tests nearly twice as slow.
+# Measuring makes the tests several times as slow, most of all those that compute.
 coverage: $(READY) ## Run all tests and measure which branches of the SDK they take
-	$(BIN)/pytest -n 3 --cov --cov-report=term
+	$(BIN)/pytest -n 3 --cov --cov-report=term --timeout=300
 
 test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and install one where there is none
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
