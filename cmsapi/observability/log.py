@@ -50,7 +50,7 @@ def _words(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _word(value: object) -> str:
-    """Write a value: a range as `1.5..3`, a text with white space, quotes, equal signs or control characters as JSON."""
+    """Write a range as `1.5..3`, and a text with white space, quotes, equal signs or control characters as JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

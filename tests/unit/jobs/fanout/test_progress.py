@@ -6,8 +6,8 @@ import asyncio
 import itertools
 import json
 import logging
-import re
 import pickle
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
