@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import os
 import re
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cmsapi import Model, __version__
+from cmsapi import __version__
 
 project = "cmsapi"
 author = "The cmsapi authors"
@@ -21,6 +20,8 @@ release = version = __version__
 _urls = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+from constructors import is_read_only  # noqa: E402  beside this file
+
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
@@ -129,23 +130,6 @@ python_maximum_signature_line_length = 90
 _MADE_FOR_YOU = {"AsCompleted", "Fanout", "Job", "JobTable", "Jobs", "OperationTable", "Paginator"}
 # Arguments of classes that users read and do not make.
 _INNER = {"caller", "exchange", "poller"}
-# Made by hand, although models are not.
-_SETTINGS = {"GenerationSettings"}
-
-
-def _is_read_only(thing: object) -> bool:
-    """Tell whether users read it and do not make it: models, snapshots, events, errors, words."""
-    if not isinstance(thing, type) or thing.__name__ in _SETTINGS:
-        return False
-    module = thing.__module__
-    return (
-        issubclass(thing, Model | Exception | enum.Enum)
-        or module.startswith(
-            ("cmsapi.resources", "cmsapi.doctor", "cmsapi.jobs", "cmsapi.observability", "cmsapi.api.pag")
-        )
-        or module in ("cmsapi.ratelimit.limiter", "cmsapi.api.operations", "cmsapi.transport.http")
-        or thing.__name__ in ("FolderTree", "Ledger", "Entry", "SandboxTransport", "Statistics")
-    )
 
 
 def _signature(
@@ -153,7 +137,7 @@ def _signature(
 ) -> tuple[str, str | None] | None:
     if not arguments:
         return None
-    if _is_read_only(thing) or name.endswith("GenerationSettings"):
+    if is_read_only(thing) or name.endswith("GenerationSettings"):
         return "", None
     # Sphinx cannot read a signature with the text of a class in it, and writes an alias in a union as a reference.
     for pattern in (r"<class '(?:\w+\.)*(\w+)'>", r"~?(?:\w+\.)*TypeAliasForwardRef\('(\w+)'\)"):
@@ -166,7 +150,7 @@ def _docstring(app: object, what: str, name: str, thing: object, options: object
     if what == "property" and lines:
         # Napoleon takes what stands before a colon for a type.
         lines[0] = lines[0].replace(": ", " – ", 1)  # noqa: RUF001  a dash between two halves of a sentence
-    if not _is_read_only(thing) or "Args:" not in lines:
+    if not is_read_only(thing) or "Args:" not in lines:
         return
     begin = lines.index("Args:")
     end = next((place for place in range(begin, len(lines)) if not lines[place]), len(lines))
