@@ -20,7 +20,7 @@ LOWEST_READY := .venv-lowest/.lowest-ready
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking orchestrators docs links bench tables fanouts figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -93,6 +93,9 @@ orchestrators: $(READY) $(ORCHESTRATORS_READY) ## Kill the examples with Celery,
 
 blocking: $(READY) ## Write the classes of cmsapi.blocking from those of the async client
 	$(BIN)/python -m tests.support.mirroring
+
+interface: $(READY) ## Write the record of the public interface; compare it with the last tag (BASE=v0.1.0: with another version)
+	$(BIN)/python -m tests.support.interface $(BASE) $(if $(VERSION),--version $(VERSION))
 
 docs: $(DOCS_READY) ## Build the documentation and follow its links; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -29,12 +29,12 @@ def attach_stub(package: str) -> tuple[Callable[[str], Any], Callable[[], list[s
         elif name in read_stub():
             value = getattr(importlib.import_module(modules[name]), name)
         else:
-            from cmsapi.guesses import meant
+            from cmsapi.deprecation import NAMES, deprecated_value
 
-            hint = meant(package, name)
-            raise AttributeError(
-                f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[package]
-            )
+            if name in NAMES.get(package, ()):
+                # It is not kept, so that each use warns.
+                return deprecated_value(package, name)
+            raise _unknown(package, name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -42,6 +42,13 @@ def attach_stub(package: str) -> tuple[Callable[[str], Any], Callable[[], list[s
         return sorted(read_stub())
 
     return get_attribute, list_names
+
+
+def _unknown(package: str, name: str) -> AttributeError:
+    from cmsapi.guesses import meant
+
+    hint = meant(package, name)
+    return AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[package])
 
 
 def _public_names(package: str) -> dict[str, str]:

@@ -36,9 +36,10 @@ class Mirror(Hinting):
 
     __slots__ = ("__weakref__", "asynchronous", "thread")
 
-    #: The blocking class of each async class; values are copied into those of `copies`.
     mirrors: ClassVar[dict[type, type[Mirror]]] = {}
+    """The blocking class of each async class, for the SDK itself."""
     copies: ClassVar[dict[type, type[Any]]] = {}
+    """The blocking class that values of an async class are copied into, for the SDK itself."""
 
     def __init__(self, asynchronous: Any, thread: LoopThread) -> None:
         self.asynchronous: Any = asynchronous

@@ -27,6 +27,8 @@ from cmsapi.ratelimit.request_log import RequestLog
 from cmsapi.ratelimit.sharing.allocator import Allocation, Holder
 from cmsapi.ratelimit.sharing.exchange import AccountLimits, PermitGrant, PermitRequest
 
+# A document of another format is not read; the limits are learned again.
+FORMAT = 1
 # So many different times are kept apart: some four kilobytes.
 LONGEST_LOG = 512
 # In so many slots the hour is counted beyond that; a slot is shorter than `CERTAIN` leaves room for.
@@ -60,7 +62,7 @@ def write(allocation: Allocation) -> str:
     """Write an allocation down."""
     windows = allocation.windows
     said = {
-        "format": 1,
+        "format": FORMAT,
         "epoch": allocation.epoch,
         "time": _written(allocation.time),
         "ahead": _written(allocation.ahead),
@@ -85,7 +87,7 @@ def read(document: str | None, limits: AccountLimits) -> Allocation:
     if document is not None:
         try:
             said: Any = loads(document.encode())
-            if said["format"] == 1:
+            if said["format"] == FORMAT:
                 allocation = _of(said, limits)
                 if _consistent(allocation) and allocation.windows.log.total == said["settled"]:
                     return allocation

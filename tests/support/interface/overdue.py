@@ -1,0 +1,37 @@
+"""Find what has passed the version that was to remove it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import cmsapi
+from cmsapi import deprecation
+
+
+def present() -> list[deprecation.Deprecation]:
+    """Return all deprecations of the package, each once; all its modules are imported."""
+    for module in pkgutil.walk_packages(cmsapi.__path__, "cmsapi."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    named = [
+        deprecation.read_message(text, package)
+        for package, names in deprecation.NAMES.items()
+        for _, text in names.values()
+    ]
+    found = {*deprecation.DEPRECATIONS, *named}
+    return sorted(each for each in found if each.module.partition(".")[0] == "cmsapi")
+
+
+def overdue(version: str, found: list[deprecation.Deprecation] | None = None) -> list[str]:
+    """Return a line for each deprecation that a version must no longer have."""
+    found = present() if found is None else found
+    return [
+        f"{each.name} was to be removed in {each.removal}: remove it, or give it more time"
+        for each in found
+        if _parts(each.removal) <= _parts(version)
+    ]
+
+
+def _parts(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
