@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from cmsapi.ratelimit.clock import clock_tick
 from cmsapi.ratelimit.limiter import LoopGroup, RateLimiter
+from cmsapi.ratelimit.request_log import SECOND, RequestLog
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 
 if TYPE_CHECKING:
@@ -48,10 +50,11 @@ def join_process(account: str, limits: RateLimits) -> RateLimiter:
 
     Where the process obeys stricter limits already, the limiter obeys those.
     """
-    windows = SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve)
     now = asyncio.get_running_loop().time()
     if not -1.0 < time.monotonic() - now < _LAG:
-        return RateLimiter(windows)
+        return RateLimiter(SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve))
+    log = RequestLog(second=SECOND + clock_tick())
+    windows = SlidingWindows(limits.per_second, limits.per_hour, reserve=limits.reserve, log=log)
     accounts = _accounts.setdefault(os.getpid(), _Accounts())
     with accounts.lock:
         for name, group in list(accounts.groups.items()):

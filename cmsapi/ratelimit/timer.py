@@ -6,6 +6,8 @@ import asyncio
 import math
 from collections.abc import Callable
 
+from cmsapi.ratelimit.clock import clock_tick
+
 
 class Timer:
     """Call a function with the time at one time of the running loop; setting another time replaces it."""
@@ -28,5 +30,11 @@ class Timer:
             self._handle = asyncio.get_running_loop().call_at(when, self._ring)
 
     def _ring(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if now < self.when and (tick := clock_tick()):
+            # A loop calls early by up to a tick, and who asks for the same time again is called at once until then.
+            self._handle = loop.call_at(self.when + tick, self._ring)
+            return
         self._handle, self.when = None, math.inf
-        self._call(asyncio.get_running_loop().time())
+        self._call(now)

@@ -57,11 +57,18 @@ class SharedAccount:
                 self._scheduler.duration_store.state = state
 
     def _limiter_of_processes(self, limits: RateLimits) -> RateLimiter:
+        from cmsapi.ratelimit.clock import clock_tick
+        from cmsapi.ratelimit.request_log import SECOND
         from cmsapi.ratelimit.sharing.exchange import AccountLimits
         from cmsapi.ratelimit.sharing.shared_windows import SharedWindows
 
         alone = max(1, int((limits.per_second or _BURST) * limits.share))
-        shared = AccountLimits(per_second=limits.per_second, per_hour=limits.per_hour, reserve=limits.reserve)
+        shared = AccountLimits(
+            per_second=limits.per_second,
+            per_hour=limits.per_hour,
+            reserve=limits.reserve,
+            second=SECOND + clock_tick(),
+        )
         windows = SharedWindows(self.state, self.account.digest, shared, alone=alone)
         limiter = RateLimiter(windows)
         windows.connect(limiter.waiting, limiter.serve)

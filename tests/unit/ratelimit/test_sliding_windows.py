@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from cmsapi.ratelimit.permits import Permit, Quota
-from cmsapi.ratelimit.request_log import HOUR
+from cmsapi.ratelimit.request_log import HOUR, SECOND, RequestLog
 from cmsapi.ratelimit.sliding_windows import SlidingWindows
 from cmsapi.ratelimit.unanswered import IN_FLIGHT_CAP, LOST_FOR_GOOD
 
@@ -79,11 +79,18 @@ class Server:
 
 
 class World:
-    """Drive the windows with requests that meet their fates, in time of its own."""
+    """Drive the windows with requests that meet their fates, in time of its own.
 
-    def __init__(self, windows: SlidingWindows, per_hour: int) -> None:
+    Args:
+        windows: The windows.
+        per_hour: What the service admits.
+        tick: Seconds between two readings of the client's clock that differ; 0 for a clock that is exact.
+    """
+
+    def __init__(self, windows: SlidingWindows, per_hour: int, tick: float = 0.0) -> None:
         self.windows, self.server = windows, Server(per_hour)
         self.now = 0.0
+        self.tick = tick
         self.most_foreign = 0
         self.held: list[float] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -103,15 +110,22 @@ class World:
         while self._events:
             self.run_until(self._events[0][0])
 
+    @property
+    def read(self) -> float:
+        """The time that the client reads."""
+        return math.floor(self.now / self.tick) * self.tick if self.tick else self.now
+
     def acquire(self) -> Permit:
         asked = self.now
-        while (when := self.windows.next_time(self.now)) > self.now:
+        while (when := self.windows.next_time(self.read)) > self.read:
+            if self.tick and when < math.inf:
+                when = math.ceil(when / self.tick) * self.tick
             soonest = min(when, self._events[0][0] if self._events else math.inf)
             assert soonest < math.inf, "the waiter would never wake"
             assert soonest > self.now or self._events, "the timer would spin"
             self.run_until(soonest)
         self.held.append(self.now - asked)
-        return taken(self.windows, self.now)
+        return taken(self.windows, self.read)
 
     def send(self, fate: Fate) -> None:
         self.run_until(self.now + fate.pause)
@@ -123,16 +137,16 @@ class World:
         def depart() -> None:
             permit.stage = "departed"
             if fate.end == NEVER_ARRIVED:
-                self.at(self.now + fate.up + fate.down, lambda: windows.lost(permit, self.now))
+                self.at(self.now + fate.up + fate.down, lambda: windows.lost(permit, self.read))
             else:
                 self.at(self.now + fate.up, arrive)
 
         def arrive() -> None:
             quota = self.server.arrive(self.now)
             if fate.end == LOST_LATER:
-                self.at(self.now + fate.down, lambda: windows.lost(permit, self.now))
+                self.at(self.now + fate.down, lambda: windows.lost(permit, self.read))
             else:
-                self.at(self.now + fate.down, lambda: windows.answered(permit, self.now, quota))
+                self.at(self.now + fate.down, lambda: windows.answered(permit, self.read, quota))
 
         if fate.end == UNSENT:
             self.at(self.now + fate.connecting, lambda: windows.unsent(permit))
@@ -156,9 +170,9 @@ def fates(*ends: str, foreign: int = 0) -> st.SearchStrategy[list[Fate]]:
     )
 
 
-def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, **options: Any) -> World:
+def drive(run: list[Fate], per_second: int = 5, per_hour: int = 12, tick: float = 0.0, **options: Any) -> World:
     """Send all the requests of a run through small windows, and check the server's limits."""
-    world = World(SlidingWindows(per_second, per_hour, **options), per_hour)
+    world = World(SlidingWindows(per_second, per_hour, **options), per_hour, tick)
     for fate in run:
         world.send(fate)
     world.finish()
@@ -183,6 +197,15 @@ def test_a_sole_user_is_never_refused(run: list[Fate], first_alone: bool) -> Non
 def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
     """Requests that never arrived, were never sent or not answered keep the limits and block no call."""
     world = drive(run)
+    assert (world.most_foreign, world.windows.unsettled) == (0, 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(fates(ANSWERED, ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT), st.sampled_from([1 / 64, 0.001]))
+@example([Fate(pause=0.0155, connecting=0.0, up=0.0, down=0.0, end=ANSWERED)] * 6, 1 / 64)
+def test_a_clock_that_ticks_keeps_the_limits(run: list[Fate], tick: float) -> None:
+    """Where two events seem to be at one moment, because the clock stands still, a second longer by a tick is enough."""
+    world = drive(run, tick=tick, log=RequestLog(second=SECOND + tick))
     assert (world.most_foreign, world.windows.unsettled) == (0, 0)
 
 
