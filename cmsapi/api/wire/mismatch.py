@@ -7,17 +7,26 @@ import reprlib
 from cmsapi.errors import DecodeError
 
 _LONGEST = 80
-_shortened = reprlib.Repr()
+
+
+class _Shortened(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        """Write an integer; name only the type of one that has more digits than Python writes."""
+        try:
+            str(x)
+        except ValueError:
+            # Since Python 3.14 the method of the base class would show an address, which differs in each run.
+            return type(x).__name__
+        return super().repr_int(x, level)
+
+
+_shortened = _Shortened()
 _shortened.maxstring = _shortened.maxother = _LONGEST
 
 
 def excerpt(value: object) -> str:
     """Return the beginning of a value, at most 80 characters of ASCII."""
-    try:
-        text = _shortened.repr(value)
-    except ValueError:  # an integer of more digits than Python writes
-        text = type(value).__name__
-    text = text.encode("ascii", "backslashreplace").decode()
+    text = _shortened.repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
