@@ -204,7 +204,7 @@ def test_losses_do_not_break_the_limits(run: list[Fate]) -> None:
 @given(fates(ANSWERED, ANSWERED, LOST_LATER, NEVER_ARRIVED, UNSENT), st.sampled_from([1 / 64, 0.001]))
 @example([Fate(pause=0.0155, connecting=0.0, up=0.0, down=0.0, end=ANSWERED)] * 6, 1 / 64)
 def test_a_clock_that_ticks_keeps_the_limits(run: list[Fate], tick: float) -> None:
-    """Where two events seem to be at one moment, because the clock stands still, a second longer by a tick is enough."""
+    """Where two events seem to be at one moment, a second that is longer by a tick of the clock is enough."""
     world = drive(run, tick=tick, log=RequestLog(second=SECOND + tick))
     assert (world.most_foreign, world.windows.unsettled) == (0, 0)
 
