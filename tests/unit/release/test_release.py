@@ -9,6 +9,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.version import Version
@@ -16,6 +17,7 @@ from packaging.version import Version
 from release.__main__ import prepare
 from release.building import build_twice
 from release.errors import ReleaseError
+from release.materials import complete
 from release.repository import Repository
 
 ROOT = Path(__file__).parents[3]
@@ -92,6 +94,28 @@ def test_a_check_that_fails_stops_the_release(repository: Repository) -> None:
     assert ended.returncode == 1
     assert re.search(r"make .* check .*failed with exit code 2:\na name is misspelt\n", ended.stderr)
     assert state(repository) == before
+
+
+def test_the_bill_of_materials_names_what_the_wheel_needs() -> None:
+    """It names the package by version and digest, leaves out installers, and has the same serial each time."""
+    bill: dict[str, Any] = {
+        "metadata": {"component": {"bom-ref": "root", "name": "cmsapi"}},
+        "components": [{"bom-ref": name} for name in ("aiohttp", "yarl", "pip")],
+        "dependencies": [
+            {"ref": "root", "dependsOn": ["aiohttp"]},
+            {"ref": "aiohttp", "dependsOn": ["yarl"]},
+            {"ref": "yarl"},
+            {"ref": "pip"},
+        ],
+    }
+    complete(bill, "cmsapi", "0.2.0", "abc")
+    assert [each["bom-ref"] for each in bill["components"]] == ["aiohttp", "yarl"]
+    assert [each["ref"] for each in bill["dependencies"]] == ["root", "aiohttp", "yarl"]
+    package = bill["metadata"]["component"]
+    assert (package["purl"], package["hashes"][0]["content"]) == ("pkg:pypi/cmsapi@0.2.0", "abc")
+    serial = bill["serialNumber"]
+    complete(bill, "cmsapi", "0.2.0", "abc")
+    assert bill["serialNumber"] == serial
 
 
 @pytest.mark.slow
