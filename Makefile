@@ -178,7 +178,7 @@ $(VENV)/pyvenv.cfg:
 	elif $$python -m venv $(VENV) 2>/dev/null; then :; \
 	else rm -rf $(VENV) && $$python -m venv --without-pip $(VENV); fi
 
-$(READY): pyproject.toml $(VENV)/pyvenv.cfg
+$(READY): pyproject.toml uv.lock $(VENV)/pyvenv.cfg
 	@echo 'Setting up $(VENV), once: about half a minute with uv, some minutes with pip.'
 	@$(call install,$(EVERYTHING) --group dev)
 	@touch $@

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="leave no commit, no tag and no file")
     options = parser.parse_args()
     began = time.monotonic()
-    print(f"Release of cmsapi {options.version}{', only tried' if options.dry_run else ''}\n")
+    print(f"Release of cmsapi {options.version}{', dry run' if options.dry_run else ''}\n")
     try:
         release(Repository(Path.cwd()), options.version, dry=options.dry_run)
     except ReleaseError as error:

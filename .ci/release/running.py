@@ -16,7 +16,7 @@ _TAIL = 60
 
 
 def run(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return what it printed.
+    """Run a program and return what it printed as its result.
 
     Args:
         command: The program and its arguments.
@@ -31,13 +31,12 @@ def run(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None)
         cwd=cwd,
         env={**os.environ, "NO_COLOR": "1", **(env or {})},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         text=True,
         check=False,
     )
     if ended.returncode:
-        printed = "\n".join(ended.stdout.splitlines()[-_TAIL:])
+        printed = "\n".join([*ended.stdout.splitlines()[-_TAIL:], *ended.stderr.splitlines()[-_TAIL:]])
         raise ReleaseError(f"`{' '.join(command)}` failed with exit code {ended.returncode}:\n{printed}")
     return ended.stdout
 
