@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from cmsapi.errors import StateError
 from cmsapi.state.process import Owner
+from cmsapi.state.strangers import refuse_strangers, warn_of_strangers
 
 T = TypeVar("T")
 
@@ -109,7 +110,10 @@ class SqliteFile:
     def _open(self, until: float) -> sqlite3.Connection:
         path = self.path
         self.owner = Owner.here()
+        refuse_strangers(path)
         _make(path)
+        # Another user may have been faster.
+        refuse_strangers(path)
         _check(path, until)
         db = sqlite3.connect(path, timeout=_left(until), isolation_level=None)
         try:
@@ -118,6 +122,7 @@ class SqliteFile:
             self._epoch: str | None = None
             self._epoch = self._transact(db, lambda db: _lay_out(db, path), flushed=True)
             self._opened = self._identities()
+            warn_of_strangers(path)
         except BaseException:
             db.close()
             raise

@@ -28,6 +28,9 @@ _END_OF_TIME = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _LONGEST_DATE = 100
 # Bytes of a body that an error may show.
 _SHOWN = 100
+# Characters of the service's message and code that an error repeats; its `response` has more.
+_LONGEST_MESSAGE = 2_000
+_LONGEST_CODE = 100
 # Bytes of a body that an error keeps.
 _KEPT = 64 * 1024
 # Headers in which services and gateways name a request, the most telling first.
@@ -206,12 +209,19 @@ def _error_body(response: Response, request: Request) -> tuple[str | None, str]:
         match loads(without_key(response.body, request)):
             case {"error": {"code": str(code), **rest}}:
                 message = rest.get("message")
-                return code, message if isinstance(message, str) else ""
+                return code[:_LONGEST_CODE], _cut(message) if isinstance(message, str) else ""
     except DecodeError:
         pass
     # Never quoted: a proxy's error page may repeat the request, key included.
     kind = response.headers.get("content-type", "no content type").split(";")[0][:_SHOWN]
     return None, f"the body is not the service's error document ({len(response.body)} bytes, {kind})"
+
+
+def _cut(message: str) -> str:
+    """Cut a message that is too long to be read, and too long to be reworded for a shell or an assistant."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    return f"{message[:_LONGEST_MESSAGE]}… ({len(message):,} characters)"
 
 
 def _named_field(message: str, request: Request) -> str | None:

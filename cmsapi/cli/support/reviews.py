@@ -10,6 +10,7 @@ import asyncio
 import difflib
 import enum
 import html
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,8 +56,11 @@ class Decision(enum.Enum):
         return cls.CONFIRM if confirm else cls.DISCARD if discard else cls.LEAVE
 
 
-_BLOCK = re.compile(r"</?(?:p|h\d|li|ul|ol|div|br|tr|table|blockquote|section|article)\b[^>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
+# No tag goes on behind another "<": each character is looked at once, however many tags do not end.
+_BLOCK = re.compile(r"</?(?:p|h\d|li|ul|ol|div|br|tr|table|blockquote|section|article)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+# The time of a comparison grows with the square of the lines.
+_MOST_LINES = 2_000
 _OPEN = (None, "leave")
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -190,9 +194,11 @@ def require_terminal() -> None:
 def print_difference(before: cmsapi.Content, after: cmsapi.Content) -> None:
     """Print the differences between two versions, line by line, without markup."""
     console = Console()
-    old, new = list(_lines(before)), list(_lines(after))
+    old, new = (list(itertools.islice(_lines(content), _MOST_LINES)) for content in (before, after))
     for line in difflib.unified_diff(old, new, "old", "new", lineterm="", n=1):
         console.print(Text(line, style=_STYLES.get(line[:1], "")), soft_wrap=not console.is_terminal)
+    if _MOST_LINES in (len(old), len(new)):
+        console.print(f"Only the first {_MOST_LINES:,} lines of each text were compared.")
     console.print(
         f"words {before.words_count} → {after.words_count}, score {before.content_score} → {after.content_score}",
         highlight=False,
@@ -203,6 +209,12 @@ def _lines(content: cmsapi.Content) -> Iterator[str]:
     """Yield the text of a content, one paragraph per line."""
     yield f"title: {printable(content.title)}"
     yield f"meta description: {printable(content.meta_description)}"
-    for block in _BLOCK.split(content.html or ""):
+    for block in _BLOCK.split(_without_comments(content.html or "")):
         if text := printable(html.unescape(_TAG.sub("", block))):
             yield text
+
+
+def _without_comments(text: str) -> str:
+    """Leave comments out; one that does not end hides the rest, as in a browser."""
+    first, *others = text.split("<!--")
+    return first + "".join(other.partition("-->")[2] for other in others)

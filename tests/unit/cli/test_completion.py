@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import cmsapi
 from cmsapi.sandbox import Fixed, Sandbox
+from tests.support.command import completions
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
-
-
-def completions(home: Path, lines: Sequence[tuple[str, ...]], **variables: str) -> list[list[str]]:
-    """Install the completion in a home directory, and complete the last word of each line in a new shell."""
-    # The command as a program, which the script calls for identifiers and files.
-    program = home / "bin" / "cmsapi"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cmsapi "$@"\n')
-    program.chmod(0o755)
-    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "HOME": str(home), "SHELL": "/bin/bash", "PATH": path, **variables}
-    (home / ".bashrc").touch()
-    subprocess.run([sys.executable, "-m", "cmsapi", "--install-completion"], env=environment, check=True)
-
-    words = "\n".join(
-        f"COMP_WORDS=({' '.join(repr(word) for word in line)}); COMP_CWORD={len(line) - 1}; $complete; "
-        'echo "${COMPREPLY[@]}"'
-        for line in lines
-    )
-    script = f'source "$HOME/.bashrc"; read -ra word < <(complete -p cmsapi); complete=${{word[-2]}}\n{words}'
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)  # noqa: S607
-    return [line.split() for line in done.stdout.splitlines()]
 
 
 def test_bash_completes_after_the_installation(tmp_path: Path) -> None:

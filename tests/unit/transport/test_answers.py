@@ -11,6 +11,8 @@ import pytest
 
 import cmsapi
 from cmsapi import errors
+from cmsapi.cli.terminal.advice import for_shell
+from cmsapi.mcp.wording import reworded
 from cmsapi.observability.redaction import masked
 from cmsapi.testing import mocked_aiohttp
 from tests.support.connecting import Connect
@@ -370,6 +372,19 @@ async def test_every_error_of_an_assumed_route_says_so(connect: Connect) -> None
     with pytest.raises(errors.DecodeError) as caught:
         await client.pages.list("wsp_1")
     assert "OPERATIONS.override(list_pages=" in caught.value.__notes__[0]
+
+
+async def test_a_message_without_end_is_cut(connect: Connect) -> None:
+    """A message and a code of a megabyte become an error that can be read; its `response` has more of them."""
+    body = document("x" * 1_000_000, "client.jobs.attach(" * 50_000)
+    with pytest.raises(errors.NotFoundError) as caught:
+        await connect(Script(answer(404, body))).me()
+    assert len(str(caught.value)) < 3_000
+    assert "… (950,000 characters)" in caught.value.message
+    assert caught.value.response is not None
+    assert len(caught.value.response.body) == 64 * 1024
+    # Both look for parentheses that never end.
+    assert max(len(told(str(caught.value))) for told in (for_shell, reworded)) < 4_000
 
 
 async def test_a_bomb_is_searched_for_the_key_in_one_go(connect: Connect) -> None:
