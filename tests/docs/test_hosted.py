@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 ROOT = Path(__file__).parents[2]
 HOSTED = sorted([*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob(".github/actions/*/action.yml")])
 # Jobs that call something else than the Makefile: they start no program of the project.
-PLAIN = {"passed"}
+PLAIN = {"checks/passed", "release/attest", "release/announce"}
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def test_jobs_run_commands_of_the_makefile() -> None:
     """Whatever a job runs is a target of the Makefile, so that a contributor can run it, too."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name, runs in commands().items():
-        for run in runs if name.partition("/")[2] not in PLAIN else ():
-            called = re.match(r"make ([a-z-]+)(?: [A-Z]+=(?:\w+|\"\$\w+\"))*$", run)
+        for run in runs if name not in PLAIN else ():
+            called = re.match(r"make ([a-z-]+)(?: [A-Z]+=(?:\w+|\"\$\w+\"|\"\$\{GITHUB_REF_NAME#v\}\"))*$", run)
             assert called is not None, f"{name} runs {run}"
             assert called[1] in targets, f"{name} runs {run}"
 
@@ -103,8 +103,25 @@ def test_no_job_has_rights_by_default() -> None:
     }
     assert writing == {
         "codeql/analyse": ["security-events"],
+        "release/announce": ["contents"],
+        "release/attest": ["attestations", "id-token"],
+        "release/publish": ["id-token"],
         "scorecard/scorecard": ["id-token", "security-events"],
     }
+
+
+def test_what_is_published_is_what_was_checked() -> None:
+    """A release builds nothing: it takes the packages that the checks built, after all of them have passed."""
+    release = read(ROOT / ".github/workflows/release.yml")["jobs"]
+    assert release["checks"]["uses"] == "./.github/workflows/checks.yml"
+    assert [release[name]["needs"] for name in ("attest", "publish", "announce")] == ["checks", "attest", "publish"]
+    assert release["publish"]["environment"]["name"] == "pypi"
+    built = [
+        step["run"] for step in read(ROOT / ".github/workflows/checks.yml")["jobs"]["package"]["steps"] if "run" in step
+    ]
+    assert built[0] == "make dist"
+    taken = [step["with"]["name"] for step in release["publish"]["steps"] if "download" in step["uses"]]
+    assert taken == ["packages"]
 
 
 def test_the_host_of_the_documentation_installs_what_the_makefile_does() -> None:
