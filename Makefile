@@ -141,7 +141,7 @@ mutants: $(READY) ## Find out whether the tests notice small changes of the code
 lock: $(READY) ## Take the newest versions of all dependencies into uv.lock, which takes a network
 	$(BIN)/uv lock --quiet --upgrade --python $(BIN)/python --default-index https://pypi.org/simple
 
-audit: $(RELEASE_READY) ## Ask the index for known holes in the versions of uv.lock, which takes a network
+audit: $(RELEASE_READY) ## Ask the index for known vulnerabilities of the versions in uv.lock, which takes a network
 	$(BIN)/uv export --quiet --locked --all-extras --all-groups --no-emit-project --python $(BIN)/python --output-file $(VENV)/audited.txt
 	$(BIN)/pip-audit --strict --requirement $(VENV)/audited.txt --require-hashes --disable-pip --progress-spinner off
 
