@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from cmsapi.mcp import server as assistants
 from cmsapi.sandbox import Fault, Sandbox
 from cmsapi.testing import HandlerTransport, json_response
 from tests.support.interface.outside import commands
-from tests.support.raw import RawServer, http
+from tests.support.raw import RawServer, Say, http
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "cmsapi"
@@ -107,6 +108,42 @@ async def test_an_assistant_reads_contents_and_nothing_else(address: str) -> Non
     for url in asked:
         assert re.fullmatch(r"https://api\.example\.com/v1/contents/[^/?#]+", url)
         assert not url.endswith(("/.", "/.."))
+
+
+def repeated(begin: bytes, more: bytes) -> Say:
+    """Make an answer that goes on for megabytes, and then is silent."""
+    return Say(begin + more * (4_000_000 // len(more)), "silent")
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    "say",
+    [
+        repeated(b"HTTP/1.1 200 OK\r\n", b"X-Header: value\r\n"),
+        repeated(b"HTTP/1.1 200 OK\r\nX-Header: ", b"a" * 1000),
+        repeated(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        repeated(CHUNKED + b"1;", b"a" * 1000),
+        repeated(CHUNKED + b"0\r\n", b"X-Trailer: value\r\n"),
+    ],
+    ids=["headers", "a header", "continue", "a chunk", "trailers"],
+)
+async def test_a_head_without_end(say: Say) -> None:
+    """What comes before and after a body ends the request, too: by its size, or by the time of the request."""
+    async with (
+        RawServer(say) as server,
+        cmsapi.Client(
+            "sk_1",
+            base_url=server.url,
+            timeouts=cmsapi.Timeouts(request=1),
+            retry=cmsapi.RetryPolicy(max_attempts=1),
+        ) as client,
+        asyncio.timeout(10),
+    ):
+        with pytest.raises(cmsapi.OutcomeUnknownError):
+            await client.me()
 
 
 @pytest.mark.looptime

@@ -71,7 +71,10 @@ def _own_state() -> str:
     """Return the URL of the user's own file, in a private directory; the file is created on first use."""
     directory = _own_directory()
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in reversed([directory, *directory.parents]):
+            # `parents=True` would leave those above to the umask, and who may write there can swap this one.
+            if not each.exists():
+                each.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise cmsapi.ConfigError(
             f"The directory for the record of launches, {directory}, cannot be created ({error.strerror}). Nothing was "

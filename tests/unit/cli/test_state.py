@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -65,6 +66,20 @@ async def test_without_a_state_directory_it_is_in_the_home(
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert await command("jobs", "list") == Exit.DONE
     assert (tmp_path / ".local/state/cmsapi/jobs.db").exists()
+
+
+async def test_the_directories_of_the_state_are_private(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the umask, each directory that is made on the way belongs to the user alone, as XDG requires."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "deep" / "state"))
+    before = os.umask(0)
+    try:
+        assert await command("jobs", "list") == Exit.DONE
+    finally:
+        os.umask(before)
+    made = [tmp_path / name for name in ("deep", "deep/state", "deep/state/cmsapi")]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in made] == [0o700] * 3
 
 
 async def test_the_environment_names_another_state(
