@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+import cmsapi
 from tests.support.interface import comparison
 from tests.support.interface.outside import CHAPTERS
 from tests.support.interface.public import ROOT, is_read_only
@@ -159,3 +161,32 @@ def test_a_change_outside_python_is_named(tmp_path: Path) -> None:
 def test_changes_say_which_version_is_next(found: comparison.Comparison, earlier: str, needed: str) -> None:
     """What breaks raises the first number, before 1.0 the second; what is new raises the second."""
     assert found.needed(earlier) == needed
+
+
+def git(root: Path, *arguments: str) -> None:
+    """Run git as somebody."""
+    somebody = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.com", "-c", "commit.gpgSign=false"]
+    subprocess.run(["git", *somebody, *arguments], cwd=root, check=True, capture_output=True)  # noqa: S607
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="NOT TESTED: no git")
+def test_the_last_version_is_that_of_its_tag(tmp_path: Path) -> None:
+    """The newest tag of a version is compared with, and no trial; before the first tag there is none."""
+    for part in ("cmsapi", "docs/reference"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "Begin")
+    assert comparison.last_tag(tmp_path) is None
+    git(tmp_path, "tag", "--annotate", "v0.1.0", "--message", "0.1.0")
+    name, before, after, told = BREAKING["a word of an enumeration is removed"]
+    file = tmp_path / name
+    file.write_text(file.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+    git(tmp_path, "commit", "--quiet", "--all", "--message", "Remove a word")
+    git(tmp_path, "tag", "--annotate", "v0.2.0rc1", "--message", "0.2.0rc1")
+    assert comparison.last_tag(tmp_path) == "v0.1.0"
+    found = comparison.compare_with("v0.1.0", tmp_path)
+    assert (found.breaking, found.changed, found.added) == ((told,), (), ())
+    assert comparison.version_at("v0.1.0", tmp_path) == cmsapi.__version__
+    with pytest.raises(comparison.NoSuchVersion):
+        comparison.compare_with("v9.9.9", tmp_path)

@@ -7,49 +7,56 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 
 from tests.support.interface import comparison
 from tests.support.interface.overdue import overdue
 from tests.support.interface.public import ROOT
-from tests.support.interface.record import PLACE, written
+from tests.support.interface.record import PLACE, is_fresh, written
 from tests.support.interface.surface import Surface
 
 
 def main(arguments: list[str]) -> int:
-    """Write and compare; return 1 if the version that is to be released does not admit the changes."""
+    """Write and compare; return 1 if the version that is to be released is not allowed, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.interface", description=__doc__)
     parser.add_argument("base", nargs="?", default="", help="a tag or commit; without one, the last tag")
-    parser.add_argument(
-        "--version", default="", help="the version that is to be released, which is then refused or not"
-    )
+    parser.add_argument("--version", default="", help="the version that is to be released; nothing is written then")
     given = parser.parse_args(arguments)
-    (ROOT / PLACE).write_text(written(Surface.of()), encoding="utf-8")
-    print(f"Wrote {PLACE}.")
-    late = overdue(given.version) if given.version else []
-    for line in late:
-        print(f"Overdue: {line}")
     base = given.base or comparison.last_tag()
-    if base is None:
-        print("There is no tag yet: the interface is compared with nothing. BASE=commit compares it with a commit.")
-        return 1 if late else 0
     try:
-        earlier, found = comparison.version_at(base), comparison.compare_with(base)
+        refused = list(refusals(given.version)) if given.version and comparison.numbers(given.version) else []
+        if not given.version:
+            (ROOT / PLACE).write_text(written(Surface.of()), encoding="utf-8")
+            print(f"Wrote {PLACE}.")
+        if base is None:
+            print("There is no tag yet: the interface is compared with nothing. BASE=commit compares it with a commit.")
+        else:
+            needed = show_changes(base)
+            if given.version and comparison.numbers(given.version) < comparison.numbers(needed):
+                refused.append(f"{given.version} does not admit these changes.")
     except comparison.NoSuchVersion as error:
         print(error)
         return 2
+    print("".join(f"{line}\n" for line in refused), end="")
+    return 1 if refused else 0
+
+
+def refusals(version: str) -> Iterator[str]:
+    """Give the reasons to refuse a version, whatever it is compared with."""
+    yield from overdue(version)
+    if not is_fresh():
+        yield f"{PLACE} is not that of the code: run `make interface`, and look at what changed."
+
+
+def show_changes(base: str) -> str:
+    """Print what has changed since a tag or commit; return the least version that may follow."""
+    earlier, found = comparison.version_at(base), comparison.compare_with(base)
     for title, lines in (("Breaking", found.breaking), ("Changed, judge it", found.changed), ("New", found.added)):
         print(f"{title}: {len(lines)}")
         print("".join(f"  {line}\n" for line in lines), end="")
     needed = found.needed(earlier)
     print(f"After {earlier} ({base}) the next version is at least {needed}.")
-    if given.version and _parts(given.version) < _parts(needed):
-        print(f"{given.version} does not admit these changes.")
-        return 1
-    return 1 if late else 0
-
-
-def _parts(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
+    return needed
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Comparison:
 
     def needed(self, earlier: str) -> str:
         """Return the least version that may follow an earlier one with these changes."""
-        major, minor, patch = (int(part) for part in earlier.split("."))
+        major, minor, patch = numbers(earlier)
         if self.breaking and major:
             return f"{major + 1}.0.0"
         if self.breaking or self.changed or self.added:
@@ -47,9 +47,22 @@ class Comparison:
         return f"{major}.{minor}.{patch + 1}"
 
 
+def numbers(version: str) -> tuple[int, int, int]:
+    """Return the numbers of a version; a trial like 1.2.3rc1 has those of the version that it tries.
+
+    Raises:
+        NoSuchVersion: The text is none.
+    """
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if found is None:
+        raise NoSuchVersion(f"{version!r} is no version like 1.2.3.")
+    major, minor, patch = map(int, found.groups())
+    return major, minor, patch
+
+
 def last_tag(root: Path = ROOT) -> str | None:
-    """Return the newest tag of a version that the present commit contains, or None before the first."""
-    line = ["git", "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]
+    """Return the newest tag of a version that the present commit contains, trials aside, or None before the first."""
+    line = ["git", "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "--exclude", "*[0-9][a-z]*"]
     ended = subprocess.run(line, cwd=root, capture_output=True, text=True, check=False)
     return ended.stdout.strip() or None
 

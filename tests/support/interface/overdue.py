@@ -7,6 +7,7 @@ import pkgutil
 
 import cmsapi
 from cmsapi import deprecation
+from tests.support.interface.comparison import numbers
 
 
 def present() -> list[deprecation.Deprecation]:
@@ -29,9 +30,5 @@ def overdue(version: str, found: list[deprecation.Deprecation] | None = None) ->
     return [
         f"{each.name} was to be removed in {each.removal}: remove it, or give it more time"
         for each in found
-        if _parts(each.removal) <= _parts(version)
+        if numbers(each.removal) <= numbers(version)
     ]
-
-
-def _parts(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
