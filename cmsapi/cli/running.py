@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import errno
 import functools
 import inspect
-import io
 import logging
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from cyclopts import CycloptsError, MissingArgumentError
@@ -27,11 +24,9 @@ from cmsapi.cli.app import app
 from cmsapi.cli.terminal.exit_codes import Exit, error_text, exit_code
 from cmsapi.cli.terminal.output import print_message
 from cmsapi.cli.terminal.progress import PipeConsole
+from cmsapi.cli.terminal.streams import cannot_be_written, is_closed_pipe, prepare_streams
 from cmsapi.config import ALLOW_HTTP_VARIABLE
 from cmsapi.observability.log import log_to_stderr
-
-# Full disks and quotas, files that are too large, removed devices and closed pipes.
-_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
 
 # The suggestion of cyclopts for an unknown option, and how much alike two names must be for it.
 _SUGGESTION = re.compile(r"(?P<text>Unknown option: (?P<typed>\S+)\.) Did you mean (?P<suggested>\S+)\?")
@@ -68,7 +63,7 @@ def run(tokens: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
-    _prepare_streams()
+    prepare_streams()
     try:
         code = asyncio.run(execute(parse(tokens)))
         # Errors of writing are handled here; at exit Python would only complain.
@@ -82,12 +77,11 @@ def run(tokens: Sequence[str]) -> int:
         print_message("Interrupted.")
         return Exit.INTERRUPTED
     except OSError as error:
-        if error.errno not in _UNWRITABLE or error.filename is not None:
+        if not cannot_be_written(error):
             raise
         # Otherwise Python would write again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            # The reader has closed the pipe, as `head` does.
+        if is_closed_pipe(error):
             return Exit.DONE
         print_message(
             f"The output cannot be written: {error.strerror}. The command took effect, and launched jobs keep running. "
@@ -175,15 +169,3 @@ def _usage_text(error: CycloptsError) -> str:
         if difflib.SequenceMatcher(None, typed, suggested).ratio() < _ALIKE:
             text = found["text"]
     return f"{text}\nSee: {words} --help"
-
-
-def _prepare_streams() -> None:
-    """Open closed standard streams, and set encodings so that no character can end a command."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until the process exits
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

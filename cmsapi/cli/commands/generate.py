@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
@@ -20,6 +19,7 @@ from cmsapi.cli.support.reviews import Decision, DecisionFlag, decide_all
 from cmsapi.cli.terminal.asking import Yes, confirmed
 from cmsapi.cli.terminal.exit_codes import Exit
 from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_list, print_message
+from cmsapi.cli.terminal.quoting import quote_word
 
 _WORDS = {"true": True, "false": False}
 _NAMES = [
@@ -152,7 +152,7 @@ def _print_decisions(content_ids: Sequence[str], options: Sequence[str], state: 
         return
     kept = [option for option in options if option in ("--confirm", "--discard")]
     for content_id in content_ids:
-        print_message(f"  {NextCommand(['contents', 'review'], None, state, kept)(shlex.quote(content_id))}")
+        print_message(f"  {NextCommand(['contents', 'review'], None, state, kept)(quote_word(content_id))}")
 
 
 _COLUMNS: Columns[cmsapi.Outcome[str, cmsapi.GenerationReview]] = {

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import shlex
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from cmsapi.cli.support.connecting import STATE_VARIABLE
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.terminal.output import counted, print_message, printable
 from cmsapi.cli.terminal.progress import LiveProgress, stderr_console
+from cmsapi.cli.terminal.quoting import quote_word, quote_words
 from cmsapi.state.redaction import redact_url
 
 R = TypeVar("R")
@@ -82,8 +82,8 @@ class NextCommand:
         default_state = self.state in (None, os.environ.get(STATE_VARIABLE))
         state = () if default_state else ("--state", redact_url(str(self.state)))
         bound = () if self.max_credits is None else ("--max-credits", str(self.max_credits))
-        after = shlex.join([*batch, *self.options, *more, *bound, *state])
-        return " ".join(filter(None, ["cmsapi", shlex.join(self.command), items, after]))
+        after = quote_words([*batch, *self.options, *more, *bound, *state])
+        return " ".join(filter(None, ["cmsapi", quote_words(self.command), items, after]))
 
     def describe_rest(self, count: int) -> str:
         """Say how many of the remaining items the command launches."""
@@ -162,7 +162,7 @@ class FanOutResult(Generic[R]):
             print_message(f"  cmsapi jobs watch {await _spell('jobs', tokens)}")
         if self.uncertain:
             print_message("These launches were in flight, and some may be running. Check before you launch them again:")
-            print_message(f"  {shlex.join(map(printable, self.uncertain))}")
+            print_message(f"  {quote_words(map(printable, self.uncertain))}")
         known = {outcome.item for outcome in self.outcomes} | set(self.running) | set(self.uncertain)
         if rest := [item for item in self.items if item not in known]:
             bound = next_command.describe_rest(len(rest))
@@ -202,7 +202,7 @@ class FanOutResult(Generic[R]):
 async def _repeat(items: Items[str]) -> str:
     """Return the items as they were typed, if that is short; otherwise as `_spell` does."""
     if items.retyped is not None and (len(items) <= MAX_LISTED or all(word.startswith("@") for word in items.retyped)):
-        return shlex.join(items.retyped)
+        return quote_words(items.retyped)
     return await _spell("items", items, items.whole_lines)
 
 
@@ -217,8 +217,8 @@ async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> 
         except OSError as error:
             print_message(f"{path} cannot be written: {error.strerror}")
         else:
-            return f"@{path}"
-    return shlex.join(words)
+            return quote_word(f"@{path}")
+    return quote_words(words)
 
 
 def _without_request_id(error: Exception) -> str:

@@ -6,6 +6,7 @@ also refuses an empty source, because the program that should have filled it may
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -217,7 +218,7 @@ def read_text(path: str) -> str:
     """
     name = _source_name(path)
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read() if path == "-" else _decode(Path(path).read_bytes())
     except OSError as error:
         raise _unreadable(name, str(error.strerror)) from error
     except UnicodeError as error:
@@ -226,6 +227,12 @@ def read_text(path: str) -> str:
         # The name has a null byte.
         raise _unreadable(repr(path), str(error)) from error
     return text.removeprefix("\N{BYTE ORDER MARK}")
+
+
+def _decode(data: bytes) -> str:
+    # `>` of older PowerShells writes UTF-16.
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding).read()
 
 
 def _unreadable(name: str, why: str) -> ArgumentError:

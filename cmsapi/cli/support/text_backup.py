@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -13,6 +12,7 @@ from typing import Self
 import attrs
 
 import cmsapi
+from cmsapi.cli.terminal.quoting import can_be_typed, quote_words
 
 
 @attrs.frozen
@@ -56,10 +56,10 @@ class TextBackup:
             "--meta-description": old.meta_description or "",
             "--title": old.title,
         }
-        # Text that cannot be printed cannot be typed either.
-        typed = [f"{name}={text}" for name, text in options.items() if text is not None and text.isprintable()]
+        # What a shell would read as something else is left out.
+        typed = [f"{name}={text}" for name, text in options.items() if text is not None and can_be_typed(text)]
         where = f"The old text is in {self.path}." if self.path else "There was no old text."
-        return f"{where} To restore it:\n  cmsapi contents edit {shlex.join([old.id, *typed])}"
+        return f"{where} To restore it:\n  cmsapi contents edit {quote_words([old.id, *typed])}"
 
     async def restore(self, client: cmsapi.Client) -> None:
         """Give the content its old text again."""
@@ -77,4 +77,5 @@ class TextBackup:
 
 def _write(path: Path, text: str) -> None:
     path.touch(mode=0o600, exist_ok=False)
-    path.write_text(text, encoding="utf-8")
+    # Line ends stay as they are.
+    path.write_text(text, encoding="utf-8", newline="")
