@@ -20,8 +20,9 @@ def present() -> list[deprecation.Deprecation]:
         for package, names in deprecation.NAMES.items()
         for _, text in names.values()
     ]
-    found = {*deprecation.DEPRECATIONS, *named}
-    return sorted(each for each in found if each.module.partition(".")[0] == "cmsapi")
+    ours = [each for each in (*deprecation.DEPRECATIONS, *named) if each.module.partition(".")[0] == "cmsapi"]
+    # A blocking class has the deprecations of its async class.
+    return sorted({each.name: each for each in ours}.values())
 
 
 def overdue(version: str, found: list[deprecation.Deprecation] | None = None) -> list[str]:
