@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -11,6 +13,10 @@ from cmsapi.extras import advice
 
 if TYPE_CHECKING:
     from cmsapi.state.store import State
+
+_DRIVE = re.compile(r"/[A-Za-z]:[/\\]")
+# Whatever the case, and also with an extension or spaces behind.
+_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
 
 #: The state of one process.
 MEMORY = "memory:"
@@ -44,7 +50,7 @@ def open_state(url: str) -> State:
     if parts.scheme == "sqlite":
         from cmsapi.state.sqlite import SqliteState
 
-        return SqliteState(_path(url))
+        return SqliteState(Path(file_of_url(url, windows=sys.platform == "win32")).absolute())
     if parts.scheme in ("redis", "rediss"):
         try:
             from cmsapi.state.redis import RedisState
@@ -55,11 +61,25 @@ def open_state(url: str) -> State:
     raise ConfigError(_FORMS)
 
 
-def _path(url: str) -> Path:
+def file_of_url(url: str, *, windows: bool) -> str:
+    """Return the path that a URL of SQLite names.
+
+    Args:
+        url: `sqlite:///` and the path.
+        windows: Whether the path is one of Windows, which may begin with a drive, and must not name a device.
+
+    Raises:
+        ConfigError: The URL has another form, or names no file.
+    """
     before, found, name = url.partition("sqlite:///")
     if before or not found or "?" in name or "#" in name:
         raise ConfigError(f"{_FORMS} A file's URL has three slashes, then its path, and no query.")
     name = unquote(name)
     if not name or name.endswith("/") or "\0" in name or name == ":memory:":
         raise ConfigError(f"{_FORMS} This URL names no file; for one process there is 'memory:'.")
-    return Path(name).absolute()
+    if windows:
+        # Four slashes are usual for a path from the root on.
+        name = name[1:] if _DRIVE.match(name) else name
+        if _DEVICE.fullmatch(re.split(r"[/\\]", name)[-1]):
+            raise ConfigError(f"{_FORMS} This URL names a device of Windows, which holds no file; choose another name.")
+    return name

@@ -117,6 +117,7 @@ class SqliteFile:
         _check(path, until)
         db = sqlite3.connect(path, timeout=_left(until), isolation_level=None)
         try:
+            _flush_through(db)
             _switch_to_wal(db, path, until)
             _wait_until(db, until)
             self._epoch: str | None = None
@@ -195,7 +196,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _check(path: Path, until: float) -> None:
     """Refuse a file that is not for us, without changing it."""
-    db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", timeout=_left(until), isolation_level=None, uri=True)
+    # No slash may stay: two at the beginning would make the next part a host.
+    name = quote(str(path), safe="")
+    db = sqlite3.connect(f"file:{name}?mode=ro", timeout=_left(until), isolation_level=None, uri=True)
     try:
         # All that is read must be of one moment: another process may be laying the file out.
         db.execute("BEGIN")
@@ -235,6 +238,12 @@ def _switch_to_wal(db: sqlite3.Connection, path: Path, until: float) -> None:
             time.sleep(0.01)
     if mode != "wal":
         raise StateError(f"{path} cannot be shared: its file system does not let SQLite use WAL. Name a local file.")
+
+
+def _flush_through(db: sqlite3.Connection) -> None:
+    """Have macOS flush to the disk and not to its memory only; other systems do so anyway."""
+    db.execute("PRAGMA fullfsync = ON")
+    db.execute("PRAGMA checkpoint_fullfsync = ON")
 
 
 def _lay_out(db: sqlite3.Connection, path: Path) -> str | None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
-import pty
 import signal
 import struct
 import sys
-import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from cmsapi.sandbox import Sandbox
+
+fcntl = pytest.importorskip("fcntl", reason="the system has no pseudo-terminals")
+pty = pytest.importorskip("pty", reason="the system has no pseudo-terminals")
+termios = pytest.importorskip("termios", reason="the system has no pseudo-terminals")
 
 PATIENCE = 20.0
 

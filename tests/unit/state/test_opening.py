@@ -20,7 +20,7 @@ def test_each_url_names_its_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert isinstance(open_state("memory:"), MemoryState)
     for url, path in (
         ("sqlite:///jobs.db", tmp_path / "jobs.db"),
-        ("sqlite:////var/lib/jobs.db", Path("/var/lib/jobs.db")),
+        ("sqlite:////var/lib/jobs.db", Path("/var/lib/jobs.db").absolute()),
         ("sqlite:///with%20space.db", tmp_path / "with space.db"),
     ):
         state = open_state(url)

@@ -7,6 +7,7 @@ import os
 import socket
 import sqlite3
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ async def used(path: Path) -> None:
     await state.aclose()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes; a file belongs to whom its directory does")
 async def test_only_the_owner_reads_it(tmp_path: Path) -> None:
     """The file and what lies beside it while it is open have mode 0600."""
     path = tmp_path / "state.db"
@@ -84,6 +86,7 @@ async def test_where_no_file_can_be(tmp_path: Path) -> None:
         await used(tmp_path / "missing" / "state.db")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither pipes nor sockets among its files")
 @pytest.mark.parametrize("kind", ["pipe", "directory", "socket"])
 async def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
     """A pipe, a directory or a socket in the place of the file is named at once; nothing waits for its other end."""
