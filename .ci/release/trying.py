@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -44,8 +43,8 @@ def try_source(packed: Path) -> str:
         The last line of the tests, which counts them.
     """
     with tempfile.TemporaryDirectory(prefix="cmsapi-sdist-") as folder:
-        with tarfile.open(packed) as archive:
-            archive.extractall(folder, filter="data")
+        # The module of Python cannot refuse dangerous names in all versions of 3.11.
+        run(["tar", "-xzf", str(packed), "-C", folder], packed.parent)
         (unpacked,) = Path(folder).iterdir()
         tests = ["-m", "pytest", "-q", "-n", "3", "-m", "not slow", "-p", "no:cacheprovider"]
         return run([sys.executable, *tests], unpacked).strip().splitlines()[-1]
