@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from release.description import check_page
 from release.errors import ReleaseError
 from release.materials import write_materials
 from release.project import written_version
@@ -84,15 +85,16 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def check_packages(built: list[Path], root: Path) -> None:
-    """Let twine and check-wheel-contents judge what was built.
+def check_packages(built: list[Path], scratch: Path) -> None:
+    """Let twine, check-wheel-contents and the renderer of the index judge what was built.
 
     Raises:
         ReleaseError: One of them complains.
     """
     names = [str(path) for path in built]
-    run([sys.executable, "-m", "twine", "check", "--strict", *names], root)
-    run([sys.executable, "-m", "check_wheel_contents", names[0]], root)
+    run([sys.executable, "-m", "twine", "check", "--strict", *names], scratch)
+    run([sys.executable, "-m", "check_wheel_contents", names[0]], scratch)
+    check_page(built[0], scratch)
 
 
 def make_packages(repository: Repository, scratch: Path, steps: Steps) -> list[Path]:
@@ -110,8 +112,8 @@ def make_packages(repository: Repository, scratch: Path, steps: Steps) -> list[P
         built = build_twice(repository, scratch)
         for path in built:
             steps.say(f"{path.name}  {path.stat().st_size:,} bytes  sha256 {digest(path)}")
-    with steps.step("Check the packages with twine and check-wheel-contents"):
-        check_packages(built, repository.root)
+    with steps.step("Check the packages with twine and check-wheel-contents, and the page that an index shows"):
+        check_packages(built, scratch)
     with steps.step("Write the bill of materials (CycloneDX), with all extras in their newest versions"):
         materials, count = write_materials(repository, built[0], digest(built[0]), scratch)
         steps.say(f"{materials.name}  {count} components")

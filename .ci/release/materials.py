@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import uuid
-import zipfile
-from email import message_from_bytes
 from pathlib import Path
 from typing import Any
 
+from release.description import metadata
 from release.repository import Repository
 from release.running import run
 from release.trying import install
@@ -27,7 +26,8 @@ def write_materials(repository: Repository, wheel: Path, sha256: str, scratch: P
     Returns:
         The bill, and the number of its components.
     """
-    name, version, extras = _told(wheel)
+    told = metadata(wheel)
+    name, version, extras = told["Name"], told["Version"], told.get_all("Provides-Extra", [])
     environment = scratch / "materials"
     install(repository.root, environment, f"{wheel}[{','.join(extras)}]" if extras else str(wheel), sys.executable)
     path = scratch / f"{name}-{version}.cdx.json"
@@ -63,11 +63,3 @@ def complete(bill: dict[str, Any], name: str, version: str, sha256: str) -> None
             begun.extend(needs[reference])
     bill["components"] = [each for each in bill["components"] if each["bom-ref"] in needed]
     bill["dependencies"] = [each for each in bill["dependencies"] if each["ref"] in needed]
-
-
-def _told(wheel: Path) -> tuple[str, str, list[str]]:
-    """Return name, version and extras of a wheel."""
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        told = message_from_bytes(archive.read(name))
-    return told["Name"], told["Version"], told.get_all("Provides-Extra", [])

@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from release.__main__ import prepare
 from release.building import build_twice
+from release.description import judge
 from release.errors import ReleaseError
 from release.materials import complete
 from release.repository import Repository
@@ -116,6 +117,26 @@ def test_the_bill_of_materials_names_what_the_wheel_needs() -> None:
     serial = bill["serialNumber"]
     complete(bill, "cmsapi", "0.2.0", "abc")
     assert bill["serialNumber"] == serial
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "told"),
+    [
+        ('<img src="https://x/a.svg">', "<p></p>", "leaves some out"),
+        ("![A](https://x/a.svg)", "<p>A</p>", "leaves some out"),
+        ('<img src="docs/a.svg">', '<img src="docs/a.svg">', "got docs/a.svg"),
+        ("[why](docs/why.md)", '<a href="docs/why.md">why</a>', "got docs/why.md"),
+    ],
+)
+def test_a_page_that_leads_nowhere_is_refused(text: str, page: str, told: str) -> None:
+    """What an index cannot show is named before it is published."""
+    with pytest.raises(ReleaseError, match=told):
+        judge(text, page)
+
+
+def test_a_page_that_is_whole_is_published() -> None:
+    """Whole addresses and parts of the page itself are fine."""
+    judge('# A\n<img src="https://x/a.svg">', '<h1><a href="#a">A</a></h1><img src="https://x/a.svg">')
 
 
 @pytest.mark.slow
