@@ -69,6 +69,8 @@ class RedisState(State):
     def __init__(self, url: str, *, lease_ttl: float = LEASE_TTL) -> None:
         self._lease_ttl = lease_ttl
         self._shown_url = redact_url(url)
+        # Older clients accept the certificate of any host.
+        checks = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
         try:
             pool = redis.BlockingConnectionPool.from_url(
                 url,
@@ -78,6 +80,7 @@ class RedisState(State):
                 socket_connect_timeout=TIMEOUT,
                 retry=Retry(ExponentialBackoff(cap=0.4, base=0.05), REPEATS),
                 **_NAMELESS,
+                **checks,
                 retry_on_error=[RedisConnectionError, RedisTimeoutError],
             )
         except (ValueError, TypeError) as error:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import anyio
 import pytest
 
 import cmsapi
 from cmsapi import errors
 from cmsapi.transport.connecting import no_connection
+from tests.support.certificates import certificate
 from tests.support.connecting import Connect
 from tests.support.raw import SILENCE, RawServer, Say, http
 from tests.support.script import KEY
@@ -72,15 +72,6 @@ async def refused(connect: Connect, url: str, **options: Any) -> str:
     assert KEY not in said
     assert not caught.value.in_doubt
     return said
-
-
-async def certificate(place: Path, name: str = "localhost") -> ssl.SSLContext:
-    """Make a certificate of a host, and return the context of its server; `certificate.pem` is its authority."""
-    words = f"req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN={name} -addext subjectAltName=DNS:{name}"
-    await anyio.run_process(["openssl", *words.split(), "-keyout", "key.pem", "-out", "certificate.pem"], cwd=place)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(place / "certificate.pem", place / "key.pem")
-    return context
 
 
 def trusting(place: Path) -> ssl.SSLContext:
