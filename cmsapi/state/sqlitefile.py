@@ -14,8 +14,8 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from cmsapi.errors import StateError
+from cmsapi.state.ownership import check_owner, warn_if_writable
 from cmsapi.state.process import Owner
-from cmsapi.state.strangers import refuse_strangers, warn_of_strangers
 
 T = TypeVar("T")
 
@@ -110,10 +110,10 @@ class SqliteFile:
     def _open(self, until: float) -> sqlite3.Connection:
         path = self.path
         self.owner = Owner.here()
-        refuse_strangers(path)
+        check_owner(path)
         _make(path)
         # Another user may have been faster.
-        refuse_strangers(path)
+        check_owner(path)
         _check(path, until)
         db = sqlite3.connect(path, timeout=_left(until), isolation_level=None)
         try:
@@ -123,7 +123,7 @@ class SqliteFile:
             self._epoch: str | None = None
             self._epoch = self._transact(db, lambda db: _lay_out(db, path), flushed=True)
             self._opened = self._identities()
-            warn_of_strangers(path)
+            warn_if_writable(path)
         except BaseException:
             db.close()
             raise

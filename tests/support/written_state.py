@@ -6,10 +6,10 @@ A batch of two items has ended, one of them badly; an analysis and a generation 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -66,14 +66,11 @@ async def write(path: Path) -> list[str]:
         return [analysis.token, generation.token]
 
 
-def dumped(path: Path) -> Iterator[str]:
-    """Give the statements that make a file again."""
-    db = sqlite3.connect(path)
-    for name in ("application_id", "user_version"):
-        (value,) = db.execute(f"PRAGMA {name}").fetchone()
-        yield f"PRAGMA {name} = {value};"
-    yield from db.iterdump()
-    db.close()
+def dumped(path: Path) -> list[str]:
+    """Return the statements that make a file again."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        pragmas = [(name, *db.execute(f"PRAGMA {name}").fetchone()) for name in ("application_id", "user_version")]
+        return [*(f"PRAGMA {name} = {value};" for name, value in pragmas), *db.iterdump()]
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ def test_a_tree_is_walked_both_ways() -> None:
     assert tree[0] in tree
 
 
-def test_strangers_are_refused() -> None:
+def test_ownership_are_refused() -> None:
     """A mistyped identifier is an error, not an empty folder."""
     tree = FolderTree()
 

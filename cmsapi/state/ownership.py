@@ -1,4 +1,4 @@
-"""Refuse a file that another user of the machine has laid where every user may write."""
+"""Refuse a state file that another user of the machine made where every user may write."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ logger: logging.Logger = logging.getLogger("cmsapi")
 _ROOT = 0
 
 
-def refuse_strangers(path: Path) -> None:
-    """Refuse a file or link that may be a trap; systems without owners of files have no such check.
+def check_owner(path: Path) -> None:
+    """Refuse a file or link that may be a trap; a system without owners of files has no such check.
 
     In a directory like /tmp any user can make the file first, or a link in its place. What a state says decides what is
     launched and paid, so that its owner could hide launches or have them repeated.
@@ -39,7 +39,7 @@ def refuse_strangers(path: Path) -> None:
             )
 
 
-def warn_of_strangers(path: Path) -> None:
+def warn_if_writable(path: Path) -> None:
     """Warn of a file that every user may change."""
     if hasattr(os, "geteuid") and path.stat().st_mode & stat.S_IWOTH:
         logger.warning(
