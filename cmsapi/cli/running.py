@@ -24,7 +24,7 @@ from cmsapi.cli.app import app
 from cmsapi.cli.terminal.exit_codes import Exit, error_text, exit_code
 from cmsapi.cli.terminal.output import print_message
 from cmsapi.cli.terminal.progress import PipeConsole
-from cmsapi.cli.terminal.streams import cannot_be_written, is_closed_pipe, prepare_streams
+from cmsapi.cli.terminal.streams import cannot_be_written, discard, flush_messages, is_closed_pipe, prepare_streams
 from cmsapi.config import ALLOW_HTTP_VARIABLE
 from cmsapi.observability.log import log_to_stderr
 
@@ -79,8 +79,7 @@ def run(tokens: Sequence[str]) -> int:
     except OSError as error:
         if not cannot_be_written(error):
             raise
-        # Otherwise Python would write again at exit, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         if is_closed_pipe(error):
             return Exit.DONE
         print_message(
@@ -91,6 +90,8 @@ def run(tokens: Sequence[str]) -> int:
         return Exit.FAILED
     else:
         return code
+    finally:
+        flush_messages()
 
 
 def parse(tokens: Sequence[str]) -> Callable[[], Any]:

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 # Full disks and quotas, files that are too large, removed devices and closed pipes.
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE}
@@ -36,3 +37,16 @@ def cannot_be_written(error: OSError) -> bool:
 def is_closed_pipe(error: OSError) -> bool:
     """Return whether the reader of a pipe has closed it, as `head` does."""
     return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
+
+
+def discard(stream: TextIO) -> None:
+    """Drop what a stream that cannot be written still holds: at exit Python would write it again, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def flush_messages() -> None:
+    """Write the messages that standard error holds; without it the exit code stays the same."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        discard(sys.stderr)
