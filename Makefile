@@ -24,7 +24,7 @@ NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock audit dist installed unpacked notes release clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -69,6 +69,9 @@ unit: $(READY) ## Run the tests, but for those that start programs or take long
 # Warnings of old versions about newer ones are not ours to mend.
 lowest: $(LOWEST_READY) ## Run the quick tests with the oldest dependencies that pyproject.toml admits
 	.venv-lowest/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning
+
+extras: $(READY) ## Install each extra alone, with its oldest and its newest versions, and use it, which takes a network
+	@$(BIN)/python -m tests.long.extras
 
 versions: ## Run the tests, the demonstration and the first program on each Python that is claimed and found here
 	@set -e; for python in $$(.ci/find-python all); do \
