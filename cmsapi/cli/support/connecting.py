@@ -72,7 +72,7 @@ def _own_state() -> str:
     directory = _own_directory()
     try:
         for each in reversed([directory, *directory.parents]):
-            # `parents=True` would leave those above to the umask, and who may write there can swap this one.
+            # `parents=True` would leave those above to the umask; a user who may write there can swap this one.
             if not each.exists():
                 each.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
