@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from pathlib import Path, PureWindowsPath
 
 import pytest
@@ -49,13 +50,22 @@ def test_a_drive_is_no_drive_elsewhere() -> None:
     assert file_of_url("sqlite:///NUL", windows=False) == "NUL"
 
 
-@pytest.mark.parametrize("name", ["a b.db", "100%.db", "what?.db", "half#.db", "Zürich.db", "a%20b.db"])
+@pytest.mark.parametrize("name", ["a b.db", "100%.db", "half#.db", "Zürich.db", "a%20b.db"])
 async def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     """Signs that mean something in a URL are parts of the name."""
     state = SqliteState(tmp_path / name)
     assert await state.get_document("scope", "document") is None
     await state.aclose()
     assert (tmp_path / name).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets no name have one")
+async def test_a_name_may_have_a_question_mark(tmp_path: Path) -> None:
+    """A question mark would begin the query of a URL."""
+    state = SqliteState(tmp_path / "what?.db")
+    assert await state.get_document("scope", "document") is None
+    await state.aclose()
+    assert (tmp_path / "what?.db").exists()
 
 
 async def test_two_slashes_begin_a_path_too(tmp_path: Path) -> None:
