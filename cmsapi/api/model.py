@@ -121,6 +121,10 @@ class OpenEnum(enum.StrEnum):
         # The name of an unlisted word is the word.
         return f"<{type(self).__name__}.{markup.plain(self._name_)}: {self._value_!r}>"
 
+    # Python before 3.11.4 would look for a member of that name, and an unlisted word is none.
+    def __reduce_ex__(self, proto: object) -> tuple[Any, ...]:
+        return type(self), (self._value_,)
+
     @classmethod
     def _missing_(cls, value: object) -> OpenEnum | None:
         if not isinstance(value, str):
