@@ -327,11 +327,13 @@ class Scheduler:
         running, and none may take the last poll of another job: no more are under way than may be lost.
         """
         limiter, pages = self.planner.limiter, [page for page in self.list_reads.pages.values() if page.due <= now]
+        # What a page shows is compared with when it was asked for, which is not when that was due: see `_on_time`.
+        asked_at = _now()
         room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
         for page in pages:
             if room:
                 room -= 1
-                page.due, page.asked_at, page.reading = math.inf, now, True
+                page.due, page.asked_at, page.reading = math.inf, asked_at, True
                 # The settings of a copy made by `with_options` must not keep its original from seeing the page.
                 reader = min(page.jobs, key=lambda job: job.settings.depth)
                 try:

@@ -330,6 +330,17 @@ async def test_lists_are_polled_where_they_show_states(items: Any, requests: flo
     assert sandbox.ledger.count(status=429) == 0
 
 
+@pytest.mark.parametrize("early", [1e-7, 1e-3, 1 / 64])
+async def test_a_loop_that_calls_early_reads_no_list_in_vain(early: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that was asked for before its time, as far as the clock is exact, shows its jobs all the same."""
+    monkeypatch.setattr(asyncio.get_running_loop(), "_clock_resolution", early)
+    sandbox = Sandbox(keywords=250, durations=MINUTE, behaviour=Behaviour(keyword_items="full"))
+    async with client_of(sandbox) as client:
+        await read_lists(client, sandbox)
+        await analyse(client, sandbox.keyword_ids, in_flight=250)
+    assert len(sandbox.ledger) < 250 * 2.5
+
+
 @pytest.mark.parametrize(("status", "times"), [(404, None), (500, 3)])
 async def test_lists_that_fail_lose_no_jobs(status: int, times: int | None) -> None:
     """When a page cannot be read any more, its jobs are polled by themselves, and their ends are seen."""
