@@ -46,7 +46,7 @@ def called(tree: ast.Module) -> set[str]:
 def test_no_data_becomes_a_program() -> None:
     """No module reads pickles, evaluates text or starts a program, so that no child inherits the key."""
     found = {
-        (str(path.relative_to(PACKAGE)), name)
+        (path.relative_to(PACKAGE).as_posix(), name)
         for path in PACKAGE.rglob("*.py")
         for name in called(ast.parse(path.read_text(encoding="utf-8"))) & DANGEROUS
     }

@@ -40,7 +40,7 @@ def messages() -> Iterator[str]:
     for path in package.rglob("*.py"):
         if PACKAGES & set(path.relative_to(package).parts) or path.name in PROGRAMS:
             continue
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(path.read_bytes())
         inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
         statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
