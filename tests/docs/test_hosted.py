@@ -63,7 +63,7 @@ def test_the_required_check_waits_for_all_others() -> None:
 
 
 def test_the_matrix_has_the_claimed_versions() -> None:
-    """The versions that must pass are those of the classifiers and of `make versions`; others may fail."""
+    """The versions that must pass on Linux are those of the classifiers and of `make versions`."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     classifiers = re.findall(r"'Programming Language :: Python :: (3\.\d+)'", str(settings["classifiers"]))
     here = re.findall(r"^claimed='(.*)'$", (ROOT / ".ci/find-python").read_text(), re.MULTILINE)
@@ -74,10 +74,7 @@ def test_the_matrix_has_the_claimed_versions() -> None:
     newest = read(ROOT / ".github/workflows/nightly.yml")["jobs"]["newest"]
     assert all(job["strategy"]["matrix"]["python"] == classifiers for job in (installed, newest))
     assert installed["continue-on-error"] == quick["continue-on-error"]
-    more = {row["python"] for row in quick["strategy"]["matrix"]["include"]}
-    allowed = re.findall(r"endsWith\(matrix\.python, '(.*?)'\)", quick["continue-on-error"])
-    assert all(version.endswith(tuple(allowed)) for version in more)
-    assert not any(version.endswith(tuple(allowed)) for version in classifiers)
+    assert quick["continue-on-error"] == "${{ matrix.os != 'ubuntu-24.04' }}"
 
 
 def test_each_action_is_pinned() -> None:
