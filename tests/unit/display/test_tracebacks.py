@@ -33,6 +33,7 @@ async def shown(shell: Any, cell: str) -> str:
     """Run a cell and return what is shown below it."""
     with capture_output() as captured:
         await shell.run_cell_async(textwrap.dedent(cell), transformed_cell=shell.transform_cell(textwrap.dedent(cell)))
+    assert "Unexpected exception formatting" not in captured.stdout, captured.stderr
     return str(captured.stdout)
 
 
