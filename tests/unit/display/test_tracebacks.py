@@ -20,6 +20,11 @@ INNER = "pipeline.py"
 
 
 @pytest.fixture
+def turning_loop() -> None:
+    """Let the loop stand still: IPython looks for the sources of all loaded modules, slowly under coverage."""
+
+
+@pytest.fixture
 def shell(sandbox: Sandbox, client: cmsapi.Client) -> Iterator[Any]:
     """An IPython shell whose cells know the client and the sandbox."""
     InteractiveShell.clear_instance()
