@@ -163,4 +163,4 @@ def _alike(wrapper: Any, function: T) -> T:
     mark = getattr(inspect, "markcoroutinefunction", None)
     if mark is not None and inspect.iscoroutinefunction(function):
         mark(wrapper)
-    return wrapper  # type: ignore[no-any-return]
+    return wrapper  # type: ignore[no-any-return]  # it has the signature of the function

@@ -33,7 +33,7 @@ class Timer:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if now < self.when and (tick := clock_tick()):
-            # A loop calls early by up to a tick, and who asks for the same time again is called at once until then.
+            # A loop calls early by up to a tick; a timer set for the same time again would ring at once until then.
             self._handle = loop.call_at(self.when + tick, self._ring)
             return
         self._handle, self.when = None, math.inf
