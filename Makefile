@@ -24,7 +24,7 @@ NEWEST ?=
 EVERYTHING := --editable '.[cli,mcp,notebook,otel,redis,speed,testing]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo first sandbox test check workflows unit versions version coverage lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock audit dist installed unpacked notes release clean
+.PHONY: help demo first sandbox test check workflows unit versions version coverage again lowest extras test-browser crash format blocking interface orchestrators docs links bench tables fanouts figures chaos soak mutants lock audit dist installed unpacked notes release clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -83,6 +83,11 @@ version: first demo unit
 # Measuring makes the tests several times as slow, most of all those that compute.
 coverage: $(READY) ## Run all tests and measure which branches of the SDK they take
 	$(BIN)/pytest -n 3 --cov --cov-report=term --timeout=300
+
+# What the coverage lacked while a test failed is judged again.
+again: $(READY) ## Run the tests that failed last once more, alone
+	$(BIN)/pytest --last-failed --last-failed-no-failures none
+	@$(if $(wildcard .coverage),$(BIN)/coverage report --format=total)
 
 test-browser: $(READY) ## Test the sandbox's page in a real Chromium, and install one where there is none
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
