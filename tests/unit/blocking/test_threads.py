@@ -58,6 +58,15 @@ def test_threads_share_a_client_and_its_limiter(box: Sandbox) -> None:
     assert threading.active_count() == before
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as a person's shell leaves it: programs that a script starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_stops_waiting_and_loses_no_job(client: cmsapi.blocking.Client, box: Sandbox) -> None:
     """The waiter is gone at once, its polls end, and the job can be waited for again."""
     job = client.keywords.analyze(box.keyword_ids[0])
