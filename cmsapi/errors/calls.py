@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cmsapi.display import markup
 from cmsapi.errors.base import CMSError
 
 
@@ -42,6 +43,7 @@ class DecodeError(TransportError, ValueError):
         excerpt: The first characters of the offending value.
         operation: Name of the operation in the operations table.
         attempts: How many requests were spent on this call.
+        request_id: What the service calls the request in its own log, or None when no header of the answer tells.
     """
 
     def __init__(
@@ -52,15 +54,18 @@ class DecodeError(TransportError, ValueError):
         excerpt: str = "",
         operation: str | None = None,
         attempts: int = 1,
+        request_id: str | None = None,
     ) -> None:
         super().__init__(message, operation=operation, attempts=attempts)
         self.path = path
         self.excerpt = excerpt
+        self.request_id = request_id
 
     def __str__(self) -> str:
         where = f" in the answer to {self.operation}" if self.operation else ""
         found = f", found {self.excerpt}" if self.excerpt else ""
-        return f"{self.args[0]} at {self.path}{where}{found}"
+        told = f"\nRequest id: {markup.plain(self.request_id)}" if self.request_id else ""
+        return f"{self.args[0]} at {self.path}{where}{found}{told}"
 
 
 class RateLimitWaitError(CMSError, TimeoutError):

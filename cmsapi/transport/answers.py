@@ -102,7 +102,7 @@ def read_document(response: Response, operation: Operation, request: Request, at
     try:
         return loads(response.body)
     except DecodeError as error:
-        error.operation = operation.name
+        error.operation, error.request_id = operation.name, read_request_id(response, request)
         safe = without_key(response.body, request)
         if safe != response.body:
             error.args, error.excerpt = ("Expected JSON",), excerpt(safe[:_SHOWN])

@@ -81,6 +81,8 @@ class Call:
     status: int | None = None
     #: The JSON document of the answer, None for an empty body.
     document: Any = None
+    #: What the service calls the request of that answer.
+    request_id: str | None = None
     #: What each attempt before the newest said, and how long the call waited then.
     ends: list[tuple[str, float]] = attrs.field(factory=list)
 

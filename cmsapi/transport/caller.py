@@ -172,7 +172,7 @@ class OperationCaller:
         try:
             return structure(call.document, model)
         except DecodeError as error:
-            error.operation, error.attempts = call.operation.name, call.attempts
+            error.operation, error.attempts, error.request_id = call.operation.name, call.attempts, call.request_id
             error.excerpt = text_without_key(error.excerpt, call.request)
             if call.operation.hint is not None:
                 error.add_note(call.operation.hint)

@@ -193,6 +193,7 @@ class Pipeline:
             try:
                 response = await self._attempt(call)
                 call.document = answers.read_document(response, call.operation, call.request, call.attempts)
+                call.request_id = answers.read_request_id(response, call.request)
             except RateLimitWaitError as refused:
                 if call.failure is None:
                     raise

@@ -39,7 +39,8 @@ def made(cls: type[errors.CMSError]) -> errors.CMSError:
             details |= {"kind": "analysis", "target": "kw_1", "evidence": {"said": "nothing"}}
     elif issubclass(cls, errors.TransportError):
         details = {"operation": "brew", "attempts": 2}
-        details |= {"path": "$.cup", "excerpt": "7"} if issubclass(cls, errors.DecodeError) else {}
+        unread = {"path": "$.cup", "excerpt": "7", "request_id": "req_1"}
+        details |= unread if issubclass(cls, errors.DecodeError) else {}
     else:
         others: dict[type[errors.CMSError], dict[str, Any]] = {
             errors.ArgumentError: {"parameter": "cup"},
@@ -160,5 +161,5 @@ def test_messages_say_what_happened_and_what_to_do() -> None:
     assert lines[2:] == ["use a kettle", "Request id: req_1"]
     assert str(errors.APIError(status=499)).startswith("499 without an error code\n")
     decode = made(errors.DecodeError)
-    assert str(decode) == "what happened at $.cup in the answer to brew, found 7"
+    assert str(decode) == "what happened at $.cup in the answer to brew, found 7\nRequest id: req_1"
     assert str(errors.DecodeError("what happened")) == "what happened at $"

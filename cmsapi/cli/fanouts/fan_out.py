@@ -222,7 +222,7 @@ async def _spell(what: str, words: Sequence[str], whole_lines: bool = False) -> 
 
 
 def _without_request_id(error: Exception) -> str:
-    request_id = error.request_id if isinstance(error, cmsapi.APIError) else None
+    request_id = error.request_id if isinstance(error, cmsapi.APIError | cmsapi.DecodeError) else None
     return str(error).replace(request_id, "") if request_id else str(error)
 
 

@@ -145,6 +145,16 @@ async def test_the_request_id_is_found_where_services_put_it(
     assert ("Request id:" in str(caught.value)) == (found is not None)
 
 
+@pytest.mark.parametrize("body", [b"not JSON", b'{"id": 7}'])
+async def test_an_answer_that_cannot_be_read_has_its_request_id(connect: Connect, body: bytes) -> None:
+    """The support of the service can find the answer, whether it is no JSON or another document."""
+    answer = cmsapi.Response(200, {"X-Request-Id": f"for-{KEY}"}, body)
+    with pytest.raises(errors.DecodeError) as caught:
+        await connect(Script(answer), retry=ONCE).me()
+    assert str(caught.value).splitlines()[-1] == "Request id: for-sk_***"
+    assert caught.value.request_id == "for-sk_***"
+
+
 async def test_an_answer_that_repeats_the_key_is_shown_without_it(connect: Connect) -> None:
     """A debugging server's echo of the request is kept, the key in it is not; of a long body the beginning is kept."""
     headers = {"X-Echo": f"Bearer {KEY}", "X-Request-Id": f"for-{KEY}", "X-Odd": "\udcff"}
