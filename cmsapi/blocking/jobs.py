@@ -505,7 +505,8 @@ class Batch(Context, of=AsyncBatch):
             launch: Launches the one job of an item, such as `client.keywords.analyze`. Knowledge documents that are
                 still being processed when a run ends are created again by the next one.
             items: The items; all of them are read before the first is launched.
-            key: Returns the key of an item: the same in each run, and another one for each item.
+            key: Returns the key of an item: the same in each run, and another one for each item. A model needs one,
+                such as `lambda keyword: keyword.id`, because its text changes with the model.
             in_flight: As for `client.jobs.map`.
             errors: As for `client.jobs.map`.
             max_credits: As for `client.jobs.map`, for this run.

@@ -18,6 +18,7 @@ from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.blocking.thread import CALLS, Calls, LoopThread
 from cmsapi.errors import ArgumentError, JobError
 from cmsapi.guesses import Hinting
+from cmsapi.jobs.fanout.batch import text_of_item
 
 T = TypeVar("T")
 
@@ -174,7 +175,8 @@ def keyed(key: Any, items: Any) -> Any:
     """Return a function that gives the keys of items, which the caller's thread computes now."""
     if not callable(key) or not isinstance(items, list):
         return key
-    keys = {id(item): key(item) for item in items}
+    named = text_of_item if key is str else key
+    keys = {id(item): named(item) for item in items}
     return lambda item: keys[id(item)]
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, TypeVar
 import attrs
 
 from cmsapi.api.arguments import text
+from cmsapi.api.model import Model
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, LaunchUnknownError
@@ -174,7 +175,8 @@ class Batch:
             launch: Launches the one job of an item, such as `client.keywords.analyze`. Knowledge documents that are
                 still being processed when a run ends are created again by the next one.
             items: The items; all of them are read before the first is launched.
-            key: Returns the key of an item: the same in each run, and another one for each item.
+            key: Returns the key of an item: the same in each run, and another one for each item. A model needs one,
+                such as `lambda keyword: keyword.id`, because its text changes with the model.
             in_flight: As for `client.jobs.map`.
             errors: As for `client.jobs.map`.
             max_credits: As for `client.jobs.map`, for this run.
@@ -198,7 +200,7 @@ class Batch:
         tracker = self._tracker = tracker_of(items, self._poller)
 
         async def run() -> AsyncGenerator[Outcome[I, R]]:
-            keyed.update(await _keyed(items, key))
+            keyed.update(await _keyed(items, text_of_item if key is str else key))
             await self._read()
             self._keys = tuple(keyed)
             missing = [name for name in keyed if name not in self._outcomes]
@@ -276,6 +278,23 @@ class Batch:
         if not kept:
             await self._journal.note_outcome(entry)
         self._outcomes[name] = entry
+
+
+def text_of_item(item: object) -> str:
+    """Return the text of an item as its key.
+
+    Raises:
+        ArgumentError: The item has another text in each run, so that a rerun would pay for it again.
+    """
+    kind = type(item)
+    if isinstance(item, Model) or (kind.__str__, kind.__repr__) == (object.__str__, object.__repr__):
+        raise ArgumentError(
+            f"`key` must be given for items of the class {kind.__name__}: their text changes between runs, so that the "
+            "next run would launch them again and pay again. Write for example key=lambda item: item.id. "
+            "Nothing was sent.",
+            parameter="key",
+        )
+    return str(item)
 
 
 async def _keyed(items: Iterable[I] | AsyncIterable[I], key: Callable[[I], str]) -> dict[str, I]:

@@ -132,6 +132,15 @@ def test_a_batch_pays_once(client: cmsapi.blocking.Client, box: Sandbox) -> None
 
 
 @pytest.mark.slow
+def test_a_batch_of_models_needs_a_key(client: cmsapi.blocking.Client, box: Sandbox) -> None:
+    """The text of a keyword changes with its analysis, so that the next run would pay for it again."""
+    keywords = [client.keywords.get(box.keyword_ids[0])]
+    with client.jobs.batch("models") as batch, pytest.raises(cmsapi.ArgumentError, match="`key` must be given"):
+        list(batch.map(lambda keyword: client.keywords.analyze(keyword.id), keywords))
+    assert not box.ledger.launches()
+
+
+@pytest.mark.slow
 def test_a_review_is_decided_in_a_worker_thread(client: cmsapi.blocking.Client, box: Sandbox) -> None:
     """The hook gets a blocking review, and may call the client; without a hook the caller decides."""
     seen = []

@@ -312,6 +312,33 @@ async def test_two_items_of_one_key_are_refused() -> None:
     assert len(sandbox.ledger) == 0
 
 
+class Row:
+    """An item without a text of its own."""
+
+
+async def test_items_whose_text_changes_need_a_key() -> None:
+    """The next run would not know them again, and pay for all of them once more, so that nothing is launched."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client:
+        keyword = await client.keywords.get(sandbox.keyword_ids[0])
+
+        async def launch(_: object) -> Job[Any]:
+            return await client.keywords.analyze(keyword.id)
+
+        for item in (keyword, Row()):
+            async with client.jobs.batch("nightly") as batch:
+                with pytest.raises(cmsapi.ArgumentError, match="`key` must be given") as caught:
+                    await anext(batch.map(launch, [item]))
+            assert caught.value.parameter == "key"
+        assert not sandbox.ledger.launches()
+        for earlier in (False, True):
+            async with client.jobs.batch("nightly") as batch:
+                items = [await client.keywords.get(keyword.id)]
+                (outcome,) = [each async for each in batch.map(launch, items, key=lambda item: item.id)]
+                assert outcome.earlier is earlier
+    assert len(sandbox.ledger.launches()) == 1
+
+
 @pytest.mark.parametrize("wrong", [{"earlier": "maybe"}, {"key": "id"}, {"in_flight": 0}, {"errors": "no"}])
 async def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
     """Nothing is sent when an argument makes no sense."""
