@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
+import inspect
 import math
 import operator
 import sys
@@ -287,9 +288,13 @@ class Fanout(OutcomeStream[I, R]):
         try:
             job = await self._launch(item)
             if not isinstance(job, Job):
+                must = "return the job and not await it"
+                if inspect.iscoroutine(job):
+                    job.close()
+                    must = "await the launch and return its job, as in `return await client.keywords.analyze(item)`"
                 raise ArgumentError(
-                    f"`launch` must return the job and not await it; it returned a "
-                    f"{type(job).__name__}. If it launched a job, that job continues and may be paid for.",
+                    f"`launch` must {must}; it returned a {type(job).__name__}. "
+                    "If it launched a job, that job continues and may be paid for.",
                     parameter="launch",
                 )
             key = (job.tracked.kind, self._poller.poll_settings.policy)

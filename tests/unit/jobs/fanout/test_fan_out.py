@@ -297,6 +297,21 @@ async def test_a_launch_function_that_gives_the_result_is_told_so() -> None:
         assert caught.value.parameter == "launch"
 
 
+async def test_a_launch_that_was_not_awaited_is_named() -> None:
+    """A launch function that forgets `await` hears that it must await, not the contrary."""
+    sandbox = box(5.0)
+    async with client_of(sandbox) as client:
+
+        async def launch(keyword_id: str) -> Any:
+            return client.keywords.analyze(keyword_id)
+
+        (outcome,) = [outcome async for outcome in client.jobs.map(launch, sandbox.keyword_ids[:1])]
+    assert isinstance(outcome.error, cmsapi.ArgumentError)
+    assert "return await" in str(outcome.error)
+    assert "not await it" not in str(outcome.error)
+    assert not sandbox.ledger.launches()
+
+
 async def test_an_item_whose_own_work_was_cancelled_is_an_outcome() -> None:
     """A launch function in which something was cancelled does not lose its item, nor end the others."""
     sandbox = box(5.0)
