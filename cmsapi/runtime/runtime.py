@@ -79,7 +79,8 @@ class Runtime:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             raise ClientClosedError(
-                "There is no running event loop: use the client inside a coroutine, for example under asyncio.run()."
+                "There is no running event loop; nothing was sent. Use the client inside a coroutine, for example "
+                "under asyncio.run(); IPython in a terminal runs its loop only in cells with `await`."
             ) from None
         if self._life in ("closing", "closed"):
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")

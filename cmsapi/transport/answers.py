@@ -280,8 +280,10 @@ class ServerClock:
 
     def datetime_at(self, loop_time: float) -> datetime:
         """Return a moment of the loop on the service's clock, or on this machine's before that is known."""
+        if (known := self.at(loop_time)) is not None:
+            return known
         passed = loop_time - asyncio.get_running_loop().time()
-        return self.at(loop_time) or datetime.fromtimestamp(datetime.now(UTC).timestamp() + passed, UTC)
+        return datetime.fromtimestamp(datetime.now(UTC).timestamp() + passed, UTC)
 
     def latest_at(self, loop_time: float) -> datetime | None:
         """Return the latest time that the service may have had at a moment of the loop; None before it is known."""

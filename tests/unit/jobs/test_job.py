@@ -259,6 +259,20 @@ def test_no_text_of_a_stranger_is_more_than_a_bad_argument(token: Any) -> None:
     asyncio.run(ask())
 
 
+def test_a_finished_job_has_a_status_without_a_loop() -> None:
+    """What is known of a job can still be read after the loop, as in the next cell of IPython in a terminal."""
+
+    async def ended() -> cmsapi.Job[cmsapi.Keyword]:
+        async with client_of(BOX) as client:
+            job = client.jobs.watch("keyword_analysis", BOX.analyzed_keyword_ids[0])
+            await job
+            return job
+
+    job = asyncio.run(ended())
+    assert job.done()
+    assert job.status.phase is cmsapi.Phase.SUCCEEDED
+
+
 @pytest.mark.parametrize("body", [b"[" * 90_000, b'{"kind":' * 10_000, b"9" * 90_000])
 async def test_a_deep_or_huge_token_is_refused(body: bytes) -> None:
     """JSON that is nested too deeply, or a number of many digits, is no token either."""
