@@ -33,7 +33,7 @@ def completions(home: Path, lines: Sequence[tuple[str, ...]], **variables: str) 
     """Install the completion in a home directory, and complete the last word of each line in a new shell."""
     # The command as a program, which the script calls for identifiers and files.
     program = home / "bin" / "cmsapi"
-    program.parent.mkdir()
+    program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cmsapi "$@"\n')
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
@@ -49,3 +49,18 @@ def completions(home: Path, lines: Sequence[tuple[str, ...]], **variables: str) 
     script = f'source "$HOME/.bashrc"; read -ra word < <(complete -p cmsapi); complete=${{word[-2]}}\n{words}'
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)  # noqa: S607
     return [line.split() for line in done.stdout.splitlines()]
+
+
+def offers(home: Path, lines: Sequence[tuple[str, ...]], **variables: str) -> list[list[str]]:
+    """Complete what the service or the state offers, and those lines again that got nothing.
+
+    The command offers nothing when the service has not answered after seconds. On a busy machine that may be so once,
+    or twice.
+    """
+    found = completions(home, lines, **variables)
+    for _ in range(2):
+        if missed := [number for number, words in enumerate(found) if not words]:
+            again = completions(home, [lines[number] for number in missed], **variables)
+            for number, words in zip(missed, again, strict=True):
+                found[number] = words
+    return found

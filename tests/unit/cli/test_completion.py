@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 import cmsapi
 from cmsapi.sandbox import Fixed, Sandbox
-from tests.support.command import completions
+from tests.support.command import completions, offers
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="NOT TESTED: no bash")
 
@@ -50,11 +49,14 @@ async def test_bash_completes_identifiers(tmp_path: Path) -> None:
             client.jobs.batch("nightly") as batch,
         ):
             outcomes = batch.map(client.keywords.analyze, box.keyword_ids[:1])
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(2):
-                    await anext(outcomes)
+            waiting = asyncio.ensure_future(anext(outcomes))
+            async with asyncio.timeout(20):
+                while not outcomes.progress.running:  # noqa: ASYNC110  to look at the progress is enough
+                    await asyncio.sleep(0.02)
+            waiting.cancel()
+            await asyncio.wait([waiting])
         found = await asyncio.to_thread(
-            completions,
+            offers,
             tmp_path,
             [
                 ("cmsapi", "contents", "list", "ws"),

@@ -15,7 +15,7 @@ import pytest
 import cmsapi
 from cmsapi.cli.support.reviews import print_difference
 from cmsapi.cli.support.text_backup import TextBackup
-from tests.support.command import completions
+from tests.support.command import offers
 from tests.support.raw import RawServer, http
 
 
@@ -27,10 +27,10 @@ def content(html: str) -> cmsapi.Content:
 @pytest.mark.parametrize("piece", ["<!--", "<p", "<p <", "<", "<!-- -->", "</li", "&lt;", "<p>a</p><p>b</p>"])
 def test_articles_that_do_not_end_are_compared_at_once(piece: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Half a megabyte of tags, comments or paragraphs takes no time that grows with its square."""
-    began = time.perf_counter()
+    began = time.thread_time()
     print_difference(content("<p>Old</p>"), content(f"<p>New</p>{piece * (500_000 // len(piece))}"))
     # Squared, the shortest would take a minute.
-    assert time.perf_counter() - began < 15
+    assert time.thread_time() - began < 15
     shown = capsys.readouterr().out
     assert "-Old" in shown
     assert "+New" in shown
@@ -56,7 +56,7 @@ async def test_completion_runs_nothing(tmp_path: Path) -> None:
     body = f'{{"data": [{", ".join(workspace.format(name) for name in names)}]}}'
     async with RawServer(*[http(body.encode())] * 3) as server:
         found = await asyncio.to_thread(
-            completions,
+            offers,
             tmp_path,
             [("cmsapi", "contents", "list", "ws_")],
             CMSAPI_API_KEY="sk_1",
