@@ -35,6 +35,7 @@ class Terminal:
         self.shown = ""
         self._descriptor = descriptor
         self._more = asyncio.Event()
+        self._over = asyncio.Event()
         asyncio.get_running_loop().add_reader(descriptor, self._read)
 
     def _read(self) -> None:
@@ -44,6 +45,7 @@ class Terminal:
             data = b""
         if not data:
             asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._over.set()
         self.shown += data.decode(errors="replace")
         self._more.set()
 
@@ -59,9 +61,11 @@ class Terminal:
         os.write(self._descriptor, keys.encode())
 
     async def end(self) -> int:
-        """Wait for the end; return the exit code."""
+        """Wait until the command has ended and all that it wrote is on the screen; return the exit code."""
         async with asyncio.timeout(PATIENCE):
-            return await self.process.wait()
+            code = await self.process.wait()
+            await self._over.wait()
+            return code
 
 
 @asynccontextmanager
