@@ -10,6 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 from IPython.utils.capture import RichOutput, capture_output
+from traitlets.config import Config
 
 import cmsapi
 from cmsapi.sandbox import Sandbox
@@ -18,10 +19,10 @@ pytestmark = pytest.mark.looptime
 
 
 @pytest.fixture
-def shell() -> Iterator[Any]:
+def shell(no_history: Config) -> Iterator[Any]:
     """An IPython shell without history."""
     InteractiveShell.clear_instance()
-    yield InteractiveShell.instance(history_length=0)
+    yield InteractiveShell.instance(config=no_history)
     InteractiveShell.clear_instance()
 
 
@@ -176,10 +177,10 @@ async def test_a_text_is_there_for_readers_without_html(shell: Any, sandbox: San
     assert texts[-1] == "<Fanout: 2 of 2 finished, 0 failed>"
 
 
-async def test_a_terminal_gets_one_text(sandbox: Sandbox, client: cmsapi.Client) -> None:
+async def test_a_terminal_gets_one_text(no_history: Config, sandbox: Sandbox, client: cmsapi.Client) -> None:
     """IPython in a terminal prints each version below the last one, so that it gets only the first, as a text."""
     InteractiveShell.clear_instance()
-    terminal: Any = TerminalInteractiveShell.instance(history_length=0, simple_prompt=True)
+    terminal: Any = TerminalInteractiveShell.instance(config=no_history, simple_prompt=True)
     job = await client.keywords.analyze(sandbox.keyword_ids[0])
     with capture_output() as captured:
         terminal.display_formatter.format(job)

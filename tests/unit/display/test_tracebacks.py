@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 import cmsapi
 from cmsapi.sandbox import Fault, Sandbox
@@ -25,10 +26,10 @@ def turning_loop() -> None:
 
 
 @pytest.fixture
-def shell(sandbox: Sandbox, client: cmsapi.Client) -> Iterator[Any]:
+def shell(no_history: Config, sandbox: Sandbox, client: cmsapi.Client) -> Iterator[Any]:
     """An IPython shell whose cells know the client and the sandbox."""
     InteractiveShell.clear_instance()
-    shell: Any = InteractiveShell.instance(history_length=0, colors="nocolor")
+    shell: Any = InteractiveShell.instance(config=no_history, colors="nocolor")
     shell.push({"client": client, "box": sandbox, "cmsapi": cmsapi})
     yield shell
     InteractiveShell.clear_instance()
