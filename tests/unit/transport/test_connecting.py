@@ -66,7 +66,7 @@ async def listening(handler: Handler, context: ssl.SSLContext | None = None) -> 
 async def refused(connect: Connect, url: str, **options: Any) -> str:
     """Return the message of a call that finds no connection."""
     with pytest.raises(errors.NotSentError) as caught:
-        await connect(base_url=url, retry=ONCE, timeouts=QUICK, **options).request("POST", "/v1/things")
+        await connect(base_url=url, retry=ONCE, **options).request("POST", "/v1/things")
     said = str(caught.value)
     assert "Nothing was sent, changed or charged. " in said
     assert KEY not in said
@@ -101,7 +101,7 @@ async def test_the_connection_is_closed_before_tls(connect: Connect, handler: Ha
 async def test_a_silent_server_may_speak_plain_http(connect: Connect) -> None:
     """Where a handshake gets no answer, plain HTTP is one of the reasons, and the timeout is named."""
     async with RawServer(SILENCE) as server:
-        said = await refused(connect, server.url.replace("http:", "https:"))
+        said = await refused(connect, server.url.replace("http:", "https:"), timeouts=QUICK)
     assert "it does not answer. " in said
     assert "`Timeouts(connect=)`" in said
     assert said.endswith("plain HTTP does not answer TLS either.")
