@@ -110,7 +110,7 @@ def outcome(read: Reader, body: bytes) -> tuple[str, str]:
 @pytest.mark.parametrize(("body", "words"), HOSTILE)
 def test_hostile_text_is_refused(read: Reader, body: bytes, words: str) -> None:
     """Each liberty of Python's parser, each bomb and each broken text ends in the same kind of error, at once."""
-    started = time.perf_counter()
+    started = time.thread_time()
 
     with pytest.raises(DecodeError, match=words) as caught:
         read(body)
@@ -118,7 +118,7 @@ def test_hostile_text_is_refused(read: Reader, body: bytes, words: str) -> None:
     assert caught.value.path == "$"
     assert len(caught.value.excerpt) <= 80
     assert caught.value.__context__ is None
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 @pytest.mark.parametrize("body", [*(body for body, _ in HOSTILE), *TRICKY], ids=lambda body: repr(body[:40]))
