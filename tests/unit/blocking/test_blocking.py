@@ -16,9 +16,9 @@ HURRIED = cmsapi.PollPolicy(min_interval=0.05, max_interval=0.1)
 
 
 @pytest.fixture
-def box() -> Sandbox:
-    """A service whose jobs take a moment, and which a client's own thread runs."""
-    return Sandbox(durations=0.3)
+def box(request: pytest.FixtureRequest) -> Sandbox:
+    """A service whose jobs take a moment, or as long as a test says, and which a client's own thread runs."""
+    return Sandbox(durations=getattr(request, "param", 0.3))
 
 
 @pytest.fixture
@@ -52,6 +52,7 @@ def test_lists_are_iterators(client: cmsapi.blocking.Client, box: Sandbox) -> No
     assert len(list(client.credit_usages.list())) == client.credit_usages.list().first_page().total
 
 
+@pytest.mark.parametrize("box", [1000], indirect=True)
 def test_a_job_is_waited_for(client: cmsapi.blocking.Client, box: Sandbox) -> None:
     """Its result comes from `wait`, and its token attaches it again."""
     job = client.keywords.analyze(box.keyword_ids[0])
@@ -60,6 +61,7 @@ def test_a_job_is_waited_for(client: cmsapi.blocking.Client, box: Sandbox) -> No
         job.wait(timeout=0)
     assert client.jobs.attach(late.value.token or "") == job
     assert client.jobs.attach(job.token) == job
+    box.finish(job.target)
     assert job.wait().analysis_status == "success"
     assert job.result() == job.wait()
     assert job.exception() is None
@@ -67,9 +69,11 @@ def test_a_job_is_waited_for(client: cmsapi.blocking.Client, box: Sandbox) -> No
     assert [type(event) for event in job.events()] == [cmsapi.Finished]
 
 
+@pytest.mark.parametrize("box", [1000], indirect=True)
 def test_what_is_known_outlives_the_client(client: cmsapi.blocking.Client, box: Sandbox) -> None:
     """After the end of the client a job still has its token and result, and a call is refused."""
     job, other = (client.keywords.analyze(keyword_id) for keyword_id in box.keyword_ids[:2])
+    box.finish(job.target)
     job.wait()
     client.close()
     client.close()
