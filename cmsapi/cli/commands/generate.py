@@ -22,11 +22,7 @@ from cmsapi.cli.terminal.output import TABLE, Columns, Output, counted, print_li
 from cmsapi.cli.terminal.quoting import quote_word
 
 _WORDS = {"true": True, "false": False}
-_NAMES = [
-    name
-    for name in (field.name for field in attrs.fields(cmsapi.GenerationSettings))
-    if name != "extra" and name[0] != "_"
-]
+_NAMES = [name for name in attrs.fields_dict(cmsapi.GenerationSettings) if name not in attrs.fields_dict(cmsapi.Model)]
 
 
 def _with_files(_: Any, tokens: Sequence[Token]) -> list[str]:

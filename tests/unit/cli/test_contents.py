@@ -170,3 +170,12 @@ async def test_settings_may_come_from_a_file(box: Sandbox, tmp_path: Path) -> No
     assert await command("generate", box.content_ids[0], "-s", f"@{good}", "--discard", "--yes") == Exit.DONE
     assert await command("generate", box.content_ids[0], "-s", f"@{bad}") == Exit.USAGE
     assert await command("generate", box.content_ids[0], "-s", "fact_checking_enabled=perhaps") == Exit.USAGE
+
+
+async def test_only_settings_of_the_service_are_settings(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a model keeps for itself is neither offered nor taken: it would be paid for, and have no effect."""
+    for name in ("absent_keys", "time_texts", "extra", "tone"):
+        assert await command("generate", box.content_ids[0], "-s", f"{name}=x") == Exit.USAGE
+        _, _, offered = capsys.readouterr().err.partition("Settings are ")
+        assert offered.startswith("brand_voice_id, ")
+    assert not box.ledger.launches()
