@@ -103,7 +103,9 @@ async def test_the_demo_says_what_it_does_while_nothing_is_finished() -> None:
     async with Sandbox() as box, terminal(box, "demo", columns=80) as shell:
         await shell.until("Importing 4 pages")
         await shell.until("Launching 40 analyses and 5 idea searches.")
-        await shell.until("Nothing is finished yet. The next poll is in")
+        await shell.until("Nothing is finished yet.")
+        # On a busy machine the first results may be there before a frame shows when the next poll is.
+        await shell.until(" The next poll is in ")
 
 
 @pytest.mark.slow
