@@ -30,6 +30,10 @@ GUESSES: dict[str, tuple[Guess, str]] = {
         lambda c: c.contents.edit("cnt_1", {"title": "T"}),  # type: ignore[arg-type]
         "lambda content: {'title': 'New'}",
     ),
+    "gather of a list": (
+        lambda c: c.jobs.gather([]),  # type: ignore[arg-type]
+        "got list. `client.jobs.gather(*jobs)` takes the jobs of a list.",
+    ),
     "an identifier as a token": (lambda c: c.jobs.attach("kwd_1"), "`client.jobs.watch(kind, id)`"),
     "a document of nothing": (
         lambda c: c.knowledge_documents.create("wsp_1", "brief"),  # type: ignore[call-overload]

@@ -75,6 +75,12 @@ class AsCompleted(OutcomeStream[str, R]):
 
 def _check_jobs(jobs: Iterable[object]) -> None:
     if wrong := [job for job in jobs if not isinstance(job, Job)]:
+        if isinstance(wrong[0], list | tuple | set):
+            raise ArgumentError(
+                f"Expected a Job, got {type(wrong[0]).__name__}. `client.jobs.gather(*jobs)` takes the jobs of a list. "
+                "Nothing was sent.",
+                parameter="jobs",
+            )
         forgotten = ": did you forget `await`?" if inspect.iscoroutine(wrong[0]) else "."
         for launch in filter(inspect.iscoroutine, wrong):
             # It must launch nothing, and Python warns of a coroutine that is neither awaited nor closed.
