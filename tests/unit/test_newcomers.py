@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import cmsapi
+import cmsapi.blocking  # its classes give advice, too
 from cmsapi.sandbox import Sandbox
 
 pytestmark = pytest.mark.looptime
