@@ -214,7 +214,7 @@ class Poller:
         if record is not None and not record.pollable:
             if not job.acquiring:
                 job.acquiring = True
-                self.tasks.start(self._acquire(job, record))
+                self.tasks.start(self._acquire(job, record)).add_done_callback(partial(self._acquire_anew, job))
             return
         self.scheduler.add(job, self._callbacks, at_once=job.polls == 0 and not job.history.fresh)
 
@@ -247,6 +247,12 @@ class Poller:
             job.acquiring = False
         self._schedule(job)
 
+    def _acquire_anew(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
+        """Begin again after other code has cancelled that, perhaps before it began; the end of the client does, too."""
+        if acquiring.cancelled():
+            job.acquiring = False
+            asyncio.get_running_loop().call_later(FOLLOW, self._schedule, job)
+
     # Polls
 
     def poll(self, job: TrackedJob) -> None:
@@ -270,8 +276,15 @@ class Poller:
             poll = self.tasks.start(self._poll(job, priority, reason), context)
             # An eager task may have ended already.
             job.poll = None if poll.done() else poll
+            poll.add_done_callback(partial(self._forget_cancelled, job))
             return poll
         return job.poll
+
+    def _forget_cancelled(self, job: TrackedJob, poll: asyncio.Task[None]) -> None:
+        """Plan the next poll of a job after one that other code has cancelled, perhaps before it began."""
+        if job.poll is poll:
+            job.poll = None
+            self.scheduler.failed(job, refused=False)
 
     async def _poll(self, job: TrackedJob, priority: Priority, reason: str) -> None:
         try:

@@ -409,6 +409,41 @@ async def test_a_transport_that_cancels_itself_does_not_end_the_polls(kind: str)
     assert [type(failure.error) for failure in failures] == [cmsapi.OutcomeUnknownError] * 2
 
 
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_poll_that_other_code_cancels_is_followed_by_the_next(begun: bool) -> None:
+    """A program that cancels all tasks but the waiter, also before a poll has begun, does not end the polls."""
+    sandbox = box(30.0, latency=(0.3, 0.3))
+    async with client_of(sandbox) as client:
+        job = await client.keywords.analyze(sandbox.keyword_ids[0])
+        waiter = asyncio.create_task(job.wait())
+        await asyncio.sleep(7)
+        asking = asyncio.create_task(job.refresh())
+        # Its first step makes the task of the poll, which begins one turn later.
+        await asyncio.sleep(0.1 if begun else 0)
+        for task in asyncio.all_tasks() - {waiter, asyncio.current_task()}:
+            task.cancel()
+        async with asyncio.timeout(60):
+            assert (await waiter).analysis_status == "success"
+        assert asking.cancelled()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_cancelled_follower_of_another_client_goes_on(begun: bool) -> None:
+    """The same holds where another client polls the job, and this one follows the journal."""
+    sandbox = box(30.0)
+    async with client_of(sandbox) as client, client_of(sandbox) as follower:
+        polled, followed = [await each.keywords.analyze(sandbox.keyword_ids[0]) for each in (client, follower)]
+        waiters = [asyncio.create_task(polled.wait())]
+        await asyncio.sleep(7)
+        waiters.append(asyncio.create_task(followed.wait()))
+        await asyncio.sleep(3 if begun else 0)
+        for task in asyncio.all_tasks() - {*waiters, asyncio.current_task()}:
+            task.cancel()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*waiters)
+    assert len(sandbox.ledger.launches()) == 1
+
+
 async def test_a_refresh_whose_transport_cancels_itself_raises_an_error() -> None:
     """Who refreshes a job was not cancelled, and is told that the poll has failed."""
     sandbox = box(60.0)
