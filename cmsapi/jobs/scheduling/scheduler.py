@@ -331,7 +331,8 @@ class Scheduler:
         asked_at = _now()
         room = max(0.0, limiter.per_second - limiter.waiting()[Priority.POLL])
         for page in pages:
-            if room:
+            # An eager read of one page may have shown the ends of all jobs on another one.
+            if room and page.jobs:
                 room -= 1
                 page.due, page.asked_at, page.reading = math.inf, asked_at, True
                 # The settings of a copy made by `with_options` must not keep its original from seeing the page.

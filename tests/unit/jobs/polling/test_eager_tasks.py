@@ -48,6 +48,40 @@ async def test_polls_that_are_through_at_once_go_on() -> None:
             await client.jobs.gather(*jobs)
 
 
+async def test_a_list_may_show_the_jobs_of_another_one() -> None:
+    """Of lists that are due at once, the first one may show the ends of all jobs on the others."""
+    loop = asyncio.get_running_loop()
+    began, lists = loop.time(), [f"pag_{number}" for number in range(6)]
+    on = {page: [f"kwd_{page}_{number}" for number in range(10)] for page in lists}
+
+    def keyword(name: str) -> dict[str, Any]:
+        over = loop.time() > began + 25.0
+        at = "2099-01-01T00:00:00Z" if over else None
+        word = "success" if over else "pending"
+        return {"id": name, "keyword": "tents", "pageId": name[4:9], "analysisStatus": word, "lastAnalyzedAt": at}
+
+    def answer(request: cmsapi.Request) -> Any:
+        if request.method == "POST":
+            return {"message": "accepted"}
+        if "/pages/" not in request.url:
+            return keyword(request.url.rpartition("/")[2])
+        (page,) = (page for page in lists if page in request.url)
+        names = on[page] if loop.time() < began + 25.0 else [name for each in on.values() for name in each]
+        place = {"total": len(names), "page": 1, "limit": 100, "hasMore": False}
+        return {"data": [keyword(name) for name in names], "pagination": place}
+
+    transport = HandlerTransport(answer)
+    unlimited = cmsapi.RateLimits.unlimited()
+    async with cmsapi.Client(
+        "sk_eager", base_url="https://api.example.com", transport=transport, limits=unlimited
+    ) as client:
+        for page in lists:
+            assert len([each async for each in client.keywords.list(page, limit=100)]) == 10
+        async with asyncio.timeout(300):
+            jobs = [await client.keywords.analyze(name) for page in lists for name in on[page]]
+            await client.jobs.gather(*jobs)
+
+
 async def test_signs_of_life_go_on_while_jobs_are_let_go_of() -> None:
     """Entries without waiters are released while the process shows that it lives."""
     sandbox = box(300.0)
