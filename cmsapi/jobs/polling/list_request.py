@@ -40,6 +40,7 @@ async def _read(lists: ListReads, listing: Listing, caller: OperationCaller) -> 
     The response observer shows the items to the jobs.
     """
     kind, path = listing.kind, {listing.kind.list_parameter: listing.parent}
+    seen: set[object] = set()
     while True:
         try:
             page = await caller.page(
@@ -53,6 +54,9 @@ async def _read(lists: ListReads, listing: Listing, caller: OperationCaller) -> 
                 logger.exception("a page of a list could not be read; its jobs are polled one by one")
             raise
         lists.read(listing)
-        if not (page.has_more and lists.has_unlisted_jobs):
+        shown = {getattr(item, "id", None) for item in page}
+        # A service whose `hasMore` is never false, or that does not know `page`, would be read for ever.
+        if shown <= seen or not (page.has_more and lists.has_unlisted_jobs):
             return
+        seen |= shown
         listing = attrs.evolve(listing, number=listing.number + 1)

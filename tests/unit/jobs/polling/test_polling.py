@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qs
 
 import attrs
 import pytest
@@ -355,6 +356,39 @@ async def test_lists_that_fail_lose_no_jobs(status: int, times: int | None) -> N
             await analyse(other, sandbox.keyword_ids, in_flight=60)
             assert loop.time() - began < 600.0
     assert len(sandbox.ledger) - listed < 1000
+
+
+@pytest.mark.parametrize("ignores_page", [False, True])
+async def test_lists_that_always_promise_more_do_not_use_up_the_hour(ignores_page: bool) -> None:
+    """Where `hasMore` is never false, a list ends with the page that shows nothing new."""
+    sandbox = Sandbox(keywords=300, durations=MINUTE)
+    endless = Endless(sandbox, ignores_page)
+    async with client_of(sandbox, transport=endless) as client:
+        await analyse(client, sandbox.keyword_ids)
+    assert sandbox.ledger.count(operation="list_keywords") > 20
+    assert endless.highest == 2
+
+
+@attrs.define
+class Endless:
+    """Carry requests to a sandbox whose lists of keywords say that more follow, whatever follows."""
+
+    sandbox: Sandbox
+    ignores_page: bool
+    highest: int = 0
+
+    async def send(self, request: Request) -> Response:
+        """Carry one request."""
+        path, _, query = request.url.partition("?")
+        if request.method != "GET" or not path.endswith("/keywords"):
+            return await self.sandbox.transport.send(request)
+        self.highest = max(self.highest, int(parse_qs(query)["page"][0]))
+        if self.ignores_page:
+            request = attrs.evolve(request, url=f"{path}?page=1&limit=100")
+        response = await self.sandbox.transport.send(request)
+        document = json.loads(response.body)
+        document["pagination"]["hasMore"] = True
+        return attrs.evolve(response, body=json.dumps(document).encode())
 
 
 @attrs.define
