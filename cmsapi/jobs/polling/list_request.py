@@ -39,9 +39,10 @@ async def _read(lists: ListReads, listing: Listing, caller: OperationCaller) -> 
 
     The response observer shows the items to the jobs.
     """
-    kind, path = listing.kind, {listing.kind.list_parameter: listing.parent}
+    kind, path, begun = listing.kind, {listing.kind.list_parameter: listing.parent}, listing.number
     seen: set[object] = set()
     while True:
+        found = lists.found
         try:
             page = await caller.page(
                 kind.model, kind.list_operation, path, number=listing.number, limit=LARGEST_PAGE, options=_ONE_ATTEMPT
@@ -54,9 +55,11 @@ async def _read(lists: ListReads, listing: Listing, caller: OperationCaller) -> 
                 logger.exception("a page of a list could not be read; its jobs are polled one by one")
             raise
         lists.read(listing)
+        if listing.number > begun and lists.found == found:
+            lists.read_in_vain()
         shown = {getattr(item, "id", None) for item in page}
         # A service whose `hasMore` is never false, or that does not know `page`, would be read for ever.
-        if shown <= seen or not (page.has_more and lists.has_unlisted_jobs):
+        if shown <= seen or not (page.has_more and lists.reads_on):
             return
         seen |= shown
         listing = attrs.evolve(listing, number=listing.number + 1)

@@ -23,6 +23,8 @@ _SURE = 0.75
 # Finding a list takes two requests. It is expected to show ten of the jobs, until some were found, and has to show
 # three.
 _EXPECTED, _WORTHWHILE = 10.0, 3.0
+# Of the pages that follow others in long lists, one in vain is read for so many jobs.
+_A_PAGE_IN_VAIN = 10.0
 _EXPLORING = "a list may show many such jobs at once"
 # Of the lists that are to be found, so many are looked for at a time: of more, several would be the same one.
 _AT_A_TIME = 0.15
@@ -57,10 +59,12 @@ class ListReads:
         self._show_states: dict[Kind, bool] = {}
         # The page that shows a job, as far as it is known.
         self._listing_of: OrderedDict[JobKey, Listing] = OrderedDict()
-        # The lists that were read because of a job, and how many jobs they have shown for the first time, counted from
-        # what is expected of the first list.
+        # The lists that were read because of a job.
         self._met: set[JobKey] = set()
-        self._found = _EXPECTED
+        #: How many jobs lists have shown for the first time, counted from what is expected of the first list.
+        self.found: float = _EXPECTED
+        # How many pages that follow others have shown no job for the first time.
+        self._in_vain = 0
         self._jobs = jobs
         self._polling = polling
         self._poll_queue = poll_queue
@@ -154,12 +158,22 @@ class ListReads:
         if not news:
             return
         shown = [job for key in keys for job in self._jobs.get(key, ())]
-        self._found += sum(self.page_of(job) is None for job in shown)
+        self.found += sum(self.page_of(job) is None for job in shown)
         for job in shown:
             if job not in self._polling and (job.due is None or job.why == _EXPLORING):
                 self.displace(job)
                 self.place(job)
         self._hurry()
+
+    def read_in_vain(self) -> None:
+        """Note that a page was read because it follows another, and has shown no job for the first time."""
+        self._in_vain += 1
+
+    @property
+    def reads_on(self) -> bool:
+        """Whether the page after one that was read may show several jobs whose pages are not known."""
+        several = max(2, math.ceil(_A_PAGE_IN_VAIN * self._in_vain - self.found))
+        return len(list(itertools.islice(self._unlisted(), several))) == several
 
     def read(self, listing: Listing, *, failed: bool = False) -> None:
         """Note that a page was read: jobs that it did not show are polled alone, and all when it fails again."""
@@ -205,7 +219,7 @@ class ListReads:
     @property
     def _found_a_list(self) -> float:
         """How many jobs a list is expected to show for the first time."""
-        return self._found / (1.0 + len(self._met))
+        return self.found / (1.0 + len(self._met))
 
     def _explore(self, now: float) -> None:
         """Poll a few jobs to learn which lists show them, when lists are worth finding."""

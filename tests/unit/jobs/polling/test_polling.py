@@ -391,6 +391,37 @@ class Endless:
         return attrs.evolve(response, body=json.dumps(document).encode())
 
 
+async def test_long_lists_do_not_use_up_the_hour() -> None:
+    """Where each list has thirty pages, and jobs are on the first, the others are read a few times at most."""
+    sandbox = Sandbox(keywords=300, durations=MINUTE)
+    async with client_of(sandbox, transport=Long(sandbox)) as client:
+        await analyse(client, sandbox.keyword_ids)
+    assert sandbox.ledger.count(operation="list_keywords") > 20
+    assert len(sandbox.ledger) < 900
+
+
+@attrs.define
+class Long:
+    """Carry requests to a sandbox whose lists of keywords go on with 2,900 other keywords."""
+
+    sandbox: Sandbox
+
+    async def send(self, request: Request) -> Response:
+        """Carry one request."""
+        path, _, query = request.url.partition("?")
+        if request.method != "GET" or not path.endswith("/keywords"):
+            return await self.sandbox.transport.send(request)
+        number = int(parse_qs(query)["page"][0])
+        first = attrs.evolve(request, url=f"{path}?page=1&limit=100")
+        response = await self.sandbox.transport.send(first)
+        document = json.loads(response.body)
+        document["pagination"] |= {"total": 3000, "page": number, "hasMore": number < 30}
+        if number > 1:
+            others = (f"kwd_of_page_{number}_{place}" for place in range(100))
+            document["data"] = [document["data"][0] | {"id": other} for other in others]
+        return attrs.evolve(response, body=json.dumps(document).encode())
+
+
 @attrs.define
 class Failing:
     """Carry requests to a sandbox, and fail some of them on the way."""
