@@ -177,7 +177,7 @@ release: $(RELEASE_READY) ## Release VERSION=1.2.3: check, build, try and tag, s
 	@PYTHONPATH=.ci $(BIN)/python -m release $(if $(DRY),--dry-run) -- '$(VERSION)'
 
 clean: ## Remove what these commands made
-	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt dist build
+	rm -rf .venv .venv-* .mutants docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .pyright.txt dist build .ci/logs
 
 # uv where it is; else venv with pip; else, where ensurepip is missing (Debian), a venv that the system's pip fills.
 $(VENV)/pyvenv.cfg:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import logging
 import math
 from functools import partial
 from typing import Any
@@ -16,12 +15,12 @@ from typing import Any
 import attrs
 
 from cmsapi.api.model import Model
-from cmsapi.errors import APIError, ClientClosedError, CMSError, StateError
-from cmsapi.jobs.journal.heartbeat import FOLLOW
+from cmsapi.errors import APIError, ClientClosedError, CMSError
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
+from cmsapi.jobs.polling.claims import EntryClaims
 from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_request import start_read
 from cmsapi.jobs.polling.poll_request import read_state, send_poll
@@ -35,11 +34,6 @@ from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
 from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
 from cmsapi.ratelimit.limiter import Priority
-
-logger: logging.Logger = logging.getLogger("cmsapi")
-
-# One of so many tries to hold an entry that another process holds claims it; the others only see whether it is there.
-_CLAIM_EVERY = 5
 
 
 class Poller:
@@ -61,6 +55,7 @@ class Poller:
         self.journal: LaunchJournal = registry.journal
         #: The tasks that belong to the client and not to their callers.
         self.tasks: BackgroundTasks = BackgroundTasks(poll_settings.caller.open)
+        self._claims = EntryClaims(self.journal, self.tasks, self._schedule, self.unsubscribe)
         self._read_list = partial(start_read, scheduler.list_reads, self.tasks)
         self._callbacks = PollCallbacks(self.hooks, self.poll, self.show, self._read_list)
         self._closed = False
@@ -165,7 +160,7 @@ class Poller:
         recent = _now() - max(launched, job.observed_at or -math.inf) < job.settings.policy.min_interval
         if recent or job.closed or job.has_subscribers or job.phase is Phase.SUCCEEDED:
             return self.status(job)
-        if await self._polled_elsewhere(job):
+        if await self._claims.held_elsewhere(job):
             return self.status(job)
         if not job.kind.result_requests:
             await self.poll_now(job)
@@ -180,21 +175,6 @@ class Poller:
         except CMSError as error:
             raise error.fresh() from error
         return self.status(job)
-
-    async def _polled_elsewhere(self, job: TrackedJob) -> bool:
-        """Tell whether another process that shares the state polls a job; its end shows in the journal."""
-        record = job.record
-        if record is None or not self.journal.state.shared:
-            return False
-        try:
-            mine = await self.journal.acquire(record)
-        except StateError as error:
-            logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
-            return False
-        if record.held and record.idle:
-            # This process only asks.
-            self.journal.leases.release_later(record)
-        return not mine
 
     async def _read_state(self, job: TrackedJob) -> None:
         """Read the document of a job without its result; a job that has none is finished with it."""
@@ -212,46 +192,9 @@ class Poller:
             return
         record = job.record
         if record is not None and not record.pollable:
-            if not job.acquiring:
-                job.acquiring = True
-                self.tasks.start(self._acquire(job, record)).add_done_callback(partial(self._acquire_anew, job))
+            self._claims.begin(job, record)
             return
         self.scheduler.add(job, self._callbacks, at_once=job.polls == 0 and not job.history.fresh)
-
-    async def _acquire(self, job: TrackedJob, record: Record) -> None:
-        """Have a job polled once no other process polls it.
-
-        It is polled without its entry when the state cannot be reached: two streams of polls are better than none.
-        """
-        try:
-            await self.journal.open(job.settings.read_user)
-            rounds = 0
-            while job.has_subscribers and not await self.journal.acquire(record, claim=rounds % _CLAIM_EVERY == 0):
-                rounds += 1
-                await asyncio.sleep(FOLLOW)
-        except StateError as error:
-            logger.warning("Journal unavailable; polling %r anyway: %s", job, error)
-            record.pollable = True
-        except CMSError as error:
-            # It cannot be told whose journal it is.
-            job.wake(error)
-            self.unsubscribe(job)
-            if job.has_subscribers:
-                # Events, listeners and review hooks outlast a request that failed.
-                await asyncio.sleep(job.settings.policy.max_interval)
-        except Exception:
-            # A mistake, of a state or of this package: no code awaits this task, and the waiters would never wake.
-            logger.exception("Journal unavailable; polling %r anyway", job)
-            record.pollable = True
-        finally:
-            job.acquiring = False
-        self._schedule(job)
-
-    def _acquire_anew(self, job: TrackedJob, acquiring: asyncio.Task[None]) -> None:
-        """Begin again after other code has cancelled that, perhaps before it began; the end of the client does, too."""
-        if acquiring.cancelled():
-            job.acquiring = False
-            asyncio.get_running_loop().call_later(FOLLOW, self._schedule, job)
 
     # Polls
 
