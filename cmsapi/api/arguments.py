@@ -84,10 +84,17 @@ def one_of(parameter: str, value: object, words: Iterable[str]) -> None:
         raise wrong(parameter, f"be one of {', '.join(map(repr, valid))}", excerpt(value))
 
 
+def is_one(value: object) -> bool:
+    """Tell whether a value is one text or one table, whose characters or columns are not meant as items."""
+    return isinstance(value, str | bytes) or hasattr(value, "columns")
+
+
 def several(parameter: str, value: Iterable[T]) -> Iterable[T]:
-    """Check for a list or another iterable; a single string is refused, because its characters are not meant."""
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise wrong(parameter, "be a list or another iterable", excerpt(value))
+    """Check for a list or another iterable; a single text and a whole table are refused."""
+    if not isinstance(value, Iterable) or is_one(value):
+        table = hasattr(value, "columns")
+        got, hint = (type(value).__name__, " Pass one column, such as frame['id'].") if table else (excerpt(value), "")
+        raise wrong(parameter, "be a list or another iterable", got, hint)
     return value
 
 

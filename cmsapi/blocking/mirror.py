@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import anyio.to_thread
 import attrs
 
+from cmsapi.api.arguments import is_one
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.blocking.thread import CALLS, Calls, LoopThread
 from cmsapi.errors import ArgumentError, JobError
@@ -168,7 +169,7 @@ def unwrapped(value: Any) -> Any:
 
 def whole(items: Any) -> Any:
     """Return items as a list that the caller's thread has read; what is no iterable is left to the async client."""
-    return items if isinstance(items, str | bytes) or not hasattr(items, "__iter__") else list(items)
+    return items if is_one(items) or not hasattr(items, "__iter__") else list(items)
 
 
 def keyed(key: Any, items: Any) -> Any:

@@ -17,6 +17,12 @@ pytestmark = pytest.mark.looptime
 
 Guess = Callable[[cmsapi.Client], Any]
 
+
+def table() -> Any:
+    """Return a table with identifiers."""
+    return pytest.importorskip("pandas").DataFrame({"id": ["kwd_1"]})
+
+
 # The guess, and what its message says.
 GUESSES: dict[str, tuple[Guess, str]] = {
     "map of a call": (
@@ -26,6 +32,18 @@ GUESSES: dict[str, tuple[Guess, str]] = {
     "map with its arguments swapped": (
         lambda c: c.jobs.map(["kwd_1"], c.keywords.analyze),  # type: ignore[arg-type]
         "client.jobs.map(client.keywords.analyze, keyword_ids)",
+    ),
+    "map over a whole table": (
+        lambda c: c.jobs.map(c.keywords.analyze, table()),
+        "`items` must be a list or another iterable, got DataFrame. Pass one column, such as frame['id'].",
+    ),
+    "a batch over a whole table": (
+        lambda c: c.jobs.batch("nightly").map(c.keywords.analyze, table()),
+        "got DataFrame. Pass one column, such as frame['id'].",
+    ),
+    "a batch over one identifier": (
+        lambda c: c.jobs.batch("nightly").map(c.keywords.analyze, "kwd_1"),
+        "`items` must be a list or another iterable, got 'kwd_1'.",
     ),
     "edit with the new values": (
         lambda c: c.contents.edit("cnt_1", {"title": "T"}),  # type: ignore[arg-type]

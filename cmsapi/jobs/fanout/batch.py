@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 
 import attrs
 
-from cmsapi.api.arguments import text
+from cmsapi.api.arguments import several, text
 from cmsapi.api.model import Model
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
@@ -196,6 +196,8 @@ class Batch:
                 f"`key` must be a function of an item, got {excerpt(key)}. Nothing was sent.", parameter="key"
             )
 
+        if not isinstance(items, AsyncIterable):
+            several("items", items)
         keyed: dict[str, I] = {}
         tracker = self._tracker = tracker_of(items, self._poller)
 

@@ -52,6 +52,13 @@ def test_lists_are_iterators(client: cmsapi.blocking.Client, box: Sandbox) -> No
     assert len(list(client.credit_usages.list())) == client.credit_usages.list().first_page().total
 
 
+def test_a_whole_table_is_no_list_of_items(client: cmsapi.blocking.Client, box: Sandbox) -> None:
+    """Iterating over a table gives the names of its columns, which would be launched."""
+    with pytest.raises(cmsapi.ArgumentError, match="Pass one column"):
+        client.jobs.map(client.keywords.analyze, pytest.importorskip("pandas").DataFrame({"id": box.keyword_ids}))
+    assert box.ledger.launches() == []
+
+
 @pytest.mark.parametrize("box", [1000], indirect=True)
 def test_a_job_is_waited_for(client: cmsapi.blocking.Client, box: Sandbox) -> None:
     """Its result comes from `wait`, and its token attaches it again."""
