@@ -243,7 +243,7 @@ class Sender:
 def _take_first_credit(launch: PendingLaunch) -> None:
     if not launch.take_credit():
         raise OutOfCreditsError(
-            f"All credits that LaunchPolicy(max_credits={launch.policy.max_credits}) allows this client are spent: "
+            f"The {launch.policy.max_credits} credits that LaunchPolicy(max_credits=) allows this client are spent: "
             f"the {launch.request} was not sent, and nothing was charged for it. What "
             "is launched goes on."
         )

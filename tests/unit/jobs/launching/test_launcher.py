@@ -796,7 +796,7 @@ async def test_no_more_is_launched_than_the_policy_pays() -> None:
         with pytest.raises(cmsapi.OutOfCreditsError) as caught:
             await client.keywords.analyze(third)
         assert str(caught.value).startswith(
-            "All credits that LaunchPolicy(max_credits=2) allows this client are spent: the keyword_analysis for "
+            "The 2 credits that LaunchPolicy(max_credits=) allows this client are spent: the keyword_analysis for "
             f"{third} was not sent, and nothing was charged for it. What is launched goes on."
         )
     assert (posts(sandbox), spent(sandbox)) == (3, 2)
