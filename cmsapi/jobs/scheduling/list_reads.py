@@ -172,8 +172,7 @@ class ListReads:
     @property
     def reads_on(self) -> bool:
         """Whether the page after one that was read may show several jobs whose pages are not known."""
-        several = max(2, math.ceil(_A_PAGE_IN_VAIN * self._in_vain - self.found))
-        return len(list(itertools.islice(self._unlisted(), several))) == several
+        return self._has_unlisted(max(2, math.ceil(_A_PAGE_IN_VAIN * self._in_vain - self.found)))
 
     def read(self, listing: Listing, *, failed: bool = False) -> None:
         """Note that a page was read: jobs that it did not show are polled alone, and all when it fails again."""
@@ -191,17 +190,12 @@ class ListReads:
         """Tell whether lists show the states of jobs of a kind, or may do so as far as was seen."""
         return bool(kind.list_operation) and self._show_states.get(kind, True)
 
-    @property
-    def has_unlisted_jobs(self) -> bool:
-        """Whether several jobs run that lists may show, and whose pages are not known."""
-        return len(list(itertools.islice(self._unlisted(), 2))) > 1
-
     def wants(self, job: TrackedJob, parent: str) -> bool:
         """Tell whether the list that shows a job is worth reading, to learn which jobs can be polled together."""
         key = (job.kind, parent)
         if self._show_states.get(job.kind) is False or job.load_key not in self._stretched or key in self._met:
             return False
-        if not self.has_unlisted_jobs or self._found_a_list < _WORTHWHILE:
+        if not self._has_unlisted(2) or self._found_a_list < _WORTHWHILE:
             return False
         self._met.add(key)
         return True
@@ -210,6 +204,10 @@ class ListReads:
 
     def _curve(self, page: ListPage) -> Curve:
         return self._durations[page.listing.kind].last_curve()
+
+    def _has_unlisted(self, count: int) -> bool:
+        """Tell whether so many jobs run that lists may show, and whose pages are not known."""
+        return len(list(itertools.islice(self._unlisted(), count))) == count
 
     def _unlisted(self) -> Iterator[TrackedJob]:
         known = self._listing_of
