@@ -36,8 +36,11 @@ def sent_times(entry: Entry) -> int:
 
 
 def without_result(entry: Entry) -> JobError | None:
-    """Tell how an item of a batch ended in another run; None when it has a result."""
-    if entry.status == Phase.SUCCEEDED:
+    """Tell how an item of a batch ended in another run; None when its job may have a result.
+
+    An end that the service has not reported itself, such as a job that it did not know, is read again.
+    """
+    if entry.status not in (UNKNOWN, Phase.FAILED):
         if KINDS.get(entry.kind) is not None:
             return None
         return JobError(
@@ -46,9 +49,7 @@ def without_result(entry: Entry) -> JobError | None:
         )
     if entry.status == UNKNOWN:
         return unknown_launch(entry.kind, entry.target, entry.facts)
-    failed = entry.status == Phase.FAILED
-    how = "failed" if failed else f"ended as {entry.status!r}"
-    return (JobFailedError if failed else JobError)(
-        f"The {entry.kind} of {markup.plain(entry.target)} {how} in an earlier run. batch.retry_failed() lets the next "
-        "map launch it again, which costs a credit."
+    return JobFailedError(
+        f"The {entry.kind} of {markup.plain(entry.target)} failed in an earlier run. batch.retry_failed() lets the "
+        "next map launch it again, which costs a credit."
     )

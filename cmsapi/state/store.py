@@ -132,6 +132,10 @@ class State(abc.ABC):
         """Keep the outcome of an item that has no entry, unless it has one; it is flushed before this returns."""
         await self._step(lease, Standing.ABSENT, Step.END, outcome)
 
+    async def note_anew(self, lease: Lease, outcome: Entry) -> None:
+        """Keep an outcome in the place of the one that the item has; it is flushed before this returns."""
+        await self._step(lease, Standing.ENDED, Step.END, outcome)
+
     @abc.abstractmethod
     async def _step(
         self, lease: Lease, when: Standing, step: Step, entry: Entry | None = None

@@ -212,7 +212,13 @@ class Batch:
             tracker.to_read, tracker.finished, tracker.earlier = len(ended), len(skipped), len(skipped)
             tracker.failed = len({*self.failed, *self.unknown}.intersection(skipped))
             reading: Fanout[str, R] = Fanout(
-                self._read_again, ended, self._poller, errors=errors, tracker=tracker, earlier=True
+                self._read_again,
+                ended,
+                self._poller,
+                errors=errors,
+                keep=self._keep_anew,
+                tracker=tracker,
+                earlier=True,
             )
             launching = Fanout(
                 lambda name: launch(keyed[name]),
@@ -256,6 +262,15 @@ class Batch:
         if (problem := without_result(entry)) is not None:
             raise problem
         return job_of(self._poller.take_over(Record(entry)), self._poller)
+
+    async def _keep_anew(self, outcome: Outcome[str, Any]) -> None:
+        """Keep the end of a job that the service did not report in an earlier run."""
+        entry, job = self._outcomes[outcome.item], outcome.job
+        if job is not None and job.done() and entry.status not in (job.tracked.final_status, Phase.SUCCEEDED):
+            decision = outcome.value.decision if isinstance(outcome.value, GenerationReview) else None
+            entry = attrs.evolve(entry, status=job.tracked.final_status, decision=decision)
+            await self._journal.note_outcome(entry, anew=True)
+            self._outcomes[outcome.item] = entry
 
     async def _keep(self, outcome: Outcome[str, Any]) -> None:
         """Keep how an item ended; an item whose job still runs has no end yet."""

@@ -236,8 +236,12 @@ class LaunchJournal:
         """Tell whether an earlier entry of the same key was deleted because its launch may have happened."""
         return await self._unknown.has(record.lease, followed.asked_at)
 
-    async def note_outcome(self, entry: Entry) -> None:
+    async def note_outcome(self, entry: Entry, *, anew: bool = False) -> None:
         """Keep the outcome of an item whose job has the entry of another item; also when its caller is cancelled.
+
+        Args:
+            entry: The outcome.
+            anew: Whether it takes the place of an earlier outcome of the item.
 
         Raises:
             StateError: It is not kept yet; it is tried again.
@@ -246,7 +250,7 @@ class LaunchJournal:
 
         async def note() -> None:
             try:
-                await self.state.note(lease, entry)
+                await (self.state.note_anew if anew else self.state.note)(lease, entry)
             except StateError as error:
                 failures.append(error)
                 raise
