@@ -214,6 +214,7 @@ from cmsapi.observability.job_events import (
     LaunchStarted as LaunchStarted,
     ProgressChanged as ProgressChanged,
     Throttled as Throttled,
+    UnlistedState as UnlistedState,
 )
 from cmsapi.observability.statistics import (
     Statistics as Statistics,

@@ -158,14 +158,18 @@ class PollPolicy:
         budget: What changes when that many polls do not fit into the hour. `"fit"` polls less often, at the times
             that are most likely to be worth a request. `"strict"` keeps the intervals, also for lists, and `jobs.map`
             launches fewer jobs at a time.
-        give_up_after: Seconds after which a job ends with `UnknownJobStateError` when its state does not tell its
-            end. None means half an hour for a stale state, and six hours for a word that is not listed.
+        give_up_after: Seconds for which the service may show nothing that tells how a job stands before the job ends
+            with `UnknownJobStateError`: a word that is not listed, the end of an earlier run, refused polls, a result
+            that is refused or not all there. None means the time that the table of waits has for each of them.
+        outage_timeout: Seconds for which the service may fail or be out of reach before the jobs that are polled end
+            with `UnknownJobStateError`.
     """
 
     min_interval: float = attrs.field(default=5.0, validator=_seconds())
     max_interval: float = attrs.field(default=10.0, validator=_seconds())
     budget: Literal["fit", "strict"] = attrs.field(default="fit", validator=_word("fit", "strict"))
     give_up_after: float | None = attrs.field(default=None, validator=_seconds())
+    outage_timeout: float = attrs.field(default=3600.0, validator=_seconds())
 
     def __attrs_post_init__(self) -> None:
         if self.max_interval < self.min_interval:

@@ -38,7 +38,7 @@ class JobSupersededError(JobError):
 
 
 class JobVanishedError(JobError):
-    """Report that the service has answered 404 about the job for at least 60 s and three polls."""
+    """Report that the service has not known the job for a minute and three polls, or a new one for five minutes."""
 
 
 class JobDetachedError(JobError):
@@ -46,7 +46,7 @@ class JobDetachedError(JobError):
 
 
 class UnknownJobStateError(JobError):
-    """Report that the service keeps showing a state that does not tell the end of the job."""
+    """Report that what the service shows, or that it fails, has not told the end of the job for too long."""
 
 
 class JobWaitTimeoutError(JobError, TimeoutError):

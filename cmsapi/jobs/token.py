@@ -35,6 +35,8 @@ def write_token(kind: JobKind, target: str, history: JobHistory, base_url: str) 
         "watched": history.watched,
         "at": base_url,
     }
+    if history.before is not None:
+        document["before"] = history.before
     payload = base64.urlsafe_b64encode(dumps(document)).rstrip(b"=").decode()
     return f"{PREFIX}.{payload}.{_check(payload)}"
 
@@ -76,7 +78,11 @@ def _read(payload: str) -> tuple[Kind, str, JobHistory, str]:
             } if (kind := KINDS.get(word)) is not None:
                 kind.check(target)
                 launched_at = _moment(launched) if launched else None
-                return kind, target, JobHistory(launched_at=launched_at, watched=watched, job_id=job_id), at
+                # Only tokens of jobs that replace another one have it.
+                before = document.get("before")
+                before = before if isinstance(before, str) else None
+                history = JobHistory(launched_at=launched_at, watched=watched, job_id=job_id, before=before)
+                return kind, target, history, at
     match document:
         case {"kind": str(word)} if word not in KINDS:
             raise _bad(f"The token names a job of a kind that this version of cmsapi does not know: {excerpt(word)}.")

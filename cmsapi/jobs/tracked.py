@@ -18,6 +18,7 @@ import attrs
 from cmsapi.api.models.user import User
 from cmsapi.config import PollPolicy
 from cmsapi.display import markup
+from cmsapi.jobs.kinds.doubt import Lasting
 from cmsapi.jobs.kinds.kind import JobHistory, Kind
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import JobEvent, Phase
@@ -117,15 +118,11 @@ class Failures:
 
     Args:
         polls: Failed polls in a row.
-        lasting: The failure that repeating does not mend: its status or class, and its operation; or None.
-        lasting_since: Loop time of the first such failure.
-        lasting_polls: Such failures in a row.
+        lasting: The doubt that the last of them have shown, or None.
     """
 
     polls: int = 0
-    lasting: tuple[object, str | None] | None = None
-    lasting_since: float = 0.0
-    lasting_polls: int = 0
+    lasting: Lasting | None = None
 
 
 def _key(job: TrackedJob) -> JobKey:

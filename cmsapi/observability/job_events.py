@@ -117,6 +117,23 @@ class JobObserved(Event):
 
 
 @attrs.frozen(kw_only=True)
+class UnlistedState(Event):
+    """Report that jobs of a kind show a word that is not listed; once for each word.
+
+    Args:
+        kind: Kind of job.
+        state: The service's word, or None where it shows none.
+        ends_in: Seconds after which a job that still shows it ends with `UnknownJobStateError`.
+    """
+
+    name: ClassVar[str] = "cmsapi.job.unlisted_state"
+    level: ClassVar[int] = logging.WARNING
+    kind: str
+    state: str | None
+    ends_in: float
+
+
+@attrs.frozen(kw_only=True)
 class JobReleased(Event):
     """Report that a job has finished, or has lost its last waiter.
 

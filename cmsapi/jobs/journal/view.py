@@ -8,7 +8,7 @@ import attrs
 
 from cmsapi.display import markup
 from cmsapi.jobs.journal.journal import LaunchJournal
-from cmsapi.jobs.kinds.kind import JobHistory, JobKind
+from cmsapi.jobs.kinds.kind import JobHistory, JobKind, job_before
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.token import write_token
 from cmsapi.jobs.tracked import INTENT, SENDING
@@ -55,7 +55,7 @@ def _told(entry: Entry, base_url: str) -> OpenLaunch:
     token = None
     if entry.status not in (INTENT, SENDING):
         launched_at = None if entry.served_at is None else datetime.fromtimestamp(entry.served_at, UTC)
-        history = JobHistory(launched_at=launched_at, job_id=entry.job_id)
+        history = JobHistory(launched_at=launched_at, job_id=entry.job_id, before=job_before(entry))
         token = write_token(kind.name, kind.job_target(entry.target, entry.job_id), history, base_url)
     return OpenLaunch(
         kind=kind.name,

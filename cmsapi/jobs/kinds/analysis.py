@@ -1,15 +1,13 @@
 """What the analyses of keywords and of prompts have in common.
 
 Completion is an *edge*, not a level. An analysis has no identifier, so a `success` read just after a launch may be the
-previous one. A finished word counts as *this* analysis by the first rule that applies:
+previous one, also after the new one was seen running: services answer from copies that lag behind. A finished word
+counts as *this* analysis when the time of the last analysis is not before the launch, on the service's clock, or where
+that is not known by two minutes on this machine's. Without a time to compare with, it counts when a running word was
+seen since the launch, or the poll came 5 s or more after the launch was answered.
 
-1. a running word was seen since the launch;
-2. the time of the last analysis is not before the launch, on the service's clock, or where that is not known by two
-   minutes on this machine's;
-3. there is no such time to compare with, and the poll came 5 s or more after the launch was answered.
-
-Otherwise it is stale. A stale word, an unlisted word or a null decides nothing; when the same one stands for three
-polls *and* for longer than such jobs take, the job ends with an error, so that it is not polled for ever.
+A word with an earlier time is that of an earlier analysis, with two exceptions that count once they have lasted: a
+failure may leave the earlier time in place, and the machine that writes the times may have a clock of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +16,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from cmsapi.api.models.keyword import AnalysisStatus, Keyword, Prompt
-from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, Finding, Verdict
+from cmsapi.jobs.kinds.doubt import Doubt
+from cmsapi.jobs.kinds.evidence import CLOCK_BLUR, OWN_CLOCK, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, JobHistory, Kind, Observation, Shown, Words
 from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry
@@ -40,9 +39,13 @@ class Analysis(Kind):
 
     def interpret(self, document: Keyword | Prompt, history: JobHistory, now: float) -> Observation:
         """Say what the status of an analysis means."""
-        observation = self.of_word(document.analysis_status)
-        if observation.finished and not _is_this_analysis(document.last_analyzed_at, history, now):
-            return Observation(Phase.RUNNING, observation.state, decided=False)
+        observation, analyzed_at = self.of_word(document.analysis_status), document.last_analyzed_at
+        if observation.doubt is None and observation.phase is Phase.RUNNING:
+            history.earlier = history.earlier or analyzed_at
+        elif observation.finished and not _is_this_analysis(analyzed_at, history, now):
+            if _may_be_this_analysis(observation.phase, analyzed_at, history):
+                return Observation(Phase.RUNNING, observation.state, Doubt.EARLIER_TIME, observation.phase)
+            return Observation(Phase.RUNNING, observation.state, Doubt.EARLIER_RUN)
         return observation
 
     def shown(self, document: Keyword | Prompt) -> Shown:
@@ -71,8 +74,19 @@ class Analysis(Kind):
 
 
 def _is_this_analysis(analyzed_at: datetime | None, history: JobHistory, now: float) -> bool:
-    if history.watched or history.saw_running:
+    if history.watched:
         return True
-    if analyzed_at is not None and history.launched_at is not None:
-        return analyzed_at >= history.launched_at - CLOCK_BLUR
-    return analyzed_at is None and now - history.began >= SETTLING_TIME
+    if analyzed_at is None or history.launched_at is None:
+        return history.saw_running or (analyzed_at is None and now - history.began >= SETTLING_TIME)
+    return analyzed_at >= history.launched_at - CLOCK_BLUR
+
+
+def _may_be_this_analysis(phase: Phase, analyzed_at: datetime | None, history: JobHistory) -> bool:
+    """Tell whether an end with a time from before the launch is this analysis, if it lasts."""
+    if not history.saw_running or analyzed_at is None or history.launched_at is None:
+        return False
+    if phase is Phase.FAILED:
+        return True
+    if history.earlier is not None:
+        return analyzed_at > history.earlier
+    return analyzed_at >= history.launched_at - OWN_CLOCK

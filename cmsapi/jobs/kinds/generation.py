@@ -14,6 +14,7 @@ from cmsapi.api.models.content import Content, ContentSummary
 from cmsapi.api.models.generation import Generation, GenerationStatus
 from cmsapi.errors import NotFoundError
 from cmsapi.jobs.kinds import evidence
+from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown, Words
 from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
@@ -51,13 +52,17 @@ class ArticleGeneration(Kind):
     )
 
     def interpret(self, document: Generation, history: JobHistory, now: float) -> Observation:
-        """Say what the status means, if the generation is still the job's."""
-        observation = self.of_word(document.status)
+        """Say what the status means, if the generation is the job's.
+
+        The one from before the launch is an old copy, however often it is shown. Another one is newer if it stays.
+        """
         if history.job_id is None:
             history.job_id = document.id
-        elif document.id != history.job_id:
-            return Observation(Phase.SUPERSEDED, observation.state, newer_id=document.id)
-        return observation
+        if document.id == history.job_id:
+            return self.of_word(document.status)
+        if document.id == history.before:
+            return Observation(Phase.RUNNING, None, Doubt.EARLIER_RUN, other_id=document.id)
+        return Observation(Phase.RUNNING, None, Doubt.OTHER_JOB, Phase.SUPERSEDED, document.id)
 
     def shown(self, document: Content) -> Shown:
         """Say whether a content shows that its generation may be over."""

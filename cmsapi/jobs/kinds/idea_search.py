@@ -33,11 +33,16 @@ class ContentIdeas(Sequence[ContentIdea]):
 
     Args:
         search: The search record.
-        ideas: All of its ideas, in the service's order.
+        ideas: Its ideas, in the service's order.
     """
 
     search: ContentIdeaSearch
     ideas: tuple[ContentIdea, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are as many ideas as the search announces; a service may list them late, or never all."""
+        return len(self.ideas) >= (self.search.nb_content_ideas or 0)
 
     @overload
     def __getitem__(self, index: int) -> ContentIdea: ...
@@ -54,7 +59,8 @@ class ContentIdeas(Sequence[ContentIdea]):
         return frame(self.ideas, ContentIdea)
 
     def _repr_html_(self) -> str:
-        return markup.listing(f"{len(self)} ideas for {markup.brief(self.search.keyword)}", self.ideas)
+        announced = "" if self.complete else f" of {self.search.nb_content_ideas}"
+        return markup.listing(f"{len(self)}{announced} ideas for {markup.brief(self.search.keyword)}", self.ideas)
 
 
 class IdeaSearch(Kind):
@@ -85,6 +91,10 @@ class IdeaSearch(Kind):
         path = {"contentIdeaSearchId": target}
         ideas = caller.paginate(ContentIdea, "list_content_ideas", path, limit=LARGEST_PAGE, options=options)
         return ContentIdeas(document, tuple([idea async for idea in ideas]))
+
+    def missing(self, result: ContentIdeas) -> str | None:
+        """Say how many of the announced ideas there are, unless all are."""
+        return None if result.complete else f"{len(result)} of {result.search.nb_content_ideas} ideas"
 
     def judge(self, entry: Entry, document: None, charges: Charges | None) -> Finding:
         """Say what the usages tell of a search.

@@ -16,6 +16,7 @@ import attrs
 
 from cmsapi.api.model import Model, OpenEnum
 from cmsapi.api.models.user import User
+from cmsapi.jobs.kinds.doubt import Doubt, Lasting, seen_again
 from cmsapi.jobs.kinds.evidence import Charges, Finding
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
@@ -75,7 +76,7 @@ class ChargeEvidence(enum.Enum):
 
 
 def _is_finished(observation: Observation) -> bool:
-    return observation.decided and observation.phase is not Phase.RUNNING
+    return observation.doubt is None and observation.phase is not Phase.RUNNING
 
 
 @attrs.frozen
@@ -83,16 +84,18 @@ class Observation:
     """Say what one poll means.
 
     Args:
-        phase: The job's phase.
+        phase: The job's phase; in doubt the one in which it most likely is.
         state: The service's own word, or None.
-        decided: False when the poll says nothing certain: a stale word, an unlisted word or a null.
-        newer_id: Identifier of the job that took this one's place; None unless the phase is `SUPERSEDED`.
+        doubt: Why the poll says nothing certain, None when it does.
+        end: The end that it shows if the doubt lasts, or None.
+        other_id: Identifier of the job that is in this one's place, if another one is.
     """
 
     phase: Phase
     state: str | None
-    decided: bool = True
-    newer_id: str | None = None
+    doubt: Doubt | None = None
+    end: Phase | None = None
+    other_id: str | None = None
     #: Whether it is certain that the job does not run any more.
     finished: bool = attrs.field(init=False, repr=False, default=attrs.Factory(_is_finished, takes_self=True))
 
@@ -106,29 +109,42 @@ class JobHistory:
         launched_at: The service's time of the launch, or the earliest that it may have been; None when it is not known.
         watched: Whether this client did not launch it, so that any finished word is its end.
         job_id: Identifier of the job where the kind has one and it is known.
+        before: Identifier of the job that the target had before the launch, where the kind has one and it was read.
         fresh: Whether it was launched just now, so that a poll at once would be wasted.
         document: The newest document of the job, kept only by kinds that read their result with further requests.
+        seen: Whether the job itself was seen since its launch; one that is watched is not new.
+        saw_running: Whether it was seen running.
+        earlier: The time of an earlier run, as it was shown while this one ran, or None.
+        lasting: The doubt that the last poll has shown, or None.
     """
 
     began: float = attrs.field(factory=lambda: asyncio.get_running_loop().time())
     launched_at: datetime | None = None
     watched: bool = False
     job_id: str | None = None
+    before: str | None = None
     fresh: bool = False
     document: Model | None = None
+    seen: bool = attrs.field(default=attrs.Factory(lambda history: history.watched, takes_self=True))
     saw_running: bool = False
-    undecided: object = None
-    undecided_polls: int = 0
+    earlier: datetime | None = None
+    lasting: Lasting | None = None
 
-    def add(self, observation: Observation) -> None:
-        """Remember an observation."""
-        if observation.decided:
+    def add(self, observation: Observation, now: float) -> None:
+        """Remember an observation of a loop time."""
+        if observation.doubt is None:
+            self.seen = True
             self.saw_running = self.saw_running or observation.phase is Phase.RUNNING
-            self.undecided_polls = 0
-        elif self.undecided_polls and self.undecided == observation.state:
-            self.undecided_polls += 1
+            self.lasting = None
         else:
-            self.undecided, self.undecided_polls = observation.state, 1
+            about = (observation.state, observation.other_id)
+            self.lasting = seen_again(self.lasting, observation.doubt, about, now)
+
+
+def job_before(entry: Entry) -> str | None:
+    """Return the identifier of the job that the target of a launch had before, None where it was not read."""
+    baseline = entry.facts.get("baseline")
+    return baseline if isinstance(baseline, str) else None
 
 
 class Kind:
@@ -209,17 +225,15 @@ class Kind:
             (Phase.FAILED, self.failed),
         )
         phase = next((phase for phase, words in phases if word in words), Phase.UNKNOWN)
-        return Observation(phase, None if word is None else str(word), decided=phase is not Phase.UNKNOWN)
+        doubt = Doubt.UNLISTED if phase is Phase.UNKNOWN else None
+        return Observation(phase, None if word is None else str(word), doubt)
 
     def interpret(self, document: Any, history: JobHistory, now: float) -> Observation:
-        """Say what a document of the job means at the loop's time `now`; without a request, a clock or chance."""
-        return self.of_word(document.status)
+        """Say what a document of the job means at the loop's time `now`; without a request, a clock or chance.
 
-    def observe(self, document: Model, history: JobHistory, now: float) -> Observation:
-        """Say what a document of the job means, and remember it."""
-        observation = self.interpret(document, history, now)
-        history.add(observation)
-        return observation
+        The history takes the observation in afterwards, when it counts as a poll.
+        """
+        return self.of_word(document.status)
 
     def shown(self, document: Any) -> Shown:
         """Say what a document that was read for another reason shows of its job; items of lists may show less."""
@@ -237,6 +251,10 @@ class Kind:
 
     async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
         """Read whether the result of a job still waits for its decision, and return it if so."""
+        return None
+
+    def missing(self, result: Any) -> str | None:
+        """Say what there is of a result that lacks some of what the service announces; None when it is complete."""
         return None
 
     def job_target(self, target: str, job_id: str | None) -> str:

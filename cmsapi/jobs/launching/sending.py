@@ -26,7 +26,7 @@ from cmsapi.errors import (
 )
 from cmsapi.jobs.errors import sent_times
 from cmsapi.jobs.kinds.evidence import Verdict, by_own_clock
-from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory
+from cmsapi.jobs.kinds.kind import ChargeEvidence, JobHistory, job_before
 from cmsapi.jobs.launching.intent import Intent
 from cmsapi.jobs.launching.pending import PendingLaunch
 from cmsapi.jobs.launching.reconcile import COMMITS, Reconciler
@@ -150,6 +150,7 @@ class Sender:
             began=now,
             launched_at=launched_at or by_own_clock(self._journal.wall() - (now - sent_at)),
             job_id=job_id,
+            before=job_before(record.entry),
             fresh=True,
             document=answered if kind.result_requests else None,
         )

@@ -1,8 +1,7 @@
 """Decide when a job is finished, and with which result or error.
 
-A poll that fails means nothing as a rule. A 404 about the job counts as its end only when it has lasted for a minute
-and three polls. Polls that fail for half an hour in a way that repeating does not mend, and states that decide nothing
-for as long, end the job as one whose end cannot be told.
+What a poll shows for certain ends a job at once. Anything else is a doubt, a failed poll included: it ends the job when
+it lasts (`kinds/doubt.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 
 import attrs
 
-from cmsapi.config import PollPolicy
 from cmsapi.display import markup
 from cmsapi.errors import (
     APIError,
@@ -24,11 +22,13 @@ from cmsapi.errors import (
     JobFailedError,
     JobSupersededError,
     JobVanishedError,
+    RateLimitedError,
     RateLimitWaitError,
     TransportError,
     UnauthorizedError,
     UnknownJobStateError,
 )
+from cmsapi.jobs.kinds.doubt import Doubt, seen_again
 from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
@@ -36,17 +36,6 @@ from cmsapi.jobs.tracked import Failures, TrackedJob
 from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
-
-# A job whose state decides nothing is given up after this long, unless the policy says otherwise. An unlisted word most
-# likely means that it runs; an old word or none most likely means that it has ended.
-_LONGEST_DOUBT = 1800.0
-_LONGEST_DOUBT_OF_A_WORD = 6 * 3600.0
-# So often in a row an undecided state or a failure has to be seen before it can end a job.
-_LASTING_POLLS = 3
-# How long the service answers 404 about a job before it counts as gone, in seconds.
-_VANISHED_AFTER = 60.0
-# Refusals that repeating does not mend.
-_REFUSALS = (400, 404, 422)
 
 
 @attrs.frozen
@@ -65,7 +54,24 @@ def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None
         observation: What a poll has shown.
         result: The result, or the document that the poll has read.
     """
-    match observation.phase:
+    phase, doubt, history = observation.phase, observation.doubt, job.history
+    if doubt is not None:
+        now = asyncio.get_running_loop().time()
+        if history.lasting is None or not history.lasting.lasts(job.settings.policy, now, seen=history.seen):
+            return None
+        if observation.end is None:
+            return _unknown_end(job, _told(observation, doubt))
+        phase = observation.end
+        job.enter(phase, now)
+        if doubt is Doubt.INCOMPLETE:
+            logger.warning(
+                "%r has only %s, and no more have come for %.0f s: its result has `complete` False, and so have those "
+                "of further jobs whose results stay as short, at once",
+                job,
+                job.kind.missing(result),
+                now - history.lasting.since,
+            )
+    match phase:
         case Phase.SUCCEEDED:
             if isinstance(result, GenerationReview):
                 result.decision = "elsewhere"
@@ -84,22 +90,12 @@ def end_of(job: TrackedJob, observation: Observation, result: Any) -> End | None
         case Phase.SUPERSEDED:
             return End(
                 error=JobSupersededError(
-                    f"{job.target} has a newer {job.kind} ({observation.newer_id}) than {job.id}. "
+                    f"{job.target} has a newer {job.kind} ({observation.other_id}) than {job.id}. "
                     f"client.jobs.watch({str(job.kind)!r}, {job.target!r}) follows the newer one.",
                     job=job.handle,
                 )
             )
-    if observation.decided or job.history.undecided_polls < _LASTING_POLLS:
-        return None
-    unlisted_word = observation.phase is Phase.UNKNOWN and observation.state is not None
-    longest = _LONGEST_DOUBT_OF_A_WORD if unlisted_word else _LONGEST_DOUBT
-    if asyncio.get_running_loop().time() - job.history.began < _patience(job.settings.policy, longest):
-        return None
-    return _unknown_end(
-        job,
-        f"the service keeps showing {job.word!r}, which is either a word that this version does not know or the end "
-        "of an earlier run",
-    )
+    return None
 
 
 def tells_waiters(error: Exception) -> bool:
@@ -114,29 +110,41 @@ def tells_waiters(error: Exception) -> bool:
 
 def end_after_failure(job: TrackedJob, failures: Failures, error: Exception) -> End | None:
     """Return how a job is finished after one more failed poll, None while it goes on."""
-    if (failure := _lasting(error)) is None:
+    if (doubt := doubt_of(job, error)) is None:
         return None
     now = asyncio.get_running_loop().time()
-    if failures.lasting != failure:
-        failures.lasting, failures.lasting_since, failures.lasting_polls = failure, now, 0
-    failures.lasting_polls += 1
-    gone = failure == (404, job.kind.operation)
-    patience = _VANISHED_AFTER if gone else _patience(job.settings.policy, _LONGEST_DOUBT)
-    if failures.lasting_polls < _LASTING_POLLS or now - failures.lasting_since < patience:
+    about = None if doubt is Doubt.OUTAGE else (type(error), getattr(error, "operation", None))
+    failures.lasting = seen_again(failures.lasting, doubt, about, now)
+    if not failures.lasting.lasts(job.settings.policy, now, seen=job.history.seen):
         return None
-    if not gone:
-        return _unknown_end(
-            job, f"its polls keep failing in the same way ({type(error).__name__}: {error})", cause=error
-        )
+    lasted = now - failures.lasting.since
+    if doubt is not Doubt.GONE:
+        said = str(error).partition("\n")[0]
+        why = f"its polls keep failing, for {lasted:.0f} s by now; the last one with {type(error).__name__}: {said}"
+        return _unknown_end(job, why, cause=error)
     job.enter(Phase.VANISHED, now)
     return End(
         error=JobVanishedError(
-            f"The service has not known {job!r} for at least {_VANISHED_AFTER:g} s: it was deleted, is not visible to "
-            f"this key any more, or has never been the id of a {job.kind}. If it comes back, "
+            f"The service has not known {job!r} for {lasted:.0f} s: it was deleted, is not "
+            f"visible to this key any more, or has never been the id of a {job.kind}. If it comes back, "
             "client.jobs.attach(token) finds it.",
             job=job.handle,
         )
     )
+
+
+def doubt_of(job: TrackedJob, error: Exception) -> Doubt | None:
+    """Return what a failed poll makes doubtful, None when it tells nothing but to poll later."""
+    match error:
+        case RateLimitedError() | RateLimitWaitError() | DeadlineError():
+            return None
+        case DecodeError():
+            return Doubt.UNREADABLE
+        case APIError() if error.status < 500 and error.status != 408:
+            if error.operation != job.kind.operation:
+                return Doubt.NO_RESULT
+            return Doubt.GONE if error.status in (404, 410) else Doubt.REFUSED
+    return Doubt.OUTAGE
 
 
 async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> End:
@@ -169,17 +177,17 @@ async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) ->
     return End(error=error)
 
 
-def _patience(policy: PollPolicy, default: float) -> float:
-    return default if policy.give_up_after is None else policy.give_up_after
-
-
-def _lasting(error: Exception) -> tuple[object, str | None] | None:
-    """Return what tells such a failure from another one, or None when repeating may mend it."""
-    if isinstance(error, DecodeError):
-        return DecodeError, error.operation
-    if isinstance(error, APIError) and error.status in _REFUSALS:
-        return error.status, error.operation
-    return None
+def _told(observation: Observation, doubt: Doubt) -> str:
+    """Say what the service shows instead of an end."""
+    match doubt:
+        case Doubt.UNLISTED:
+            return (
+                f"the service keeps showing {observation.state!r}, which is not listed. "
+                "PollPolicy(words=...) tells what it means"
+            )
+        case _ if observation.other_id is not None:
+            return f"the service keeps showing {observation.other_id}, which is from before the launch"
+    return f"the service keeps showing {observation.state!r} of an earlier run"
 
 
 def _unknown_end(job: TrackedJob, why: str, cause: Exception | None = None) -> End:

@@ -14,7 +14,7 @@ from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
 logger: logging.Logger = logging.getLogger("cmsapi")
 
 # So many failed polls in a row are worth a line in the log.
-_WORRYING_POLLS = 10
+_WORRYING_POLLS = 5
 
 
 def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
@@ -23,6 +23,9 @@ def status(job: TrackedJob, scheduler: Scheduler) -> JobStatus:
     next_poll, end, why = None, None, "it is finished"
     if not job.closed:
         next_poll, end, why = scheduler.next_poll(job), scheduler.durations.expected_end(job), scheduler.why(job)
+        if (lasting := job.history.lasting) is not None:
+            left = lasting.left(job.settings.policy, asyncio.get_running_loop().time(), seen=job.history.seen)
+            why = f"{why}; {lasting.doubt.words} ({job.word!r}), and if that stays, the job ends in {left:.0f} s"
     return JobStatus(
         state=job.word,
         phase=job.phase,

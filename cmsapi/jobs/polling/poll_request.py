@@ -12,6 +12,7 @@ from typing import Any
 
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError
+from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.kind import Kind, Observation
 from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Phase
@@ -51,10 +52,15 @@ async def send_poll(job: TrackedJob, scheduler: Scheduler, priority: Priority) -
             return observation, document
         # Noted although the result may not be readable; the job is finished only with it.
         job.word, job.observed_at = observation.state, asyncio.get_running_loop().time()
-        if job.failures is not None and job.failures.lasting is not None and job.failures.lasting[1] == kind.operation:
-            job.failures.lasting = None
     options = CallOptions(priority=Priority.RESULT)
-    return observation, await kind.read_result(settings.caller, job.target, document, options)
+    result = await kind.read_result(settings.caller, job.target, document, options)
+    if observation.finished and kind.missing(result) is not None:
+        # What is not all there after the end is no result before it.
+        refuses[kind] = False
+        if result and kind in scheduler.cut_results:
+            return observation, result
+        observation = Observation(Phase.RUNNING, observation.state, Doubt.INCOMPLETE, Phase.SUCCEEDED)
+    return observation, result
 
 
 async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, Model]:
@@ -63,7 +69,7 @@ async def read_state(job: TrackedJob, priority: Priority) -> tuple[Observation, 
     # A poll that is due is one attempt: the next poll is the retry.
     options = _ONE_ATTEMPT if priority is Priority.POLL else CallOptions(priority=priority)
     document = await job.settings.caller.call(kind.model, kind.operation, path, options=options)
-    return kind.observe(document, job.history, asyncio.get_running_loop().time()), document
+    return kind.interpret(document, job.history, asyncio.get_running_loop().time()), document
 
 
 async def _read_early(job: TrackedJob, document: Model) -> Any:

@@ -17,11 +17,12 @@ import attrs
 from cmsapi.api.model import Model
 from cmsapi.errors import APIError, ClientClosedError, CMSError
 from cmsapi.jobs.journal.journal import LaunchJournal
+from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.kind import JobHistory, Kind, Observation, Shown
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.polling import events
 from cmsapi.jobs.polling.claims import EntryClaims
-from cmsapi.jobs.polling.ending import End, decide, end_after_failure, end_of, tells_waiters
+from cmsapi.jobs.polling.ending import End, decide, doubt_of, end_after_failure, end_of, tells_waiters
 from cmsapi.jobs.polling.list_request import start_read
 from cmsapi.jobs.polling.poll_request import read_state, send_poll
 from cmsapi.jobs.polling.registry import JobRegistry
@@ -32,7 +33,7 @@ from cmsapi.jobs.scheduling.scheduler import Scheduler
 from cmsapi.jobs.status import Finished, JobStatus, Observed, Phase, PollFailed
 from cmsapi.jobs.tracked import Failures, PollSettings, Record, TrackedJob
 from cmsapi.observability.hooks import Hooks
-from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched
+from cmsapi.observability.job_events import JobObserved, JobReleased, JobWatched, UnlistedState
 from cmsapi.ratelimit.limiter import Priority
 
 
@@ -59,6 +60,8 @@ class Poller:
         self._read_list = partial(start_read, scheduler.list_reads, self.tasks)
         self._callbacks = PollCallbacks(self.hooks, self.poll, self.show, self._read_list)
         self._closed = False
+        # The words that are not listed and were reported.
+        self._reported: set[tuple[Kind, str | None]] = set()
         # The reads of a state without its result that are under way.
         self._status_reads: dict[TrackedJob, asyncio.Task[None]] = {}
 
@@ -92,7 +95,7 @@ class Poller:
         history = JobHistory(launched_at=self.poll_settings.caller.pipeline.clock.at(now), fresh=True)
         job = TrackedJob(kind, str(getattr(document, "id", None)), history, self.poll_settings)
         self.registry.add(job)
-        observation = kind.observe(document, history, now)
+        observation = kind.interpret(document, history, now)
         if observation.finished:
             self._on_response(job, observation, document, "its creation shows it")
         else:
@@ -251,10 +254,10 @@ class Poller:
             self.scheduler.hasten(job, "another request shows that it may be finished")
         if shown in (Shown.HINT, Shown.NOTHING):
             return
-        observation = job.kind.observe(document, job.history, _now())
+        observation = job.kind.interpret(document, job.history, _now())
         if observation.finished and shown is not Shown.RESULT:
             self.scheduler.hasten(job, "another request shows that it is finished")
-        elif observation.decided:
+        elif observation.doubt is None:
             self._on_response(job, observation, document, "another request shows its state")
 
     # What a poll means
@@ -262,12 +265,9 @@ class Poller:
     def _on_response(self, job: TrackedJob, observation: Observation, result: Any, reason: str) -> None:
         """Take in what a poll has shown, and what follows from it."""
         job.failures = None
-        if not job.deciding:
-            if observation.finished:
-                self.scheduler.saw_end(job)
-            else:
-                self.scheduler.saw_running(job, certain=observation.decided)
         changed = self._note(job, observation)
+        if not job.deciding:
+            self._schedule_after(job, observation)
         self._count_poll(job, None, reason)
         # Without listeners there is no event, because a status costs a forecast.
         if job.listeners:
@@ -285,19 +285,37 @@ class Poller:
             if parent is not None and self.scheduler.list_reads.wants(job, parent):
                 self._read_list(Listing(job.kind, parent, 1), job)
 
+    def _schedule_after(self, job: TrackedJob, observation: Observation) -> None:
+        """Have the scheduler learn what a poll has shown, and plan the next one."""
+        if observation.finished:
+            self.scheduler.saw_end(job)
+            return
+        self.scheduler.saw_running(job, certain=observation.doubt is None)
+        if observation.end is not None:
+            self.scheduler.ask_again(job)
+
     def _note(self, job: TrackedJob, observation: Observation) -> bool:
         """Note what was observed of a job, and tell whether it is something new."""
         now, before = _now(), (job.phase, job.word)
+        job.history.add(observation, now)
         if observation.phase is not job.phase:
             job.phase, job.since = observation.phase, now
         job.word, job.observed_at = observation.state, now
+        if observation.doubt is Doubt.UNLISTED and (job.kind, job.word) not in self._reported:
+            self._reported.add((job.kind, job.word))
+            patience = Doubt.UNLISTED.patience(job.settings.policy, seen=job.history.seen)
+            self.hooks(UnlistedState(kind=job.kind.name.value, state=job.word, ends_in=patience))
         return before != (job.phase, job.word)
 
     def _on_failure(self, job: TrackedJob, error: Exception, reason: str) -> None:
         """Count a failed poll, and tell of it."""
         failures = job.failures = job.failures or Failures()
         failures.polls += 1
-        self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
+        if not job.history.seen and doubt_of(job, error) is Doubt.GONE:
+            # A service may show a new job late, which is no failure.
+            self.scheduler.saw_running(job, certain=False)
+        else:
+            self.scheduler.failed(job, refused=isinstance(error, APIError) and error.status < 500)
         self._count_poll(job, error, reason)
         events.log_failure(job, failures.polls, error)
         if job.listeners:
@@ -330,6 +348,8 @@ class Poller:
 
     def _finish(self, job: TrackedJob, end: End) -> None:
         job.result, job.error, job.closed = end.result, end.error, True
+        if (lasting := job.history.lasting) is not None and lasting.doubt is Doubt.INCOMPLETE and end.result:
+            self.scheduler.cut_results.add(job.kind)
         if job.listeners:
             job.tell(Finished(self.status(job), end.error))
         job.unsubscribe_all(None)

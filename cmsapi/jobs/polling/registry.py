@@ -15,7 +15,7 @@ import attrs
 
 from cmsapi.jobs.journal.journal import LaunchJournal
 from cmsapi.jobs.kinds.evidence import by_own_clock
-from cmsapi.jobs.kinds.kind import JobHistory
+from cmsapi.jobs.kinds.kind import JobHistory, job_before
 from cmsapi.jobs.kinds.registry import KINDS
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.status import Phase
@@ -97,7 +97,9 @@ class JobRegistry:
         if known is not None and not known.closed and not entry.over and known.id == (entry.job_id or target):
             record.bind(known)
             return known
-        history = JobHistory(launched_at=launched_at, job_id=entry.job_id, watched=entry.over)
+        # What the service has said to be its end needs no proof any more.
+        ended = entry.status in (Phase.SUCCEEDED, Phase.FAILED)
+        history = JobHistory(launched_at=launched_at, job_id=entry.job_id, before=job_before(entry), watched=ended)
         job = TrackedJob(kind, target, history, settings)
         if not entry.over:
             record.bind(job)

@@ -54,6 +54,8 @@ class Scheduler:
     def __init__(self, limiter: RateLimiter, rng: random.Random) -> None:
         #: Whether the service refuses to show results before the end, where that was seen.
         self.refuses_early_reads: dict[Kind, bool] = {}
+        #: The kinds whose results stay shorter than announced, as was seen, so that the next ones are not waited for.
+        self.cut_results: set[Kind] = set()
         self.tallies: defaultdict[Kind, Tally] = defaultdict(Tally)
         self.durations: DurationModels = DurationModels()
         #: Keeps what is learned where others find it; None where there are no others.
@@ -186,6 +188,17 @@ class Scheduler:
         if job.callbacks is not None and job not in self._polling:
             self.list_reads.displace(job)
             self._poll_queue.set(job, max(_now(), job.polled_at + job.settings.policy.min_interval), why)
+            self._reset_timer()
+
+    def ask_again(self, job: TrackedJob) -> None:
+        """Have a job polled again whose end is in doubt: after as long as the doubt has lasted, or when it counts."""
+        lasting, policy = job.history.lasting, job.settings.policy
+        if job.callbacks is not None and lasting is not None:
+            now = _now()
+            self.list_reads.displace(job)
+            left = lasting.left(policy, now, seen=job.history.seen)
+            wait = max(policy.max_interval, min(now - lasting.since, left))
+            self._poll_queue.set(job, now + wait, "what it shows counts only if it stays")
             self._reset_timer()
 
     # What other requests show

@@ -45,7 +45,7 @@ async def test_a_stale_word_is_not_the_end(stale: str) -> None:
 
 
 async def test_a_running_word_makes_the_next_end_count() -> None:
-    """After a running word even a failure with the old timestamp is this analysis (rule 1)."""
+    """After a running word even a failure with the old timestamp is this analysis, once it has lasted a minute."""
     sandbox = box(40.0)
     keyword_id = sandbox.analyzed_keyword_ids[0]
     sandbox.set_outcome(keyword_id, "failed")
@@ -53,7 +53,7 @@ async def test_a_running_word_makes_the_next_end_count() -> None:
         job = await client.keywords.analyze(keyword_id)
         with pytest.raises(cmsapi.JobFailedError):
             await job
-        assert 40.0 <= job.status.elapsed <= 51.0
+        assert 40.0 + 60.0 <= job.status.elapsed <= 51.0 + 60.0
 
 
 async def test_an_unforeseen_failure_ends_the_job_in_doubt() -> None:
@@ -66,7 +66,7 @@ async def test_an_unforeseen_failure_ends_the_job_in_doubt() -> None:
         with pytest.raises(cmsapi.UnknownJobStateError, match="'failed'") as caught:
             await job
         assert caught.value.status.phase == "unknown"
-        assert DOUBT <= job.status.elapsed <= DOUBT + 11
+        assert DOUBT <= job.status.elapsed <= DOUBT + 21
         assert job.done()
 
 
@@ -79,11 +79,11 @@ async def test_doubt_has_an_end_by_default() -> None:
         job = await client.keywords.analyze(keyword_id)
         with pytest.raises(cmsapi.UnknownJobStateError):
             await job
-        assert 1800.0 <= job.status.elapsed <= 1811.0
+        assert 1800.0 <= job.status.elapsed <= 1821.0
 
 
-async def test_doubt_takes_three_polls() -> None:
-    """A job first polled long after its launch is not given up before the third poll."""
+async def test_doubt_is_counted_from_the_first_poll_that_shows_it() -> None:
+    """A job first polled long after its launch is in doubt for no less long."""
     sandbox = box(1.0)
     keyword_id = sandbox.analyzed_keyword_ids[0]
     sandbox.set_outcome(keyword_id, "failed")
@@ -92,7 +92,7 @@ async def test_doubt_takes_three_polls() -> None:
         await asyncio.sleep(2 * DOUBT)
         with pytest.raises(cmsapi.UnknownJobStateError):
             await job
-        assert job.status.polls == 3
+        assert 3 * DOUBT <= job.status.elapsed <= 3 * DOUBT + 11
 
 
 @pytest.mark.parametrize("outcome", ["success", "failed"])
@@ -190,7 +190,7 @@ async def test_an_unlisted_word_for_ever_is_an_error(kind: str, word: str | None
         job = client.jobs.watch(kind, target)  # type: ignore[call-overload]
         with pytest.raises(cmsapi.UnknownJobStateError, match=repr(word)):
             await job
-        assert DOUBT <= job.status.elapsed <= DOUBT + 11
+        assert DOUBT <= job.status.elapsed <= DOUBT + 21
 
 
 async def test_a_superseded_generation_ends_its_job() -> None:
@@ -260,6 +260,7 @@ async def test_a_vanished_job_ends() -> None:
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(keyword_id)
+        await job.refresh()
         sandbox.forget(keyword_id)
         events = [event async for event in job.events()]
         missing = [event for event in events if isinstance(event, PollFailed)]
@@ -267,7 +268,7 @@ async def test_a_vanished_job_ends() -> None:
         with pytest.raises(cmsapi.JobVanishedError) as caught:
             await job
         assert caught.value.status.phase == "vanished"
-        times = [entry.at for entry in polls(sandbox, KIND)]
+        times = [entry.at for entry in polls(sandbox, KIND)][1:]
         assert 60.0 <= times[-1] - times[0] <= 71.0
         sandbox.remember(keyword_id)
         assert (await client.jobs.attach(job.token)).analysis_status == "success"
@@ -279,6 +280,7 @@ async def test_a_vanished_job_takes_three_polls() -> None:
     keyword_id = sandbox.keyword_ids[0]
     async with client_of(sandbox) as client:
         job = await client.keywords.analyze(keyword_id)
+        await job.refresh()
         sandbox.forget(keyword_id)
         for _ in range(2):
             with pytest.raises(cmsapi.NotFoundError):
