@@ -39,7 +39,7 @@ def audit_page(call: Call) -> dict[str, Any]:
     page = call.find(call.store.pages, "pageId")
     workspace = call.store.workspaces[page.workspace_id]
     audit = Audit(call.store.new_id("aud"), workspace.id, page.id)
-    call.world.launch(KIND, audit.id, Purchase(ANALYSIS, 1, call.user, workspace, ""))
+    call.world.launch(KIND, audit, Purchase(ANALYSIS, 1, call.user, workspace, ""))
     _audits(call)[audit.id] = audit
     return _show(audit)
 

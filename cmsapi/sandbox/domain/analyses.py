@@ -10,6 +10,7 @@ from cmsapi.sandbox.world.clock import optional_timestamp
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.records import Keyword, Prompt
     from cmsapi.sandbox.world.world import World
@@ -22,23 +23,24 @@ def launch(call: Call, kind: str, record: Keyword | Prompt, keyword: Keyword, am
     """Launch an analysis; it has no identifier of its own, so clients poll the record."""
     workspace = call.store.workspaces[record.workspace_id]
     purchase = Purchase(ANALYSIS, amount, call.user, workspace, keyword.keyword)
-    call.world.launch(kind, record.id, purchase)
+    call.world.launch(kind, record, purchase)
     return {"message": "Analysis started"}
 
 
 def end(world: World, record: Keyword | Prompt, job: Job) -> None:
     """Write the outcome of an analysis and the moment of its end to the record."""
+    world.leave_state(record, job)
     record.analysis_status = job.outcome
     succeeded = job.outcome == jobs.SUCCESS
     record.analyzed = record.analyzed or succeeded
     if succeeded or world.behaviour.failed_analysis_timestamp == "new":
-        record.last_analyzed_at = world.stamp(job.ends_at)
+        record.last_analyzed_at = job.stamp = world.stamp(job.ends_at)
 
 
-def show(world: World, record: Keyword | Prompt) -> Document:
+def show(world: World, seen: Seen[Keyword] | Seen[Prompt]) -> Document:
     """Return the status of the analysis and the moment of the last one."""
-    job = world.jobs.running.get(record.id)
-    word = record.analysis_status if job is None else job.word(world.clock.seconds(), QUEUED, PENDING)
+    record, job = seen.record, seen.job
+    word = record.analysis_status if job is None else job.word(seen.at, QUEUED, PENDING)
     return {
         "analysisStatus": world.shown_status(record.id, word),
         "lastAnalyzedAt": optional_timestamp(record.last_analyzed_at),

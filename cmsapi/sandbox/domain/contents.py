@@ -15,6 +15,7 @@ from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.world import World
 
 
@@ -53,12 +54,12 @@ def create_content(call: Call) -> Document:
     apply_changes(call.world, content, body, call.user.id)
     content.version = 1
     call.target_id = content.id
-    return show(call.world, content)
+    return show(call.world, call.world.present(content))
 
 
 def get_content(call: Call) -> Document:
     """Show one content."""
-    return show(call.world, call.find(call.store.contents, "contentId"))
+    return show(call.world, call.view(call.find(call.store.contents, "contentId")))
 
 
 def update_content(call: Call) -> Document:
@@ -68,7 +69,7 @@ def update_content(call: Call) -> Document:
     if call.body["version"] != content.version:
         raise Refusal(409, f"version: must be the current one, {content.version}, got {call.body['version']}")
     apply_changes(call.world, content, call.body, call.user.id)
-    return show(call.world, content)
+    return show(call.world, call.world.present(content))
 
 
 def publish_content(call: Call) -> Document:
@@ -79,7 +80,7 @@ def publish_content(call: Call) -> Document:
     content.type, content.published_at, content.published_by = "PUBLISHED", now, call.user.id
     content.updated_at = now
     content.version += 1
-    return show(call.world, content)
+    return show(call.world, call.world.present(content))
 
 
 def delete_content(call: Call) -> None:
@@ -107,10 +108,10 @@ def apply_changes(world: World, content: Content, changes: Document, user_id: st
     drafts.write_body(world, content, changes.get("html", content.html) or "", user_id, world.now)
 
 
-def show(world: World, content: Content) -> Document:
-    """Show a content in full (section 2.4)."""
+def show(world: World, seen: Seen[Content]) -> Document:
+    """Show a content in full (section 2.4): only its generation may be that of an earlier moment."""
+    content, generation = world.store.contents[seen.record.id], seen.record.generation
     users = world.store.users
-    generation = content.generation
     return {
         **_short(world, content),
         "contentUpdatedBy": show_person(users.get(content.content_updated_by or "")),
@@ -120,7 +121,7 @@ def show(world: World, content: Content) -> Document:
         "isStarted": bool(content.html),
         "metaDescription": content.meta_description,
         "lastGeneration": generation
-        and {"id": generation.id, "status": generations.status(world, content), "type": generation.type},
+        and {"id": generation.id, "status": generations.status(world, seen), "type": generation.type},
         "version": content.version,
     }
 

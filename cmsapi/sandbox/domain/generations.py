@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import attrs
+
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.texts import articles
 from cmsapi.sandbox.world import drafts, jobs
@@ -13,6 +15,7 @@ from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.records import Content, Keyword, User
     from cmsapi.sandbox.world.world import World
@@ -28,27 +31,26 @@ def generate_content(call: Call) -> Document:
     settings = call.body["settings"]
     call.reference(call.store.brand_voices, content.workspace_id, settings.get("brandVoiceId"), "settings.brandVoiceId")
     generation = launch(call.world, content, call.user, settings)
-    return {"id": generation.id, "status": status(call.world, content)}
+    return {"id": generation.id, "status": status(call.world, call.world.present(content))}
 
 
 def get_generation(call: Call) -> Document:
     """Show the current generation; a content without one gives 404."""
-    content = call.find(call.store.contents, "contentId")
-    return _show(call.world, content)
+    return _show(call.world, call.view(call.find(call.store.contents, "contentId")))
 
 
 def confirm_generation(call: Call) -> Document:
     """Apply the generated text to the draft."""
     content = call.find(call.store.contents, "contentId")
     confirm(call.world, content, call.user.id)
-    return _show(call.world, content)
+    return _show(call.world, call.world.present(content))
 
 
 def cancel_generation(call: Call) -> Document:
     """Discard the generated text."""
     content = call.find(call.store.contents, "contentId")
     cancel(call.world, content)
-    return _show(call.world, content)
+    return _show(call.world, call.world.present(content))
 
 
 def launch(world: World, content: Content, user: User, settings: Document) -> Generation:
@@ -64,7 +66,7 @@ def launch(world: World, content: Content, user: User, settings: Document) -> Ge
         raise Refusal(world.behaviour.refused_launch, "a generation is in review: confirm or cancel it first")
     workspace = world.store.workspaces[content.workspace_id]
     purchase = Purchase(AI_WRITING, 1, user, workspace, keyword.keyword)
-    world.launch(KIND, content.id, purchase)
+    world.launch(KIND, content, purchase)
     content.generation = Generation(world.store.new_id("gen"), QUEUED, settings)
     return content.generation
 
@@ -73,14 +75,15 @@ def complete(world: World, job: Job) -> None:
     """End the job of a generation: in review, or failed."""
     content = world.store.contents[job.target_id]
     generation = cast("Generation", content.generation)  # a generation's job has a generation
+    world.leave_state(content, job)
     if job.outcome == jobs.FAILED:
-        generation.word = world.behaviour.generation_failed
+        content.generation = attrs.evolve(generation, word=world.behaviour.generation_failed)
         return
     keyword = cast("Keyword", world.store.analyzed_keyword(content.page_id))
     checked = bool(generation.settings.get("factCheckingEnabled"))
     rng = seeded_random(world.seed, "article", generation.id)
-    generation.html = articles.write_article(rng, keyword.keyword, content.title, fact_checks=checked)
-    generation.word = REVIEW
+    html = articles.write_article(rng, keyword.keyword, content.title, fact_checks=checked)
+    content.generation = attrs.evolve(generation, html=html, word=REVIEW)
 
 
 def confirm(world: World, content: Content, user_id: str) -> None:
@@ -90,7 +93,8 @@ def confirm(world: World, content: Content, user_id: str) -> None:
         Refusal: No generation is in review.
     """
     generation = _in_review(world, content)
-    generation.word = world.behaviour.applied
+    world.leave_state(content)
+    content.generation = attrs.evolve(generation, word=world.behaviour.applied)
     drafts.write_body(world, content, generation.html, user_id, world.now)
 
 
@@ -100,23 +104,24 @@ def cancel(world: World, content: Content) -> None:
     Raises:
         Refusal: No generation is in review.
     """
-    _in_review(world, content).word = world.behaviour.discarded
+    generation = _in_review(world, content)
+    world.leave_state(content)
+    content.generation = attrs.evolve(generation, word=world.behaviour.discarded)
 
 
-def status(world: World, content: Content) -> str | None:
+def status(world: World, seen: Seen[Content]) -> str | None:
     """Return the status word of the current generation."""
-    generation = content.generation
-    job = world.jobs.running.get(content.id)
+    generation = seen.record.generation
     word = generation.word if generation else None
-    if job is not None:
-        word = job.word(world.clock.seconds(), QUEUED, world.behaviour.generation_running)
-    return world.shown_status(content.id, word)
+    if seen.job is not None:
+        word = seen.job.word(seen.at, QUEUED, world.behaviour.generation_running)
+    return world.shown_status(seen.record.id, word)
 
 
-def _show(world: World, content: Content) -> Document:
-    if content.generation is None:
+def _show(world: World, seen: Seen[Content]) -> Document:
+    if seen.record.generation is None:
         raise Refusal(404, "contentId: has no generation")
-    return {"id": content.generation.id, "status": status(world, content)}
+    return {"id": seen.record.generation.id, "status": status(world, seen)}
 
 
 def _in_review(world: World, content: Content) -> Generation:

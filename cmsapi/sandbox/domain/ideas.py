@@ -14,6 +14,8 @@ from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.behaviour import Behaviour
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
 
@@ -26,29 +28,32 @@ def start_content_idea_search(call: Call) -> Document:
     purchase = Purchase(CONTENT_IDEA_SEARCH, 1, call.user, workspace, keyword)
     world.check_credits(purchase)
     search = IdeaSearch(call.store.new_id("cis"), workspace.id, keyword, world.now)
-    world.launch(KIND, search.id, purchase)
+    world.leave_absence(search)
+    world.launch(KIND, search, purchase)
     call.store.idea_searches[search.id] = search
     call.target_id = search.id
-    return _show(world, search)
+    return _show(world, world.present(search))
 
 
 def get_content_idea_search(call: Call) -> Document:
     """Show a search; clients poll it until its status is `success`."""
-    return _show(call.world, call.find(call.store.idea_searches, "contentIdeaSearchId"))
+    return _show(call.world, call.view(call.find(call.store.idea_searches, "contentIdeaSearchId")))
 
 
 def list_content_ideas(call: Call) -> Document:
     """List the ideas of a successful search."""
-    search = call.find(call.store.idea_searches, "contentIdeaSearchId")
+    seen = call.view(call.find(call.store.idea_searches, "contentIdeaSearchId"))
+    search = seen.record
     if search.status != jobs.SUCCESS and call.world.behaviour.ideas_before_success == "conflict":
         raise Refusal(409, f"the search is {search.status}")
-    return call.page(search.ideas, _show_idea)
+    return call.page(_listed(seen, call.world.behaviour), _show_idea)
 
 
 def complete(world: World, job: Job) -> None:
     """End a search and add its ideas."""
     search = world.store.idea_searches[job.target_id]
-    search.status = job.outcome
+    world.leave_state(search, job)
+    search.status, search.ended_at = job.outcome, job.ends_at
     if job.outcome == jobs.SUCCESS:
         rng, ended = seeded_random(world.seed, "ideas", search.id), world.clock.moment(job.ends_at)
         search.search_volume = rng.randrange(100, 50_000, 10)
@@ -58,7 +63,16 @@ def complete(world: World, job: Job) -> None:
         ]
 
 
-def _show(world: World, search: IdeaSearch) -> Document:
+def _listed(seen: Seen[IdeaSearch], behaviour: Behaviour) -> list[Idea]:
+    """Return the ideas that are listed already: they appear one after the other, and the last ones may never."""
+    ideas = seen.record.ideas
+    since = seen.at - seen.record.ended_at
+    listed = len(ideas) if since >= behaviour.ideas_lag else int(len(ideas) * since / behaviour.ideas_lag)
+    return ideas[:listed] if behaviour.ideas_cap is None else ideas[: min(listed, behaviour.ideas_cap)]
+
+
+def _show(world: World, seen: Seen[IdeaSearch]) -> Document:
+    search = seen.record
     found = search.status == jobs.SUCCESS
     return {
         "id": search.id,

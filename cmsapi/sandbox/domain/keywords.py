@@ -10,6 +10,7 @@ from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.records import Keyword
     from cmsapi.sandbox.world.world import World
@@ -20,7 +21,7 @@ KIND = "keyword_analysis"
 def list_keywords(call: Call) -> Document:
     """List the keywords of a page."""
     page = call.find(call.store.pages, "pageId")
-    return call.page(call.store.keywords.of(page.id), lambda keyword: _item(call.world, keyword))
+    return call.page(call.store.keywords.of(page.id), lambda keyword: _item(call.world, call.view(keyword)))
 
 
 def add_keyword(call: Call) -> Document:
@@ -28,12 +29,12 @@ def add_keyword(call: Call) -> Document:
     page = call.find(call.store.pages, "pageId")
     keyword = call.world.add_keyword(page, call.body["keyword"], call.world.now)
     call.target_id = keyword.id
-    return _show(call.world, keyword)
+    return _show(call.world, call.world.present(keyword))
 
 
 def get_keyword(call: Call) -> Document:
     """Show one keyword with its `analysisStatus`."""
-    return _show(call.world, call.find(call.store.keywords, "keywordId"))
+    return _show(call.world, call.view(call.find(call.store.keywords, "keywordId")))
 
 
 def analyze_keyword(call: Call) -> Document:
@@ -59,7 +60,8 @@ def complete(world: World, job: Job) -> None:
         content.score = drafts.score_content(world, content)
 
 
-def _show(world: World, keyword: Keyword) -> Document:
+def _show(world: World, seen: Seen[Keyword]) -> Document:
+    keyword = seen.record
     return {
         "id": keyword.id,
         "keyword": keyword.keyword,
@@ -67,12 +69,12 @@ def _show(world: World, keyword: Keyword) -> Document:
         "countryCode": keyword.country_code,
         "languageCode": keyword.language_code,
         "pageId": keyword.page_id,
-        **analyses.show(world, keyword),
+        **analyses.show(world, seen),
     }
 
 
-def _item(world: World, keyword: Keyword) -> Document:
-    document = _show(world, keyword)
+def _item(world: World, seen: Seen[Keyword]) -> Document:
+    document = _show(world, seen)
     if world.behaviour.keyword_items != "full":
         del document["lastAnalyzedAt"]
     if world.behaviour.keyword_items == "bare":

@@ -11,6 +11,7 @@ from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
 
@@ -21,7 +22,8 @@ SUMMARY_LENGTH = 200
 def list_knowledge_documents(call: Call) -> Document:
     """List the knowledge documents of a workspace."""
     documents = call.store.of_workspace(call.store.knowledge_documents, call.workspace().id)
-    return call.page(documents, lambda record: _show(call.world, record))
+    seen = filter(None, (call.world.seen(record, call.reading) for record in documents))
+    return call.page(list(seen), lambda each: _show(call.world, each))
 
 
 def create_knowledge_document(call: Call) -> Document:
@@ -39,25 +41,28 @@ def create_knowledge_document(call: Call) -> Document:
         summary=body.get("text", "")[:SUMMARY_LENGTH] or None,
     )
     call.store.knowledge_documents[record.id] = record
+    world.leave_absence(record)
     world.jobs.launch(KIND, record.id, world.clock.seconds())
     call.target_id = record.id
-    return _show(world, record)
+    return _show(world, world.present(record))
 
 
 def get_knowledge_document(call: Call) -> Document:
     """Show one knowledge document."""
-    return _show(call.world, call.find(call.store.knowledge_documents, "knowledgeDocumentId"))
+    return _show(call.world, call.view(call.find(call.store.knowledge_documents, "knowledgeDocumentId")))
 
 
 def complete(world: World, job: Job) -> None:
     """End the processing of a document and write its summary."""
     record = world.store.knowledge_documents[job.target_id]
+    world.leave_state(record, job)
     record.status = job.outcome
     if job.outcome == jobs.SUCCESS and record.summary is None:
         record.summary = f"What {record.url} says about {record.name}."[:SUMMARY_LENGTH]
 
 
-def _show(world: World, record: KnowledgeDocument) -> Document:
+def _show(world: World, seen: Seen[KnowledgeDocument]) -> Document:
+    record = seen.record
     workspace = world.store.workspaces[record.workspace_id]
     return {
         "id": record.id,

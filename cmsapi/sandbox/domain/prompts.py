@@ -9,6 +9,7 @@ from cmsapi.sandbox.world.records import Prompt
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.call import Call, Document
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.jobs import Job
     from cmsapi.sandbox.world.world import World
 
@@ -18,7 +19,7 @@ KIND = "prompt_analysis"
 def list_prompts(call: Call) -> Document:
     """List the prompts of a keyword."""
     keyword = call.find(call.store.keywords, "keywordId")
-    return call.page(call.store.prompts.of(keyword.id), lambda prompt: _show(call.world, prompt))
+    return call.page(call.store.prompts.of(keyword.id), lambda prompt: _show(call.world, call.view(prompt)))
 
 
 def add_prompt(call: Call) -> Document:
@@ -27,12 +28,12 @@ def add_prompt(call: Call) -> Document:
     prompt = Prompt(call.store.new_id("prm"), keyword.workspace_id, keyword.id, call.body["prompt"], call.world.now)
     call.store.prompts[prompt.id] = prompt
     call.target_id = prompt.id
-    return _show(call.world, prompt)
+    return _show(call.world, call.world.present(prompt))
 
 
 def get_prompt(call: Call) -> Document:
     """Show one prompt with its `analysisStatus`."""
-    return _show(call.world, call.find(call.store.prompts, "promptId"))
+    return _show(call.world, call.view(call.find(call.store.prompts, "promptId")))
 
 
 def analyze_prompt(call: Call) -> Document:
@@ -55,5 +56,5 @@ def complete(world: World, job: Job) -> None:
     analyses.end(world, world.store.prompts[job.target_id], job)
 
 
-def _show(world: World, prompt: Prompt) -> Document:
-    return {"id": prompt.id, "prompt": prompt.prompt, **analyses.show(world, prompt)}
+def _show(world: World, seen: Seen[Prompt]) -> Document:
+    return {"id": seen.record.id, "prompt": seen.record.prompt, **analyses.show(world, seen)}

@@ -28,6 +28,8 @@ Spoiled = Literal[
     "null status",
     "unknown status",
     "superseded",
+    "empty id",
+    "dots id",
 ]
 
 
@@ -42,24 +44,27 @@ class Fault:
 
     Args:
         match: Method and path with wildcards, for example `POST /v1/keywords/*/analyze`.
-        status: Status to answer with instead.
+        status: Status to answer with instead, from 300 to 599; below 400 the answer has no body.
         drop: Whether to break the connection instead of answering.
         spoil: Change to a good answer: `truncated`, `oversized` (40 MiB), `empty`, `html` (the page of a gateway),
-            `nested` and `digits` (JSON bombs), `garbage` (not HTTP), `null status`, `unknown status`, or `superseded`
-            (another identifier). The request has taken effect; errors of the service are not spoiled.
+            `nested` and `digits` (JSON bombs), `garbage` (not HTTP), `null status`, `unknown status`, `superseded`
+            (another identifier), `empty id` or `dots id` (the identifier `""` or `".."`). The request has taken effect;
+            errors of the service are not spoiled.
         slow: Seconds by which the answer is delayed.
         late: Seconds after which the request reaches the service, even if its client has stopped waiting. Together with
             `status` or `drop` and `when="after"` the client gets that answer at once, and the effect comes later.
         retry_after: Seconds for a `Retry-After` header.
         when: `before` the request reaches the service, or `after` its effect; a connection may also break `within` the
             answer, which only a `FaultProxy` does to bytes.
-        times: Number of requests to break; None for all that match.
+        times: Number of requests to break; None for all that match, for ever.
         probability: Chance of each matching request, from 0 to 1.
         between: Seconds since the first request, as (begin, end), during which the fault strikes.
     """
 
     match: str = "* *"
-    status: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(400)))
+    status: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.in_(range(300, 600)))
+    )
     drop: bool = False
     spoil: Spoiled | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.in_(NAMES)))
     slow: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.gt(0)))

@@ -50,10 +50,15 @@ def _replace_status(value: Any, word: str | None) -> Any:
     }
 
 
-def _superseded(document: Any) -> Any:
-    if isinstance(document, dict) and "id" in document:
-        return {**document, "id": f"{document['id']}-newer"}
-    return document
+def _renaming(rename: Callable[[str], str]) -> Callable[[Answer], Answer]:
+    """Make a spoiling that changes the identifier of a document."""
+
+    def rewrite(document: Any) -> Any:
+        if isinstance(document, dict) and "id" in document:
+            return {**document, "id": rename(document["id"])}
+        return document
+
+    return _rewriting(rewrite)
 
 
 SPOILINGS: Mapping[str, Callable[[Answer], Answer]] = {
@@ -65,7 +70,9 @@ SPOILINGS: Mapping[str, Callable[[Answer], Answer]] = {
     "digits": lambda answer: _evolve(answer, b"9" * _DIGITS),
     "null status": _rewriting(lambda document: _replace_status(document, None)),
     "unknown status": _rewriting(lambda document: _replace_status(document, "reticulating")),
-    "superseded": _rewriting(_superseded),
+    "superseded": _renaming("{}-newer".format),
+    "empty id": _renaming(lambda _: ""),
+    "dots id": _renaming(lambda _: ".."),
 }
 # Spoilings below HTTP: a `FaultProxy` sends their bytes; without one the connection breaks.
 BELOW_HTTP = frozenset({"garbage"})

@@ -41,7 +41,9 @@ def document(status: int, value: object) -> Answer:
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
-    """Make an answer with an error document: `{"error": {"code", "message"}}`."""
+    """Make an answer with an error document, `{"error": {"code", "message"}}`; below 400 it has no body."""
+    if status < HTTPStatus.BAD_REQUEST:
+        return Answer(status, headers or {}, b"", HTTPStatus(status).name.lower())
     code = CODES.get(status) or CODES[500 if status >= HTTPStatus.INTERNAL_SERVER_ERROR else 400]
     body = encode({"error": {"code": code, "message": message}})
     return Answer(status, {"Content-Type": JSON, **(headers or {})}, body, code)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cmsapi.sandbox.messages.paging import make_page
+from cmsapi.sandbox.world.history import Identified
 from cmsapi.sandbox.world.refusal import Refusal
 
 if TYPE_CHECKING:
     from cmsapi.sandbox.messages.query import Query
+    from cmsapi.sandbox.world.history import Seen
     from cmsapi.sandbox.world.records import User, Workspace
     from cmsapi.sandbox.world.store import InWorkspace, Store
     from cmsapi.sandbox.world.world import World
@@ -19,6 +22,7 @@ LARGEST_LIMIT = 100
 
 _Item = TypeVar("_Item")
 _Record = TypeVar("_Record", bound="InWorkspace")
+_Identified = TypeVar("_Identified", bound=Identified)
 
 
 class Call:
@@ -30,22 +34,45 @@ class Call:
         params: Path parameters, decoded.
         query: Query parameters.
         body: Parsed and validated body; empty if the operation takes none.
+        operation: Name of the operation.
     """
 
-    __slots__ = ("body", "params", "query", "target_id", "user", "world")
+    __slots__ = ("_reading", "body", "operation", "params", "query", "target_id", "user", "world")
 
-    def __init__(self, world: World, user: User, params: dict[str, str], query: Query, body: Document) -> None:
+    def __init__(
+        self, world: World, user: User, params: dict[str, str], query: Query, body: Document, operation: str
+    ) -> None:
         self.world: World = world
         self.user: User = user
         self.params: dict[str, str] = params
         self.query: Query = query
         self.body: Document = body
+        self.operation: str = operation
         self.target_id: str | None = None
+        self._reading: float | None = None
 
     @property
     def store(self) -> Store:
         """The records of the service."""
         return self.world.store
+
+    @property
+    def reading(self) -> float:
+        """The moment whose state the request reads, in seconds of the clock: now, or earlier on a replica that lags."""
+        if self._reading is None:
+            self._reading = self.world.reading()
+        return self._reading
+
+    def view(self, record: _Identified) -> Seen[_Identified]:
+        """Return a record as the request reads it.
+
+        Raises:
+            Refusal: The record did not exist at the moment that the request reads.
+        """
+        seen = self.world.seen(record, self.reading)
+        if seen is None:
+            raise Refusal(404, f"{record.id}: no such resource")
+        return seen
 
     def find(self, table: dict[str, _Record], param: str) -> _Record:
         """Return the record that a path parameter names.
@@ -85,25 +112,20 @@ class Call:
         return record
 
     def page(self, items: Sequence[_Item], show: Callable[[_Item], Document]) -> Document:
-        """Return one page of a collection (section 1, rules 3 and 4), in the order that the behaviour says.
+        """Return the page of a collection that the query names.
 
         Args:
             items: All items, oldest first.
             show: Returns the document of an item.
         """
-        page = self.query.integer("page", minimum=1) or 1
-        limit = self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT
-        start, total = (page - 1) * limit, len(items)
-        if self.world.behaviour.order == "oldest":
-            shown = items[start : start + limit]
-        else:
-            # Reversing the whole list would copy all of it.
-            end = max(0, total - start)
-            shown = items[max(0, end - limit) : end][::-1]
-        return {
-            "data": [show(item) for item in shown],
-            "pagination": {"total": total, "page": page, "limit": limit, "hasMore": start + limit < total},
-        }
+        return make_page(
+            items,
+            show,
+            page=self.query.integer("page", minimum=1) or 1,
+            limit=self.query.integer("limit", minimum=1, maximum=LARGEST_LIMIT) or DEFAULT_LIMIT,
+            operation=self.operation,
+            behaviour=self.world.behaviour,
+        )
 
     def _check_membership(self, workspace: Workspace, param: str) -> None:
         if self.user.id in workspace.member_ids:

@@ -179,7 +179,8 @@ class Service:
             name = route.name
             self._check_role(key, name)
             body = _parse_body(route, request)
-            call = Call(self.world, key.user, params, Query(request.query, behaviour.malformed_query), body)
+            query = Query(request.query, behaviour.malformed_query)
+            call = Call(self.world, key.user, params, query, body, name)
             answer = self._success(route, route.handler(call))
         except Refusal as refusal:
             answer = answers.error(refusal.status, refusal.message, refusal.headers)

@@ -5,8 +5,8 @@ Each setting has the default that the project documents, and alternatives that a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
 
 import attrs
 
@@ -14,6 +14,7 @@ _one_of = attrs.validators.in_
 
 
 SPELLINGS = frozenset({"lower", "trimmed", "nfc", "cut"})
+ItemId = Literal["absent", "null", "number"]
 
 
 def _names(names: Iterable[str]) -> frozenset[str]:
@@ -22,6 +23,14 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 
 def _clocks(offsets: float | Iterable[float]) -> tuple[float, ...]:
     return (float(offsets),) if isinstance(offsets, int | float) else tuple(offsets)
+
+
+def _copied_words(words: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    return dict(words)
+
+
+def _copied_ids(ids: Mapping[str, ItemId]) -> Mapping[str, ItemId]:
+    return dict(ids)
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +71,21 @@ class Behaviour:
             by their stamps.
         usage_keyword: Changes to the keyword of a usage: any of `lower`, `trimmed`, `nfc`, `cut` (to 255 characters).
         usage_country: Country code of a usage: the same as the keyword's, or in lower case.
+        replica_lag: Seconds by which a replica is behind. It shows the generation of a content, the analysis of a
+            keyword or prompt, a search with its ideas, and a knowledge document as they were so long ago; what was
+            launched since then is a 404, or the work before it.
+        replica_share: Share of the reads that the replica answers, drawn from the seed; with 1 all of them.
+        ideas_lag: Seconds from the success of a search to its complete list of ideas, which begins empty and grows.
+            The search tells the complete number at once.
+        ideas_cap: Number of ideas after which the list of a search ends, whatever the search tells; None for all.
+        words: Other writings of status words, by the word: `{"success": "COMPLETED", "pending": " Running "}`.
+            None shows null.
+        item_ids: What items of a list have instead of their `id`, by operation: `{"list_content_ideas": "absent"}`.
+            Also `null`, and `number` for a number.
+        has_more: Whether pages have `hasMore`: a boolean, null, or not at all.
+        total: Whether pages have `total`.
+        endless_lists: Names of the operations whose lists never end: each page is full and `hasMore` is true. After the
+            true items the list repeats them with other identifiers; `total` stays true.
     """
 
     refused_launch: Literal[409, 422] = attrs.field(default=409, validator=_one_of((409, 422)))
@@ -114,3 +138,20 @@ class Behaviour:
         default=frozenset(), converter=_names, validator=attrs.validators.deep_iterable(_one_of(SPELLINGS))
     )
     usage_country: Literal["same", "lower"] = attrs.field(default="same", validator=_one_of(("same", "lower")))
+    replica_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
+    replica_share: float = attrs.field(
+        default=1.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
+    )
+    ideas_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
+    ideas_cap: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
+    words: Mapping[str, str | None] = attrs.field(factory=dict, converter=_copied_words)
+    item_ids: Mapping[str, ItemId] = attrs.field(
+        factory=dict,
+        converter=_copied_ids,
+        validator=attrs.validators.deep_mapping(value_validator=_one_of(get_args(ItemId))),
+    )
+    has_more: Literal["told", "null", "absent"] = attrs.field(
+        default="told", validator=_one_of(("told", "null", "absent"))
+    )
+    total: Literal["told", "absent"] = attrs.field(default="told", validator=_one_of(("told", "absent")))
+    endless_lists: frozenset[str] = attrs.field(default=frozenset(), converter=_names)

@@ -40,6 +40,7 @@ class Job:
         purchase: Its price, if it has one.
         done: Whether its end was applied.
         dropped: Whether it ended without effect, because its target was deleted or another job replaced it.
+        stamp: What an analysis has written to `lastAnalyzedAt`, in epoch seconds.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Job:
     purchase: Purchase | None = None
     done: bool = False
     dropped: bool = False
+    stamp: float | None = None
 
     @property
     def duration(self) -> float:

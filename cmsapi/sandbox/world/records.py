@@ -115,9 +115,9 @@ class Prompt:
     analyzed: bool = False
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False)
 class Generation:
-    """One run of Atomic Content on a draft; `word` is its last status."""
+    """One run of Atomic Content on a draft; `word` is its last status. Another status is another object."""
 
     id: str
     word: str
@@ -165,7 +165,7 @@ class Idea:
 
 @attrs.define(eq=False)
 class IdeaSearch:
-    """A content-idea search for a seed keyword."""
+    """A content-idea search for a seed keyword; `ended_at` is in seconds of the sandbox's clock."""
 
     id: str
     workspace_id: str
@@ -174,6 +174,7 @@ class IdeaSearch:
     status: str = "pending"
     search_volume: int | None = None
     ideas: list[Idea] = attrs.field(factory=list)
+    ended_at: float = 0.0
 
 
 @attrs.define(eq=False)

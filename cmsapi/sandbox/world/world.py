@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cmsapi.sandbox.randomness.seeded import seeded_random
 from cmsapi.sandbox.world.billing import CONTENT_IDEA_SEARCH
+from cmsapi.sandbox.world.history import History, Identified, Seen
 from cmsapi.sandbox.world.jobs import FAILED
 from cmsapi.sandbox.world.records import Keyword, Page
 from cmsapi.sandbox.world.refusal import Refusal
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from cmsapi.sandbox.world.clock import Clock
     from cmsapi.sandbox.world.jobs import Job, Jobs
     from cmsapi.sandbox.world.store import Store
+
+_Record = TypeVar("_Record", bound=Identified)
 
 
 class World:
@@ -44,6 +47,8 @@ class World:
         self.status_words: dict[str, str | None] = {}
         self._dates = itertools.cycle(behaviour.date_ahead)
         self._stamps = itertools.cycle(behaviour.stamps_ahead)
+        self._history = History(behaviour.replica_lag)
+        self._replicas = seeded_random(seed, "replicas")
 
     def date(self) -> float:
         """Return the present moment by the clock of the machine that writes the `Date` header."""
@@ -57,6 +62,37 @@ class World:
     def now(self) -> float:
         """The present moment, in epoch seconds."""
         return self.clock.moment(self.clock.seconds())
+
+    def reading(self) -> float:
+        """Return the moment whose state a read shows, in seconds of the clock: now, or earlier on a replica."""
+        at, behaviour = self.clock.seconds(), self.behaviour
+        if behaviour.replica_lag and self._replicas.random() < behaviour.replica_share:
+            return at - behaviour.replica_lag
+        return at
+
+    def seen(self, record: _Record, at: float) -> Seen[_Record] | None:
+        """Return a record as it was at a moment, in seconds of the clock; None if it did not exist."""
+        return self._history.seen(record, self.jobs.running.get(record.id), at)
+
+    def present(self, record: _Record) -> Seen[_Record]:
+        """Return a record as it is now."""
+        return Seen(record, self.jobs.running.get(record.id), self.clock.seconds())
+
+    def leave_state(self, record: Identified, job: Job | None = None) -> None:
+        """Keep the state of a record that is about to change.
+
+        Args:
+            record: The record.
+            job: The job that has ended and changes it; None if it changes now.
+        """
+        if job is None:
+            self._history.leave(record.id, record, self.jobs.running.get(record.id), self.clock.seconds())
+        else:
+            self._history.leave(record.id, record, job, job.ends_at)
+
+    def leave_absence(self, record: Identified) -> None:
+        """Keep that a new record did not exist until now."""
+        self._history.leave(record.id, None, None, self.clock.seconds())
 
     def add_page(self, workspace_id: str, url: str | None, created_at: float) -> Page:
         """Add a page to a workspace; it was never crawled."""
@@ -89,22 +125,23 @@ class World:
         if not self.billing.affords(purchase):
             raise Refusal(self.behaviour.refused_launch, f"no {purchase.type} credits left")
 
-    def launch(self, kind: str, target_id: str, purchase: Purchase) -> Job:
-        """Start a paid job.
+    def launch(self, kind: str, target: Identified, purchase: Purchase) -> Job:
+        """Start a paid job on a record.
 
         Raises:
             Refusal: A job runs on the target, or the credits are exhausted.
         """
-        if target_id in self.jobs.running:
-            raise Refusal(self.behaviour.refused_launch, f"already running on {target_id}")
+        if target.id in self.jobs.running:
+            raise Refusal(self.behaviour.refused_launch, f"already running on {target.id}")
         self.check_credits(purchase)
+        self.leave_state(target)
         at = self.clock.seconds()
         # The specification charges a search at its launch (section 4.6); about the other jobs it is silent.
         if self.behaviour.charged == "launch" or purchase.type == CONTENT_IDEA_SEARCH:
             self.billing.charge(purchase, self.stamp(at))
         else:
             self.billing.reserve(purchase)
-        return self.jobs.launch(kind, target_id, at, purchase)
+        return self.jobs.launch(kind, target.id, at, purchase)
 
     def settle_purchase(self, job: Job) -> None:
         """Charge a job at its completion, or refund its failure, as the behaviour says."""
@@ -126,5 +163,5 @@ class World:
             self.billing.release(job.purchase)
 
     def shown_status(self, target_id: str, word: str | None) -> str | None:
-        """Return the status word to show for a target: the true word unless a test has set another."""
-        return self.status_words.get(target_id, word)
+        """Return the status word to show for a target: the true one as it is written, unless a test sets another."""
+        return self.status_words.get(target_id, self.behaviour.words.get(word, word) if word else word)

@@ -54,3 +54,29 @@ async def test_ideas_before_success(setting: str, status: int) -> None:
     answer = await call("GET", f"{path}/content-ideas")
     assert status == answer.status
     assert status == 409 or answer.json["data"] == []
+
+
+async def test_ideas_are_listed_late() -> None:
+    """After the success the list is empty, then grows until it has the number that the search tells."""
+    box = Sandbox(durations=Fixed(60.0), behaviour=Behaviour(ideas_lag=20.0))
+    call = Caller(box)
+    path, _ = await search(call)
+    await asyncio.sleep(60.0)
+    told = (await call.get(path))["nbContentIdeas"]
+    counts = []
+    for _ in range(3):
+        page = await call.get(f"{path}/content-ideas?limit=100")
+        counts.append((len(page["data"]), page["pagination"]["total"], page["pagination"]["hasMore"]))
+        await asyncio.sleep(10.0)
+    assert counts == [(0, 0, False), (told // 2, told // 2, False), (told, told, False)]
+
+
+async def test_a_list_of_ideas_may_be_cut() -> None:
+    """The list ends after the cap, and says that this was all."""
+    box = Sandbox(durations=Fixed(60.0), behaviour=Behaviour(ideas_cap=3))
+    call = Caller(box)
+    path, _ = await search(call)
+    await asyncio.sleep(60.0)
+    page = await call.get(f"{path}/content-ideas")
+    assert (await call.get(path))["nbContentIdeas"] > 3
+    assert (len(page["data"]), page["pagination"]["hasMore"]) == (3, False)

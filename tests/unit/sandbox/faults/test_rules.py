@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
@@ -83,13 +84,48 @@ async def test_a_fault_may_have_a_chance() -> None:
     assert "Date" in struck[0].headers
 
 
+@pytest.mark.parametrize("status", [301, 304, 402, 405, 409, 410, 418, 429, 500, 501])
+async def test_a_status_may_last(status: int) -> None:
+    """A fault without a number strikes for ever, with any status; a redirect has no body."""
+    call = Caller(faulty(Fault(match="GET /v1/me", status=status, times=None)))
+    for _ in range(3):
+        answer = await call("GET", "/v1/me")
+        assert answer.status == status
+        assert (answer.body == b"") == (status < 400)
+        assert "Retry-After" not in answer.headers
+        await asyncio.sleep(100_000.0)
+    assert (await call("GET", "/v1/users")).status == 200
+    # Lists and status codes of the ledger tell the same.
+    assert {entry.status for entry in call.sandbox.ledger if entry.operation == "get_me"} == {status}
+
+
+async def test_a_wait_may_be_absurd() -> None:
+    """`Retry-After` is any number of seconds."""
+    call = Caller(faulty(Fault(status=429, retry_after=10**9, times=None)))
+    assert (await call("GET", "/v1/me")).headers["Retry-After"] == "1000000000"
+
+
+@pytest.mark.parametrize(("spoil", "id_"), [("empty id", ""), ("dots id", "..")])
+async def test_an_identifier_is_spoiled(spoil: Any, id_: str) -> None:
+    """A search is launched and charged, and its answer has an identifier that no path can contain."""
+    box = faulty(Fault(match="POST /v1/*/content-idea-searches", spoil=spoil))
+    answer = await Caller(box)("POST", f"/v1/workspaces/{box.workspace_id}/content-idea-searches", {"keyword": "a"})
+    assert (answer.status, answer.json["id"], answer.json["status"]) == (202, id_, "pending")
+    assert (len(box.jobs), box.credits.content_ideas_searches) == (1, 9_999)
+
+
 async def test_a_broken_fault_is_refused() -> None:
     """A fault breaks requests in exactly one way."""
     for wrong in ({}, {"status": 500, "drop": True}, {"spoil": "html", "slow": 1.0}):
         with pytest.raises(ValueError, match="exactly one"):
             Fault(**wrong)
-    for nonsense in ({"status": 500, "when": "within"}, {"drop": True, "between": (2, 1)}, {"spoil": "sour"}):
-        with pytest.raises(ValueError, match=r"within|between|spoil"):
+    for nonsense in (
+        {"status": 500, "when": "within"},
+        {"drop": True, "between": (2, 1)},
+        {"spoil": "sour"},
+        {"status": 200},
+    ):
+        with pytest.raises(ValueError, match=r"within|between|spoil|status"):
             Fault(**nonsense)
 
 

@@ -41,8 +41,41 @@ async def test_machines_that_store_have_clocks_of_their_own() -> None:
     assert [datetime.fromisoformat(end).timestamp() - began for end in ends] == pytest.approx([5, -55], abs=0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"date_ahead": ()}, {"usage_keyword": ["upper"]}, {"usage_country": "upper"}])
+async def test_status_words_may_be_written_otherwise() -> None:
+    """The chosen writings appear in launches, reads and lists; other words stay."""
+    words = {"queued": "WAITING", "pending": " Running ", "success": "COMPLETED", "review": None}
+    box = Sandbox(behaviour=Behaviour(words=words), durations=Fixed(100.0))
+    call, keyword, content = Caller(box), f"/v1/keywords/{box.keyword_ids[0]}", f"/v1/contents/{box.content_ids[0]}"
+    await call("POST", f"{keyword}/analyze")
+    launched = await call("POST", f"{content}/atomic", {"settings": {}})
+    searched = await call("POST", f"/v1/workspaces/{box.workspace_id}/content-idea-searches", {"keyword": "tents"})
+    assert (launched.json["status"], searched.json["status"]) == ("WAITING", " Running ")
+    seen = []
+    for _ in range(3):
+        seen.append((await call.get(keyword))["analysisStatus"])
+        await asyncio.sleep(60.0)
+    assert seen == ["WAITING", " Running ", "COMPLETED"]
+    assert (await call.get(content))["lastGeneration"]["status"] is None
+    (item, *_) = (await call.get(f"/v1/pages/{(await call.get(keyword))['pageId']}/keywords"))["data"]
+    assert item["analysisStatus"] in ("COMPLETED", None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"date_ahead": ()},
+        {"usage_keyword": ["upper"]},
+        {"usage_country": "upper"},
+        {"replica_lag": -1},
+        {"replica_share": 1.5},
+        {"ideas_lag": -1},
+        {"ideas_cap": -1},
+        {"item_ids": {"list_users": "odd"}},
+        {"has_more": "maybe"},
+        {"total": "maybe"},
+    ],
+)
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
-    """A behaviour has at least one clock, and only known spellings."""
-    with pytest.raises(ValueError, match=r"date_ahead|in"):
+    """A setting outside its range is refused, and the message names it."""
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         Behaviour(**wrong)
