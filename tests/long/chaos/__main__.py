@@ -88,6 +88,7 @@ def markdown(reports: Mapping[str, Sequence[Report]]) -> str:
             [(name, *(f"{count(each):,}" for each in reports.values())) for name, count in _COUNTS.items()],
         ),
         f"{len(called)} of {len(OPERATIONS)} operations were called by name; the waits called those that poll jobs.",
+        _habits(together),
         _counted("fault", [report.struck for report in together]),
         _counted("how a call or a wait ended", [report.ends for report in together]),
     ]
@@ -108,6 +109,14 @@ _COUNTS: Mapping[str, Callable[[Sequence[Report]], int]] = {
     "faults that struck": lambda reports: sum(sum(report.struck.values()) for report in reports),
     "requests that the service refused for their rate": lambda reports: sum(report.refused for report in reports),
 }
+
+
+def _habits(reports: Sequence[Report]) -> str:
+    """Show what the services were like, and in how many of their runs something did not hold."""
+    runs = Counter(name for report in reports for name in report.habits)
+    violated = Counter(name for report in reports if report.violated for name in report.habits)
+    rows = [(name, f"{count:,}", f"{violated[name]:,}") for name, count in runs.most_common()]
+    return table(["what a service was like", "runs", "violated"], rows)
 
 
 def _counted(head: str, counters: Iterable[Mapping[str, int]]) -> str:

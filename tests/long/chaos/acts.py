@@ -190,7 +190,9 @@ def _watched(run: Record, target: str) -> Any:
 
 async def _wait(run: Record, job: cmsapi.Job[Any]) -> Any:
     while True:
-        call = await run.make(f"wait {job.kind.value}", lambda: job.wait(PATIENCE), job.target, patience=PATIENCE)
+        began = asyncio.get_running_loop().time()
+        call = Call(f"wait {job.kind.value}", job.target, began, PATIENCE, job=job)
+        await run.see(call, lambda: job.wait(PATIENCE))
         # A key that is refused to the one who decides on an article does end the job.
         if job.done() or not isinstance(call.error, errors.UnauthorizedError):
             return call.result

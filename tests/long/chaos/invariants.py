@@ -3,7 +3,9 @@
 1. Every call ended in time, with a result or a documented error, which survives `pickle` and does not show the key.
 2. What was called done is done, once; what was called refused did not happen; only what is reported as unknown may be
    either. Nothing happened more often than that.
-3. A job that succeeded has succeeded at the service, a failed one has failed there, and every other end has a reason.
+3. A job that succeeded has succeeded at the service since its launch, a failed one has failed there, and every other
+   end has a reason. A result is that of this job, and it is complete or says that it is not. Each wait ends within a
+   bounded time after the job, and an error of a job has a token with which the wait can go on.
 4. Nothing is left: no call, permit, waiter, poll or task, and no unhandled error.
 """
 
@@ -15,12 +17,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import cmsapi
 from cmsapi import errors
 from cmsapi.api.operations import OPERATIONS, Replay
+from cmsapi.jobs.token import read_token
+from cmsapi.sandbox import Job
+from cmsapi.sandbox.faults.spoiling import NAMES
 from tests.long.chaos.record import Call, Record
 
 LAUNCHES = {name for name, row in OPERATIONS.items() if row.replay is Replay.COSTS_CREDIT}
 DECISIONS = {"confirm_generation": "confirm", "cancel_generation": "cancel"}
+# Seconds after which a wait that learns nothing has ended; doubt about an analysis lasts half an hour.
+LONGEST_DOUBT = 2400.0
+_MILLISECOND = 0.0011
+_SPOILED = NAMES - {"null status", "unknown status", "superseded"}
 CHANGES = {name for name, row in OPERATIONS.items() if row.replay is not Replay.SAFE}
 
 
@@ -28,11 +38,12 @@ def violations(run: Record) -> Iterator[str]:
     """Name what does not hold of a run."""
     for call in run.calls:
         yield from _of_call(call, run)
-        if call.operation.startswith("wait "):
-            yield from _of_job(run, call.operation, call.target, call.error)
+        if call.job is not None:
+            yield from _of_job(run, call.operation, call.job, call.error, call.result)
+            yield from _of_wait(run, call)
         for outcome in call.taken:
             if outcome.job is not None:
-                yield from _of_job(run, "map", outcome.job.target, outcome.error)
+                yield from _of_job(run, "map", outcome.job, outcome.error, outcome.value if outcome.ok else None)
     for name in sorted(CHANGES - LAUNCHES - set(DECISIONS)):
         yield from _of_changes(run, name)
     for name in sorted(LAUNCHES):
@@ -62,6 +73,8 @@ def _of_call(call: Call, run: Record) -> Iterator[str]:
             yield f"{name} of {call.target} gave {call.result.id}"
     elif not isinstance(error, errors.CMSError | asyncio.CancelledError):
         yield f"{name} raised {error!r}"
+    elif isinstance(error, errors.DecodeError) and not _SPOILED & set(run.weather.faults_struck):
+        yield f"{name} could not read an answer that was not spoiled: {error!r}"
     else:
         twin = pickle.loads(pickle.dumps(error))  # noqa: S301  our own
         if (type(twin), str(twin)) != (type(error), str(error)):
@@ -103,13 +116,68 @@ def _of_decisions(run: Record, name: str, wish: str) -> Iterator[str]:
     yield from _between(name, _happened(run, name), told, doubts)
 
 
-def _of_job(run: Record, where: str, target: str | None, error: Any) -> Iterator[str]:
-    outcomes = {job.outcome for job in run.box.jobs if job.target_id == target and job.done}
+def _of_job(run: Record, where: str, job: Any, error: Any, result: Any) -> Iterator[str]:
+    """Compare the end of a job with the ends at the service since it was launched."""
+    launched = _launched(run, job)
+    truth = [each for each in run.box.jobs if each.target_id == job.target and each.done and each.ends_at >= launched]
+    outcomes = {each.outcome for each in truth}
     if error is None:
         if "success" not in outcomes:
-            yield f"{where} of {target}: a false success"
-    elif not _justified(run, where, outcomes, error):
-        yield f"{where} of {target}: {error!r}, and the service says {sorted(outcomes)}"
+            yield f"{where} of {job.target}: a false success"
+        else:
+            yield from (f"{where} of {job.target}: {wrong}" for wrong in _of_result(job, truth, result))
+        return
+    if not _justified(run, where, outcomes, error):
+        yield f"{where} of {job.target}: {error!r}, and the service says {sorted(outcomes)}"
+    if isinstance(error, errors.JobError):
+        yield from (f"{where} of {job.target}: {wrong}" for wrong in _of_token(run, job, error))
+
+
+def _launched(run: Record, job: Any) -> float:
+    """Return when the first call that gave a job began; of a job that was found, the beginning of time."""
+    given = [call.began for call in run.calls if call.result is job and call.job is None]
+    given += [call.began for call in run.calls if any(outcome.job is job for outcome in call.taken)]
+    return min(given, default=float("-inf"))
+
+
+def _of_result(job: Any, truth: list[Job], result: Any) -> Iterator[str]:
+    """Name what is wrong with the result of a job that has succeeded."""
+    match result:
+        case cmsapi.Keyword() | cmsapi.Prompt():
+            at = result.last_analyzed_at
+            stamps = [each.stamp for each in truth if each.stamp is not None]
+            if at is None or not any(abs(at.timestamp() - stamp) < _MILLISECOND for stamp in stamps):
+                yield f"the result is of {at}, and this analysis ended at {stamps}"
+        case cmsapi.ContentIdeas():
+            told, got = result.search.nb_content_ideas, len(result)
+            if result.search.id != job.target:
+                yield f"the result is of the search {result.search.id}"
+            if got != told and getattr(result, "complete", True):
+                yield f"{got} of {told} ideas, and the result does not say so"
+        case cmsapi.GenerationReview():
+            if result.generation.id != job.id:
+                yield f"the result is of the generation {result.generation.id}, not {job.id}"
+
+
+def _of_token(run: Record, job: Any, error: errors.JobError) -> Iterator[str]:
+    """Name what is wrong with the token of an error: it has to lead to the job again."""
+    try:
+        kind, target, _ = read_token(error.token, run.weather.base_url)
+    except errors.ArgumentError as wrong:
+        yield f"the token of {error!r} is no token: {wrong}"
+    else:
+        if (kind.name, target) != (job.kind, job.target):
+            yield f"the token of {error!r} is of {kind.name} {target}"
+
+
+def _of_wait(run: Record, call: Call) -> Iterator[str]:
+    """Name a wait that goes on long after the job, the storm and the last doubt are over."""
+    assert call.job is not None
+    ends = [each.ends_at for each in run.box.jobs if each.target_id == call.job.target]
+    storm = min(each.began for each in run.calls) + run.lasts
+    late = (call.ended or float("inf")) - max([call.began, storm, *ends])
+    if late > LONGEST_DOUBT:
+        yield f"{call.operation} of {call.target} ended {late:,.0f} s after the job: {call.error!r}"
 
 
 def _justified(run: Record, where: str, outcomes: set[str], error: Any) -> bool:
@@ -124,7 +192,8 @@ def _justified(run: Record, where: str, outcomes: set[str], error: Any) -> bool:
         case errors.UnknownJobStateError():
             # An analysis has no identifier: one that failed, or whose time another clock has told, looks like the one
             # before it.
-            return "failed" in outcomes or "clock step" in struck or run.odd_clocks
+            odd = run.habits.odd_clocks or run.habits.unlisted_words
+            return "failed" in outcomes or "clock step" in struck or odd
         case errors.JobError():
             return False
         case errors.UnauthorizedError() | errors.ClientClosedError() | asyncio.CancelledError():

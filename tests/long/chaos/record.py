@@ -12,6 +12,7 @@ import attrs
 import cmsapi
 from cmsapi import errors
 from cmsapi.sandbox import FaultProxy, Sandbox
+from tests.long.chaos.habits import Habits
 
 # This part of the callers is cancelled, each at a random moment.
 CANCELLED = 0.06
@@ -32,6 +33,7 @@ class Call:
         error: What it raised instead, or None.
         taken: Outcomes of a fan-out that were taken before it ended.
         width: Items of a fan-out.
+        job: The job that is waited for, or None.
     """
 
     operation: str
@@ -43,6 +45,7 @@ class Call:
     error: BaseException | None = None
     taken: list[Any] = attrs.field(factory=list)
     width: int = 0
+    job: cmsapi.Job[Any] | None = None
 
     @property
     def in_doubt(self) -> bool:
@@ -64,24 +67,26 @@ class Record:
         box: The service.
         client: The client.
         rng: Chance.
+        habits: What the service is like.
         deadline: The client's deadline of one call in seconds.
         weather: What counts the faults, the sandbox or the proxy before it.
         settle: Seconds in which a launch whose answer is lost may still arrive, over all its attempts.
+        lasts: Seconds from the first call to the end of the storm.
         slack: Seconds by which a call may end late, in a busy turn of the loop.
         hurry: How many times faster the callers are than the service's users.
-        odd_clocks: Whether the service's clocks differ.
         calls: All calls so far.
     """
 
     box: Sandbox
     client: cmsapi.Client
     rng: random.Random
+    habits: Habits
     deadline: float
     weather: Sandbox | FaultProxy
     settle: float
+    lasts: float
     slack: float = 0.01
     hurry: float = 1.0
-    odd_clocks: bool = False
     calls: list[Call] = attrs.field(factory=list)
 
     async def make(

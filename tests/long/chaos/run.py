@@ -23,8 +23,9 @@ import attrs
 import cmsapi
 from benchmarks.virtual import in_virtual_time
 from cmsapi.jobs.launching.reconcile import COMMITS
-from cmsapi.sandbox import Behaviour, FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
+from cmsapi.sandbox import FaultProxy, Faults, Limits, Lognormal, Sandbox, storm
 from tests.long.chaos.acts import ACTS, Act
+from tests.long.chaos.habits import Habits, draw_habits
 from tests.long.chaos.inline import WALL, in_virtual_time_with_threads, keep_in_file
 from tests.long.chaos.invariants import disclosures, violations
 from tests.long.chaos.record import Record
@@ -49,6 +50,7 @@ class Report:
 
     Args:
         seed: Its seed.
+        habits: What the service was like.
         broken: Promises that were not kept; empty as a rule, like the next two.
         left: What was left behind: permits, waiters, polls, calls, tasks, sockets.
         shown: Where the key was shown.
@@ -62,6 +64,7 @@ class Report:
     """
 
     seed: object
+    habits: tuple[str, ...]
     broken: tuple[str, ...]
     left: tuple[str, ...]
     shown: tuple[str, ...]
@@ -113,7 +116,8 @@ async def _alone(main: Run) -> Report:
 
 async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Report:
     rng = random.Random(f"{seed}:callers")
-    box = _box(seed, Lognormal(30.0, 0.8), storm(seed, lasts=300.0))
+    habits = draw_habits(seed)
+    box = _box(seed, habits, Lognormal(30.0, 0.8), storm(seed, lasts=300.0))
     deadline = rng.choice((40.0, 120.0, 900.0))
     request = rng.choice((1.0, 5.0, 30.0))
     attempts = rng.choice((1, 3, 5))
@@ -131,7 +135,7 @@ async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Repo
     client._runtime.wall = lambda: WALL + asyncio.get_running_loop().time()
     return await _perform(
         seed,
-        Record(box, client, rng, deadline, box, settle=attempts * (request + COMMITS), odd_clocks=has_odd_clocks(seed)),
+        Record(box, client, rng, habits, deadline, box, settle=attempts * (request + COMMITS), lasts=420.0),
         beginning=120.0,
         lasts=300.0,
         spoil=None if file is None else functools.partial(_spoil_rows, file),
@@ -140,8 +144,9 @@ async def _in_process(seed: object, file: Path | None, carrier: Carrier) -> Repo
 
 async def _on_loopback(seed: object, state: str) -> Report:
     rng = random.Random(f"{seed}:callers")
+    habits = draw_habits(seed, in_real_time=True)
     async with (
-        _box(seed, Lognormal(0.3, 0.5), Faults(), Limits.unlimited()) as box,
+        _box(seed, habits, Lognormal(0.3, 0.5), Faults(), Limits.unlimited()) as box,
         # Latency outlasts a storm, and timeouts are short here.
         FaultProxy(box.base_url, attrs.evolve(storm(seed, lasts=1.0), latency=(0.0, 0.02)), seed) as proxy,
     ):
@@ -157,14 +162,12 @@ async def _on_loopback(seed: object, state: str) -> Report:
             launch=cmsapi.LaunchPolicy(settle=0.2),
         )
         # A busy machine is late.
-        record = Record(
-            box, client, rng, 1.5, proxy, settle=0.2, slack=0.5, hurry=100.0, odd_clocks=has_odd_clocks(seed)
-        )
+        record = Record(box, client, rng, habits, 1.5, proxy, settle=0.2, lasts=1.7, slack=0.5, hurry=100.0)
         spoil = functools.partial(_spoil_keys, state) if state != "memory:" else None
         return await _perform(seed, record, beginning=0.7, lasts=1.0, rest=SHORT_REST, spoil=spoil)
 
 
-def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | None = None) -> Sandbox:
+def _box(seed: object, habits: Habits, durations: Lognormal, faults: Faults, limits: Limits | None = None) -> Sandbox:
     return Sandbox(
         seed=seed,
         keywords=8,
@@ -173,28 +176,7 @@ def _box(seed: object, durations: Lognormal, faults: Faults, limits: Limits | No
         failures=0.15,
         faults=faults,
         limits=limits,
-        behaviour=traits(seed),
-    )
-
-
-def has_odd_clocks(seed: object) -> bool:
-    """Tell whether the clocks of a service differ."""
-    return traits(seed).date_ahead != (0.0,)
-
-
-def traits(seed: object) -> Behaviour:
-    """Draw what a service is like: a third have clocks that differ, and a third write keywords in their own way."""
-    rng = random.Random(f"{seed}:habits")
-
-    def clocks() -> tuple[float, ...]:
-        return tuple(rng.choice((0.0, rng.uniform(-10.0, 10.0), -4.0, 4.0)) for _ in range(rng.choice((1, 2, 3))))
-
-    odd_clocks, odd_words = rng.random() < 1 / 3, rng.random() < 1 / 3
-    return Behaviour(
-        date_ahead=clocks() if odd_clocks else 0.0,
-        stamps_ahead=clocks() if odd_clocks else 0.0,
-        usage_keyword=rng.sample(("lower", "trimmed", "nfc", "cut"), 3) if odd_words else (),
-        usage_country=rng.choice(("same", "lower")) if odd_words else "same",
+        behaviour=habits.behaviour,
     )
 
 
@@ -244,6 +226,7 @@ async def _perform(
             held = await _held(client, rest)
     return Report(
         seed=seed,
+        habits=record.habits.names,
         broken=tuple(violations(record)),
         left=tuple(held),
         shown=tuple(disclosures(record)),
