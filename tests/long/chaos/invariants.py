@@ -118,8 +118,7 @@ def _of_decisions(run: Record, name: str, wish: str) -> Iterator[str]:
 
 def _of_job(run: Record, where: str, job: Any, error: Any, result: Any) -> Iterator[str]:
     """Compare the end of a job with the ends at the service since it was launched."""
-    launched = _launched(run, job)
-    truth = [each for each in run.box.jobs if each.target_id == job.target and each.done and each.ends_at >= launched]
+    truth = _truth(run, job)
     outcomes = {each.outcome for each in truth}
     if error is None:
         if "success" not in outcomes:
@@ -133,11 +132,31 @@ def _of_job(run: Record, where: str, job: Any, error: Any, result: Any) -> Itera
         yield from (f"{where} of {job.target}: {wrong}" for wrong in _of_token(run, job, error))
 
 
-def _launched(run: Record, job: Any) -> float:
-    """Return when the first call that gave a job began; of a job that was found, the beginning of time."""
-    given = [call.began for call in run.calls if call.result is job and call.job is None]
-    given += [call.began for call in run.calls if any(outcome.job is job for outcome in call.taken)]
-    return min(given, default=float("-inf"))
+def _truth(run: Record, job: Any) -> list[Job]:
+    """Return what has ended at the service since a job was launched, or was launched without an answer and found."""
+    given_at, launches = [], []
+    for call in run.calls:
+        given = [outcome.job for outcome in call.taken] if call.taken else [call.result] if call.job is None else []
+        if any(_same(each, job) for each in given):
+            given_at.append(call.began)
+        if any(isinstance(each, cmsapi.Job) and each.target == job.target for each in given):
+            launches.append((call.began, call.ended or float("inf")))
+    # Of a job that is watched all ends are its own.
+    since = min(given_at, default=float("-inf"))
+    return [
+        each
+        for each in run.box.jobs
+        if each.target_id == job.target
+        and each.done
+        and (each.ends_at >= since or not any(began <= each.launched_at <= ended for began, ended in launches))
+    ]
+
+
+def _same(one: Any, other: Any) -> bool:
+    # A generation that waits for its decision is handed out again as a new object.
+    return one is other or (
+        isinstance(one, cmsapi.Job) and (one.kind, one.id) == ("generation", other.id) and one.target == other.target
+    )
 
 
 def _of_result(job: Any, truth: list[Job], result: Any) -> Iterator[str]:
