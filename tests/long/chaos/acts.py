@@ -101,8 +101,8 @@ async def track(run: Record) -> None:
 
 
 async def analyze_keyword(run: Record) -> None:
-    """Launch an analysis, sometimes twice at the same moment, and wait for it."""
-    target = run.rng.choice(run.box.keyword_ids)
+    """Launch an analysis, sometimes of a keyword that has one, sometimes twice at the same moment, and wait for it."""
+    target = run.rng.choice((*run.box.keyword_ids, *run.box.analyzed_keyword_ids))
     await asyncio.gather(
         *(
             _launch(run, "analyze_keyword", lambda: run.client.keywords.analyze(target), target)
@@ -126,8 +126,14 @@ async def search(run: Record) -> None:
 
 
 async def generate(run: Record) -> None:
-    """Launch a generation, and decide on it by a function or by hand."""
-    target, wish = run.rng.choice(run.box.content_ids), run.rng.choice(("confirm", "cancel", "leave"))
+    """Launch a generation, or two one after the other, and decide on each by a function or by hand."""
+    target = run.rng.choice(run.box.content_ids)
+    for _ in range(run.rng.choice((1, 1, 2))):
+        await _generate(run, target)
+
+
+async def _generate(run: Record, target: str) -> None:
+    wish = run.rng.choice(("confirm", "cancel", "leave"))
     hook = (lambda _: wish) if run.rng.random() < 0.5 else None
     ask = lambda: run.client.contents.generate(target, on_review=hook)  # type: ignore[arg-type]  # noqa: E731
     review = await _launch(run, "generate_content", ask, target)
@@ -147,7 +153,7 @@ async def feed(run: Record) -> None:
 
 async def fan_out(run: Record) -> None:
     """Analyse several keywords at once."""
-    targets = run.rng.sample(run.box.keyword_ids, 4)
+    targets = run.rng.sample((*run.box.keyword_ids, *run.box.analyzed_keyword_ids), 4)
     call = Call("map", None, asyncio.get_running_loop().time(), PATIENCE, width=len(targets))
 
     async def take() -> None:
