@@ -59,7 +59,7 @@ def complete(world: World, job: Job) -> None:
         search.search_volume = rng.randrange(100, 50_000, 10)
         search.ideas = [
             Idea(world.store.new_id("idea"), phrase, rng.randrange(10, 5_000, 10), ended)
-            for phrase in articles.related_phrases(rng, search.keyword)
+            for phrase in articles.related_phrases(rng, search.keyword, world.behaviour.ideas)
         ]
 
 

@@ -44,10 +44,12 @@ def write_article(rng: random.Random, phrase: str, title: str, *, fact_checks: b
     return "\n".join(parts)
 
 
-def related_phrases(rng: random.Random, phrase: str) -> list[str]:
-    """Return some phrases related to another, without duplicates."""
+def related_phrases(rng: random.Random, phrase: str, count: int | None = None) -> list[str]:
+    """Return some phrases related to another, without duplicates: as many as asked for, or 5 to 40."""
     phrases = [f"{qualifier} {phrase}{ending}" for qualifier in _QUALIFIERS for ending in _ENDINGS]
-    return rng.sample(phrases, rng.randint(5, 40))
+    if count is None:
+        return rng.sample(phrases, rng.randint(5, 40))
+    return [f"{phrases[n % len(phrases)]}{f' {n // len(phrases)}' if n >= len(phrases) else ''}" for n in range(count)]
 
 
 def count_words(markup: str) -> int:

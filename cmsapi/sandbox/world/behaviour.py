@@ -75,6 +75,7 @@ class Behaviour:
             keyword or prompt, a search with its ideas, and a knowledge document as they were so long ago; what was
             launched since then is a 404, or the work before it.
         replica_share: Share of the reads that the replica answers, drawn from the seed; with 1 all of them.
+        ideas: Number of ideas that a search finds; None for 5 to 40, drawn from the seed.
         ideas_lag: Seconds from the success of a search to its complete list of ideas, which begins empty and grows.
             The search tells the complete number at once.
         ideas_cap: Number of ideas after which the list of a search ends, whatever the search tells; None for all.
@@ -142,6 +143,7 @@ class Behaviour:
     replica_share: float = attrs.field(
         default=1.0, validator=attrs.validators.and_(attrs.validators.ge(0), attrs.validators.le(1))
     )
+    ideas: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
     ideas_lag: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
     ideas_cap: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
     words: Mapping[str, str | None] = attrs.field(factory=dict, converter=_copied_words)

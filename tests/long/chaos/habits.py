@@ -1,7 +1,7 @@
 """What the service of a run is like: each seed draws some of what services do and the specification does not show.
 
-A client survives all of it, and finishes each job: what lags catches up within a minute, and each word that stands for
-one of the specification is one that a reader would understand. Only unlisted words cannot be understood.
+A client survives all of it, and finishes each job: what lags catches up within two minutes, and each word that stands
+for one of the specification is one that a reader would understand. Only unlisted words cannot be understood.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _stale_reads(rng: random.Random) -> Settings:
 
 
 def _late_existence(rng: random.Random) -> Settings:
-    return {"replica_lag": rng.uniform(10.0, 60.0), "replica_share": 1.0}
+    return {"replica_lag": rng.uniform(20.0, 100.0), "replica_share": 1.0}
 
 
 def _late_ideas(rng: random.Random) -> Settings:
@@ -125,7 +125,11 @@ def _missing_ids(rng: random.Random) -> Settings:
 
 
 def _terse_pages(rng: random.Random) -> Settings:
-    return {"has_more": rng.choice(("null", "absent")), "total": rng.choice(("told", "absent"))}
+    return {
+        "has_more": rng.choice(("null", "absent")),
+        "total": rng.choice(("told", "absent")),
+        "ideas": rng.choice((None, 100, 230)),
+    }
 
 
 def _endless_ideas(rng: random.Random) -> Settings:

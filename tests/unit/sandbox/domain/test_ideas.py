@@ -71,6 +71,18 @@ async def test_ideas_are_listed_late() -> None:
     assert counts == [(0, 0, False), (told // 2, told // 2, False), (told, told, False)]
 
 
+@pytest.mark.parametrize("count", [0, 50, 300])
+async def test_a_search_finds_a_chosen_number_of_ideas(count: int) -> None:
+    """The number may be more than a page holds, and the ideas differ."""
+    box = Sandbox(durations=Fixed(60.0), behaviour=Behaviour(ideas=count))
+    call = Caller(box)
+    path, _ = await search(call)
+    await asyncio.sleep(60.0)
+    assert (await call.get(path))["nbContentIdeas"] == count
+    pages = [(await call.get(f"{path}/content-ideas?limit=100&page={page}"))["data"] for page in (1, 2, 3, 4)]
+    assert len({idea["keyword"] for page in pages for idea in page}) == count
+
+
 async def test_a_list_of_ideas_may_be_cut() -> None:
     """The list ends after the cap, and says that this was all."""
     box = Sandbox(durations=Fixed(60.0), behaviour=Behaviour(ideas_cap=3))

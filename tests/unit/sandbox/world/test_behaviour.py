@@ -68,6 +68,7 @@ async def test_status_words_may_be_written_otherwise() -> None:
         {"usage_country": "upper"},
         {"replica_lag": -1},
         {"replica_share": 1.5},
+        {"ideas": -1},
         {"ideas_lag": -1},
         {"ideas_cap": -1},
         {"item_ids": {"list_users": "odd"}},
