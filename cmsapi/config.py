@@ -32,16 +32,16 @@ _PORTS = {"http": 80, "https": 443}
 _PLAIN = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+", re.ASCII)
 
 
-def _seconds(*, zero: bool = False) -> Any:
-    """Validate a finite duration in seconds."""
+def _seconds(*, zero: bool = False, endless: bool = False) -> Any:
+    """Validate a finite duration in seconds; None may stand for one without end."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        if value is None and attribute.default is None:
+        if value is None and (endless or attribute.default is None):
             return
         fits = isinstance(value, int | float) and not isinstance(value, bool) and value <= sys.float_info.max
         # The comparisons are written so that NaN fails them.
         if not fits or not (value > 0 or (value == 0 and zero)):  # type: ignore[operator]  # `fits`: it is a number
-            low = "at least 0" if zero else "more than 0"
+            low = f"{'at least' if zero else 'more than'} 0{', or None for no end' if endless else ''}"
             raise ConfigError(
                 f"{type(instance).__name__}.{attribute.name} must be a finite number of seconds, {low}, got {value!r}."
             )
@@ -163,6 +163,9 @@ class PollPolicy:
             that is refused or not all there. None means the time that the table of waits has for each of them.
         outage_timeout: Seconds for which the service may fail or be out of reach before the jobs that are polled end
             with `UnknownJobStateError`.
+        job_timeout: Seconds from its launch after which a job is waited for no more, where `timeout=` says nothing
+            else: the wait raises `JobWaitTimeoutError`, and the job goes on at the service. A decision of `on_review`
+            that is under way is not cut. None means no end.
     """
 
     min_interval: float = attrs.field(default=5.0, validator=_seconds())
@@ -170,6 +173,7 @@ class PollPolicy:
     budget: Literal["fit", "strict"] = attrs.field(default="fit", validator=_word("fit", "strict"))
     give_up_after: float | None = attrs.field(default=None, validator=_seconds())
     outage_timeout: float = attrs.field(default=3600.0, validator=_seconds())
+    job_timeout: float | None = attrs.field(default=86_400.0, validator=_seconds(endless=True))
 
     def __attrs_post_init__(self) -> None:
         if self.max_interval < self.min_interval:

@@ -66,6 +66,11 @@ def seconds(parameter: str, value: object) -> float:
     return float(value)
 
 
+def optional_seconds(parameter: str, value: object) -> float | None:
+    """Check a finite number of seconds, or None."""
+    return None if value is None else seconds(parameter, value)
+
+
 def function(parameter: str, value: object, example: str = "") -> None:
     """Check something that will be called; the error shows the example, and why a coroutine is none."""
     if not callable(value):

@@ -50,7 +50,7 @@ class UnknownJobStateError(JobError):
 
 
 class JobWaitTimeoutError(JobError, TimeoutError):
-    """Report that the `timeout` of one waiter has passed; the job and its other waiters go on."""
+    """Report that the time of one wait is over; the job and its other waiters go on."""
 
 
 class LaunchUnknownError(JobError):

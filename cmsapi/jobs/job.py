@@ -14,14 +14,15 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
-from cmsapi.api.arguments import function, seconds, wrong
+from cmsapi.api.arguments import function, optional_seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display import live, markup
-from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobError, JobWaitTimeoutError
+from cmsapi.errors import ClientClosedError, CMSError, JobDetachedError, JobError
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.kinds.kind import JobKind
 from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
+from cmsapi.jobs.polling.time_limit import limit_wait
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
 from cmsapi.jobs.tracked import TrackedJob, call_listener
 
@@ -144,15 +145,18 @@ class Job(Hinting, Generic[R]):
     def __await__(self) -> Generator[Any, None, R]:
         return self.wait().__await__()
 
-    async def wait(self, timeout: float | None = None) -> R:  # noqa: ASYNC109  the waiter's patience is the point
+    async def wait(self, timeout: float | None = None, *, since_launch: bool = False) -> R:  # noqa: ASYNC109  the waiter's patience is the point
         """Wait for the result; one request a poll, shared with all other waiters, and no credit.
 
         Args:
-            timeout: Seconds this waiter waits; the job and its other waiters continue. None waits without limit.
+            timeout: Seconds this waiter waits; the job and its other waiters continue. None waits until
+                `PollPolicy(job_timeout=)` after the launch, which is a day unless it was set.
+            since_launch: Whether `timeout` counts from the launch, as that of `jobs.run` and of fan-outs does, and not
+                from now. A job that is older by now is polled once more before the wait ends.
 
         Raises:
             ArgumentError: `timeout` is not a finite number.
-            JobWaitTimeoutError: `timeout` has passed.
+            JobWaitTimeoutError: The time is over.
             JobFailedError: The service reports that the job failed.
             JobSupersededError: A newer generation has taken its place.
             JobVanishedError: The service no longer knows the job.
@@ -162,38 +166,25 @@ class Job(Hinting, Generic[R]):
             ForbiddenError: Likewise.
             ClientClosedError: The client was closed. The token stays valid.
         """
-        if timeout is not None:
-            seconds("timeout", timeout)
+        optional_seconds("timeout", timeout)
         job = self.tracked
         if not job.closed:
             self._ensure_open()
-            loop = asyncio.get_running_loop()
-            waiter: asyncio.Future[Exception | None] = loop.create_future()
-            # Most waiters have no timeout, and a timer that never fires is a tenth of the memory of a waiter.
-            timer = None if timeout is None else loop.call_later(timeout, self._too_late, waiter, timeout)
-            job.waiters.append(waiter)
+            waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+            job.waiters = (*job.waiters, waiter)
             self._poller.subscribe(job)
+            timer = limit_wait(job, waiter, timeout, since_launch=since_launch)
             try:
                 interruption = await waiter
             finally:
                 if timer is not None:
                     timer.cancel()
-                if waiter in job.waiters:
-                    job.waiters.remove(waiter)
+                job.waiters = tuple(other for other in job.waiters if other is not waiter)
                 if not job.closed:
                     self._poller.unsubscribe(job)
             if interruption is not None:
                 raise _own(interruption)
         return self.result()
-
-    def _too_late(self, waiter: asyncio.Future[Exception | None], timeout: float) -> None:
-        if not waiter.done():
-            late = JobWaitTimeoutError(
-                f"{self!r} did not finish within {timeout:g} s. It continues and may be paid for: "
-                "wait again, or keep job.token and attach it later.",
-                job=self,
-            )
-            waiter.set_result(late)
 
     async def review(self) -> GenerationReview:
         """Wait for the review of a generation; with `on_review=` it has been decided on by then.

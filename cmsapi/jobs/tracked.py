@@ -197,8 +197,8 @@ class TrackedJob:
     result: Any = None
     error: Exception | None = None
 
-    waiters: list[asyncio.Future[Exception | None]] = attrs.field(factory=list)
-    # Most jobs have none, and an empty list would take memory for each of them.
+    # Most jobs have one and none, and lists would take memory for each of them.
+    waiters: tuple[asyncio.Future[Exception | None], ...] = ()
     listeners: tuple[Callable[[JobEvent | Exception], None], ...] = ()
     on_review: ReviewHook | None = None
 
@@ -262,17 +262,26 @@ class TrackedJob:
         end = self.since if self.closed else asyncio.get_running_loop().time()
         return max(0.0, end - self.history.began)
 
+    def launch_time(self, now: float) -> float | None:
+        """Return the loop time of its launch; the service's clock tells that of a job that was not launched just now.
+
+        It is None while that clock is not known, and where the time of the launch is not.
+        """
+        history = self.history
+        if history.fresh:
+            return history.began
+        served = None if history.launched_at is None else self.settings.caller.pipeline.clock.at(now)
+        if served is None or history.launched_at is None:
+            return None
+        return now - max(0.0, (served - history.launched_at).total_seconds())
+
     # What happens to it
 
     def note_start(self, now: float) -> None:
-        """Note from when its age counts; the service's clock tells for a job that this process did not launch."""
-        history = self.history
-        self.started_at, self.age_known = history.began, history.fresh
-        if not history.fresh and history.launched_at is not None:
-            served = self.settings.caller.pipeline.clock.at(now)
-            if served is not None:
-                self.started_at = now - max(0.0, (served - history.launched_at).total_seconds())
-                self.age_known = not history.watched
+        """Note from when its age counts."""
+        launched = self.launch_time(now)
+        self.started_at = self.history.began if launched is None else launched
+        self.age_known = launched is not None and not self.history.watched
         self.polled_at = self.started_at
 
     def enter(self, phase: Phase, now: float) -> None:
@@ -293,7 +302,7 @@ class TrackedJob:
 
     def wake(self, error: Exception | None) -> None:
         """Wake its waiters: without an error it is finished, with one they raise that."""
-        waiters, self.waiters = self.waiters, []
+        waiters, self.waiters = self.waiters, ()
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(error)
