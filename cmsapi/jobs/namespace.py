@@ -7,7 +7,7 @@ import math
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Literal, TypeVar, cast, overload
 
-from cmsapi.api.arguments import one_of, seconds, several, within, wrong
+from cmsapi.api.arguments import one_of, optional_seconds, several, within, wrong
 from cmsapi.api.models.keyword import Keyword, Prompt
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.wire.mismatch import excerpt
@@ -62,6 +62,8 @@ class Jobs(Hinting):
         in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
+        timeout: float | None = None,
+        ordered: bool = False,
     ) -> Fanout[I, R]:
         """Launch a job for each item and give the outcomes in the order in which the jobs finish.
 
@@ -81,6 +83,10 @@ class Jobs(Hinting):
             max_credits: The most credits to spend, one a launch. The next item then has an `OutOfCreditsError`, and no
                 more are taken. The same happens when the service refuses a launch and the balance is empty; reading
                 the balance takes one request.
+            timeout: Seconds from the launch of each job after which it is waited for no more. Its outcome then has a
+                `JobWaitTimeoutError`, and the job goes on at the service. None takes `PollPolicy(job_timeout=)`.
+            ordered: Whether outcomes come in the order of the items, not in the order in which the jobs finish. At most
+                twice `in_flight`, or a thousand, items are ahead of a slow one.
 
         Returns:
             An async iterator of `Succeeded` and `Failed` outcomes; its `progress` tells how far it is.
@@ -88,27 +94,44 @@ class Jobs(Hinting):
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
         """
-        return Fanout(launch, items, self._poller, in_flight=in_flight, errors=errors, max_credits=max_credits)
+        return Fanout(
+            launch,
+            items,
+            self._poller,
+            in_flight=in_flight,
+            errors=errors,
+            max_credits=max_credits,
+            timeout=timeout,
+            ordered=ordered,
+        )
 
-    def as_completed(self, jobs: Iterable[Job[R]]) -> AsCompleted[R]:
+    def as_completed(self, jobs: Iterable[Job[R]], *, timeout: float | None = None) -> AsCompleted[R]:
         """Give the outcomes of jobs in the order in which they finish; `.add()` takes more meanwhile.
 
         It takes one request a poll, and no credit. Use `async with` around the loop when it may be left early, so that
         the polls of the other jobs end.
 
+        Args:
+            jobs: The jobs.
+            timeout: Seconds from the launch of each job after which it is waited for no more, as for `map`.
+
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
         """
-        return AsCompleted(several("jobs", jobs), self._poller)
+        return AsCompleted(several("jobs", jobs), self._poller, timeout=timeout)
 
-    async def gather(self, *jobs: Job[R]) -> list[R]:
+    async def gather(self, *jobs: Job[R], timeout: float | None = None) -> list[R]:  # noqa: ASYNC109  as for `wait`
         """Wait for all jobs and return their results in order; one request a poll, no credit.
 
+        Args:
+            *jobs: The jobs.
+            timeout: Seconds from the launch of each job after which it is waited for no more, as for `map`.
+
         Raises:
             ArgumentError: One of them is not a job, for example a launch that was not awaited.
-            JobError: A job has no result; raised when all are finished, with a note on the others.
+            JobError: A job has no result; raised when no other one is waited for, with a note on the others.
         """
-        return await gather(jobs)
+        return await gather(jobs, timeout)
 
     def batch(self, name: str) -> Batch:
         """Name a fan-out, so that running it again launches only what is missing; sends nothing by itself.
@@ -171,15 +194,15 @@ class Jobs(Hinting):
 
         Args:
             launch: A launch that was not awaited, such as `client.keywords.analyze(keyword_id)`.
-            timeout: Seconds to wait for the result after the launch; the job goes on. None waits without limit.
+            timeout: Seconds from the launch for which the result is waited for; the job goes on. None takes
+                `PollPolicy(job_timeout=)`.
 
         Raises:
             ArgumentError: `launch` is not a launch; nothing was sent.
             CMSError: As for the launch, and for `Job.wait`. A `JobError` carries the job and its token.
         """
         try:
-            if timeout is not None:
-                seconds("timeout", timeout)
+            optional_seconds("timeout", timeout)
         except ArgumentError:
             if inspect.iscoroutine(launch):
                 launch.close()
@@ -189,7 +212,7 @@ class Jobs(Hinting):
         job: Any = launch if isinstance(launch, Job) else await launch
         if not isinstance(job, Job):
             raise ArgumentError(f"`launch` must give a job when it is awaited, got {excerpt(job)}.", parameter="launch")
-        return cast("R", await job.wait(timeout))
+        return cast("R", await job.wait(timeout, since_launch=True))
 
     async def status(self, token: str) -> JobStatus:
         """Tell how the job of a token stands, without waiting for it; one request at most, no credit.

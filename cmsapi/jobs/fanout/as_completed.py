@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterable
 from typing import TypeVar, cast
 
+from cmsapi.api.arguments import optional_seconds
 from cmsapi.errors import ArgumentError, ClientClosedError
 from cmsapi.jobs.fanout.fan_out import OutcomeStream
 from cmsapi.jobs.fanout.outcome import Failed, Outcome, Succeeded
@@ -23,8 +24,9 @@ class AsCompleted(OutcomeStream[str, R]):
     Made by `client.jobs.as_completed`. Leaving the context early stops waiting; the jobs continue.
     """
 
-    def __init__(self, jobs: Iterable[Job[R]], poller: Poller) -> None:
+    def __init__(self, jobs: Iterable[Job[R]], poller: Poller, *, timeout: float | None = None) -> None:
         super().__init__(Tracker(poller, total=0))
+        self._timeout = optional_seconds("timeout", timeout)
         self._tasks = poller.tasks
         self._waiting: dict[asyncio.Task[R], tuple[Job[R], TrackedItem]] = {}
         self._ended = True
@@ -38,7 +40,7 @@ class AsCompleted(OutcomeStream[str, R]):
         """
         _check_jobs(jobs)
         for job in jobs:
-            task = self._tasks.start(job.wait(), self._tracker.context())
+            task = self._tasks.start(job.wait(self._timeout, since_launch=True), self._tracker.context())
             self._ended = False
             self._waiting[task] = job, self._tracker.add(job)
             task.add_done_callback(self._on_finished)
@@ -92,10 +94,11 @@ def _check_jobs(jobs: Iterable[object]) -> None:
         )
 
 
-async def gather(jobs: tuple[Job[R], ...]) -> list[R]:
-    """Wait for all jobs; when all are finished, raise the first error, with a note on the others."""
+async def gather(jobs: tuple[Job[R], ...], timeout: float | None) -> list[R]:  # noqa: ASYNC109  as for `wait`
+    """Wait for all jobs; when no job is waited for any more, raise the first error, with a note on the others."""
+    optional_seconds("timeout", timeout)
     _check_jobs(jobs)
-    results = await asyncio.gather(*jobs, return_exceptions=True)
+    results = await asyncio.gather(*(job.wait(timeout, since_launch=True) for job in jobs), return_exceptions=True)
     if errors := [
         (job, result) for job, result in zip(jobs, results, strict=True) if isinstance(result, BaseException)
     ]:

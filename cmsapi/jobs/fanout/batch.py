@@ -8,14 +8,13 @@ does not launch it again before `retry_unknown`.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 import attrs
 
-from cmsapi.api.arguments import several, text
+from cmsapi.api.arguments import optional_seconds, several, text
 from cmsapi.api.model import Model
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
@@ -167,6 +166,7 @@ class Batch:
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
         earlier: Literal["read", "skip"] = "read",
+        timeout: float | None = None,
         ordered: bool = False,
     ) -> BatchOutcomes[I, R]:
         """Give the outcome of each item, and launch those that have none yet.
@@ -182,7 +182,9 @@ class Batch:
             max_credits: As for `client.jobs.map`, for this run.
             earlier: `"read"` also gives the outcomes of items that ended in an earlier run, and reads each result
                 again, which takes one request and no credit; `"skip"` leaves these items out.
-            ordered: Whether outcomes come in the order of the items, not in the order in which the jobs finish.
+            timeout: As for `client.jobs.map`, for the items that have not ended. The batch keeps no end of an item that
+                ran out of time: the next run waits for its job again, and does not pay again.
+            ordered: As for `client.jobs.map`.
 
         Raises:
             ArgumentError: An argument is of the wrong kind; nothing was sent.
@@ -196,6 +198,7 @@ class Batch:
                 f"`key` must be a function of an item, got {excerpt(key)}. Nothing was sent.", parameter="key"
             )
 
+        optional_seconds("timeout", timeout)
         if not isinstance(items, AsyncIterable):
             several("items", items)
         keyed: dict[str, I] = {}
@@ -207,7 +210,7 @@ class Batch:
             self._keys = tuple(keyed)
             missing = [name for name in keyed if name not in self._outcomes]
             ended = [name for name in keyed if name in self._outcomes and earlier == "read"]
-            skipped = [] if earlier == "read" else [name for name in keyed if name in self._outcomes]
+            skipped = set[str]() if earlier == "read" else {name for name in keyed if name in self._outcomes}
             tracker.open_batch(self.name, keyed, [*ended, *missing])
             tracker.to_read, tracker.finished, tracker.earlier = len(ended), len(skipped), len(skipped)
             tracker.failed = len({*self.failed, *self.unknown}.intersection(skipped))
@@ -216,6 +219,7 @@ class Batch:
                 ended,
                 self._poller,
                 errors=errors,
+                ordered=ordered,
                 keep=self._keep_anew,
                 tracker=tracker,
                 earlier=True,
@@ -227,16 +231,18 @@ class Batch:
                 in_flight=in_flight,
                 errors=errors,
                 max_credits=max_credits,
+                timeout=timeout,
+                ordered=ordered,
                 batch=self.name,
                 keep=self._keep,
                 tracker=tracker,
             )
             self._open += [reading, launching]
-            outcomes: AsyncIterator[Outcome[Any, R]] = self._outcomes_of(reading, launching)
-            if ordered:
-                outcomes = _in_order(outcomes, keyed if earlier == "read" else missing)
+            names = [name for name in keyed if name not in skipped] if ordered else [*ended, *missing]
+            to_read = set(ended)
+            turns = (reading if name in to_read else launching for name in names)
             try:
-                async for outcome in outcomes:
+                async for outcome in self._outcomes_of(reading, launching, turns):
                     made: Any = outcome
                     yield attrs.evolve(made, item=keyed[outcome.item])
             finally:
@@ -247,14 +253,20 @@ class Batch:
 
         return BatchOutcomes(run(), tracker)
 
-    async def _outcomes_of(self, reading: Fanout[str, R], launching: Fanout[str, R]) -> AsyncIterator[Outcome[str, R]]:
-        async for outcome in reading:
-            if isinstance(outcome.value, GenerationReview):
+    async def _outcomes_of(
+        self, reading: Fanout[str, R], launching: Fanout[str, R], turns: Iterable[Fanout[str, R]]
+    ) -> AsyncIterator[Outcome[str, R]]:
+        """Take the outcomes of two fan-outs in turn; one that ends early loses its other turns, and raises why."""
+        for fan_out in turns:
+            outcome = await anext(fan_out, None)
+            if outcome is None:
+                continue
+            if outcome.earlier and isinstance(outcome.value, GenerationReview):
                 decision: Any = self._outcomes[outcome.item].decision
                 outcome.value.decision = decision or outcome.value.decision
             yield outcome
-        async for outcome in launching:
-            yield outcome
+        for fan_out in (reading, launching):
+            await anext(fan_out, None)
 
     async def _read_again(self, name: str) -> Job[Any]:
         """Return the ended job of an item, so that awaiting it reads its result again."""
@@ -326,14 +338,3 @@ async def _keyed(items: Iterable[I] | AsyncIterable[I], key: Callable[[I], str])
             )
         keyed[name] = item
     return keyed
-
-
-async def _in_order(outcomes: AsyncIterator[Outcome[str, R]], names: Iterable[str]) -> AsyncIterator[Outcome[str, R]]:
-    """Give outcomes in the order of the names; after an item without an outcome, they come at the end."""
-    left, waiting = deque(names), dict[str, Outcome[str, R]]()
-    async for outcome in outcomes:
-        waiting[outcome.item] = outcome
-        while left and left[0] in waiting:
-            yield waiting.pop(left.popleft())
-    for outcome in waiting.values():
-        yield outcome

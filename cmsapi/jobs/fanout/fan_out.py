@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaita
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar, cast
 
-from cmsapi.api.arguments import function, several, within
+from cmsapi.api.arguments import function, optional_seconds, several, within
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.display.frames import DataFrame
 from cmsapi.errors import ArgumentError, ClientClosedError, CMSError, ConflictError, JobError, OutOfCreditsError
@@ -43,11 +43,15 @@ R = TypeVar("R")
 
 
 class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
-    """Give outcomes as they come; an async iterator and context manager."""
+    """Give outcomes as they come, or in the order of their items; an async iterator and context manager."""
 
-    def __init__(self, tracker: Tracker) -> None:
+    def __init__(self, tracker: Tracker, *, ordered: bool = False) -> None:
         super().__init__(tracker)
         self._outcomes: deque[Outcome[I, R]] = deque()
+        # Where outcomes come in order: those that wait for the outcomes of earlier items, and whose turn it is.
+        self._ordered = ordered
+        self._early: dict[int, Outcome[I, R]] = {}
+        self._turn = 0
         self._ended = False
         # Why the stream ends early; raised after its last outcome.
         self._failure: Exception | None = None
@@ -84,13 +88,22 @@ class OutcomeStream(ShowsProgress, abc.ABC, Generic[I, R]):
             await self._changed.wait()
         return self._outcomes.popleft()
 
-    def _put(self, outcome: Outcome[I, R], tracked: TrackedItem | None = None) -> None:
+    def _put(self, outcome: Outcome[I, R], tracked: TrackedItem | None = None, place: int = 0) -> None:
+        """Give an outcome, at once or when it is the turn of its place."""
         self._tracker.end(outcome, tracked)
-        self._outcomes.append(outcome)
+        if self._ordered:
+            self._early[place] = outcome
+            while self._turn in self._early:
+                self._outcomes.append(self._early.pop(self._turn))
+                self._turn += 1
+        else:
+            self._outcomes.append(outcome)
         self._changed.set()
 
     def _end(self) -> None:
-        """End the iteration after the outcomes that are already in the stream."""
+        """End the iteration after the outcomes that are already there."""
+        # Those of an item that was left do not come, and no other one waits for them.
+        self._outcomes.extend(self._early.pop(place) for place in sorted(self._early))
         self._ended = True
         self._changed.set()
 
@@ -114,6 +127,8 @@ class Fanout(OutcomeStream[I, R]):
         in_flight: int | Literal["auto"] = "auto",
         errors: Literal["collect", "raise"] = "collect",
         max_credits: int | None = None,
+        timeout: float | None = None,
+        ordered: bool = False,
         batch: str | None = None,
         keep: Callable[[Outcome[I, R]], Awaitable[None]] | None = None,
         tracker: Tracker | None = None,
@@ -121,7 +136,7 @@ class Fanout(OutcomeStream[I, R]):
     ) -> None:
         # A batch counts for all of its fan-outs.
         self._counts_alone = tracker is None
-        super().__init__(tracker or tracker_of(items, poller))
+        super().__init__(tracker or tracker_of(items, poller), ordered=ordered)
         function("launch", launch, "the method and the items: client.jobs.map(client.keywords.analyze, keyword_ids)")
         if not isinstance(items, AsyncIterable):
             several("items", items)
@@ -133,6 +148,7 @@ class Fanout(OutcomeStream[I, R]):
             )
         if max_credits is not None:
             within("max_credits", max_credits, 0)
+        self._timeout = optional_seconds("timeout", timeout)
         self._launch = launch
         self._items = items
         self._poller = poller
@@ -211,6 +227,7 @@ class Fanout(OutcomeStream[I, R]):
 
     async def _launch_all(self, tasks: asyncio.TaskGroup) -> None:
         try:
+            place = 0
             async with contextlib.aclosing(each(self._items)) as items:
                 async for item in items:
                     self._tracker.taken += 1
@@ -221,10 +238,12 @@ class Fanout(OutcomeStream[I, R]):
                     self._check_open()
                     if not await self._reserve_credit():
                         self._admission.launched(self._launch_queue, None)
-                        self._put(Failed(item, None, cast("OutOfCreditsError", self._stopped), self._earlier))
+                        refused = Failed[I, R](item, None, cast("OutOfCreditsError", self._stopped), self._earlier)
+                        self._put(refused, place=place)
                         self._tracker.stopped = True
                         break
-                    tasks.create_task(self._run_one(item))
+                    tasks.create_task(self._run_one(item, place))
+                    place += 1
                 else:
                     if self._counts_alone:
                         self._tracker.total = self._tracker.taken
@@ -245,7 +264,7 @@ class Fanout(OutcomeStream[I, R]):
         except ClientClosedError as error:
             raise ClientClosedError(_CLOSED) from error
 
-    async def _run_one(self, item: I) -> None:
+    async def _run_one(self, item: I, place: int) -> None:
         """Launch the job of an item, wait for it, and give its outcome."""
         job: Job[R] | None = None
         outcome: Outcome[I, R]
@@ -259,7 +278,7 @@ class Fanout(OutcomeStream[I, R]):
             job = await self._launch_one(item, purpose)
             self._launched[job] = None
             tracker.run(tracked, job)
-            outcome = Succeeded(item, job, await job, self._earlier)
+            outcome = Succeeded(item, job, await job.wait(self._timeout, since_launch=True), self._earlier)
         except asyncio.CancelledError:
             if being_cancelled():
                 if job is None:
@@ -281,7 +300,7 @@ class Fanout(OutcomeStream[I, R]):
                 await self._keep(outcome)
         except Exception as error:
             self._failure = error
-        self._put(outcome, tracked)
+        self._put(outcome, tracked, place)
 
     async def _launch_one(self, item: I, purpose: LaunchPurpose) -> Job[R]:
         key: LoadKey | None = None

@@ -54,9 +54,10 @@ class JobRegistry:
         jobs, oldest = self.jobs, asyncio.get_running_loop().time() - FORGOTTEN_AFTER
         while jobs and (first := next(iter(jobs.values()))).history.began < oldest:
             del jobs[first.key]
-            if first.record is not None and not self.journal.state.shared:
-                # What only this process knows is not kept without limit.
-                self.journal.record_end(first.record, None)
+            record = first.record
+            if record is not None and record.entry.batch is None and not self.journal.state.shared:
+                # What only this process knows is not kept without limit, but for what the rerun of a batch asks for.
+                self.journal.record_end(record, None)
         jobs[job.key] = job
         jobs.move_to_end(job.key)
 
