@@ -173,6 +173,7 @@ class TrackedJob:
         group: Its group among the jobs of its load; each group may be polled at another price.
         refusals: Early reads of its result that the service refused.
         explored: Whether it was polled to learn on which page of a list it is.
+        overdue: Whether it was seen running for far longer than nearly all others, and was reported.
         due: A time for its next poll besides the one of its cohort, or None.
         why: Why then; empty once it waits in a cohort.
         cohort: The cohort of the poll queue in which it waits, or None; only the queue uses it.
@@ -217,6 +218,7 @@ class TrackedJob:
     group: int = 0
     refusals: int = 0
     explored: bool = False
+    overdue: bool = False
     due: float | None = None
     why: str = ""
     cohort: Any = None

@@ -174,6 +174,14 @@ class DurationModel:
             self._curve = self._last = Curve.of([min(1.0, ended) for ended in (0.0, *accumulate(self._shares[:-1]))])
         return self._curve
 
+    def ended_within(self, share: float) -> float:
+        """Return the age at which a share of the ends that were seen had come; jobs that still run do not count.
+
+        For a curve each of them counts, so that stuck jobs would pass for what is usual.
+        """
+        ended = [*accumulate(self._ended)]
+        return AGES[min(bisect_left(ended, share * ended[-1]) + 1, NEVER - 1)]
+
     def last_curve(self) -> Curve:
         """Return what was believed when it was last asked for, without learning what was observed since.
 

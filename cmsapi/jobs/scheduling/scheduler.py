@@ -22,6 +22,7 @@ from cmsapi.jobs.planning.durations import step_after
 from cmsapi.jobs.planning.poll_interval import Groups
 from cmsapi.jobs.scheduling.admission import Admission
 from cmsapi.jobs.scheduling.list_reads import ListReads
+from cmsapi.jobs.scheduling.overdue import OverdueJobs
 from cmsapi.jobs.scheduling.planner import Planner
 from cmsapi.jobs.scheduling.poll_callbacks import PollCallbacks
 from cmsapi.jobs.scheduling.poll_queue import PollQueue
@@ -60,6 +61,7 @@ class Scheduler:
         self.durations: DurationModels = DurationModels()
         #: Keeps what is learned where others find it; None where there are no others.
         self.duration_store: DurationStore | None = None
+        self._overdue = OverdueJobs(self.durations)
         # The scheduled jobs, and those among them that are being polled.
         self._jobs: dict[JobKey, list[TrackedJob]] = {}
         self.admission: Admission = Admission(self._hurry, self._jobs)
@@ -145,6 +147,7 @@ class Scheduler:
         if certain and job.age_known:
             self.durations.saw_running(job, age)
         self.planner.saw(job, finished=False)
+        self._overdue.saw_running(job, now)
         job.polled_at, job.step = now, step_after(age)
         job.group = self._groups.following(job.group, age)
         # A job stays on its page of a list, which gets its next time when all of it has been seen.
@@ -230,7 +233,11 @@ class Scheduler:
         return earliest if earliest < math.inf else None
 
     def why(self, job: TrackedJob) -> str:
-        """Say why the next poll of a job comes when it does."""
+        """Say why the next poll of a job comes when it does, and whether the job may be stuck."""
+        why = self._why(job)
+        return f"{why}; it runs far longer than nearly all such jobs" if job.overdue else why
+
+    def _why(self, job: TrackedJob) -> str:
         if job in self._polling:
             return "it is being polled"
         if job.callbacks is None:

@@ -1,0 +1,59 @@
+"""Warn of jobs that run far longer than nearly all that were seen to end: they may be stuck.
+
+A job is reported once, and one line in ten minutes tells of all such jobs of a kind, however many there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+
+from cmsapi.jobs.kinds.kind import Kind
+from cmsapi.jobs.planning.duration_store import DurationModels
+from cmsapi.jobs.tracked import TrackedJob
+
+logger: logging.Logger = logging.getLogger("cmsapi")
+
+# A job is overdue when it is twice as old as nearly all became whose ends were seen, and old enough to be worth a line.
+_NEARLY_ALL, _TIMES, _LEAST = 0.99, 2.0, 300.0
+# Fewer ends say little about the latest ones.
+_ENOUGH = 30.0
+_INTERVAL = 600.0
+
+
+class OverdueJobs:
+    """Note the jobs that may be stuck.
+
+    Args:
+        durations: What is learned of durations, by kind.
+    """
+
+    def __init__(self, durations: DurationModels) -> None:
+        self._durations = durations
+        self._unreported: Counter[Kind] = Counter()
+        self._reported_at: dict[Kind, float] = {}
+
+    def saw_running(self, job: TrackedJob, now: float) -> None:
+        """Note that a poll has found a job running, and report it where it runs for too long."""
+        kind, age = job.kind, now - job.started_at
+        # Most polls are of younger jobs.
+        if age < _LEAST or (model := self._durations[kind]).ends < _ENOUGH:
+            return
+        usual = model.ended_within(_NEARLY_ALL)
+        if age < _TIMES * usual:
+            return
+        self._unreported[kind] += not job.overdue
+        job.overdue = True
+        count = self._unreported[kind]
+        if count and now - self._reported_at.get(kind, -math.inf) >= _INTERVAL:
+            self._unreported[kind], self._reported_at[kind] = 0, now
+            others = "" if count == 1 else f", like {count - 1} more that were not reported yet"
+            logger.warning(
+                "%r has run for %.0f s%s, while 99 %% of such jobs ended within %.0f s. It is polled on; `timeout=` or "
+                "PollPolicy(job_timeout=) ends the wait.",
+                job,
+                age,
+                others,
+                usual,
+            )
