@@ -76,7 +76,7 @@ class WaitingTools:
         """Wait for jobs, and return why some of them could not be waited for."""
         loop = asyncio.get_running_loop()
         began, count = loop.time(), len(jobs)
-        waits = {asyncio.create_task(_ended(job, once=not seconds)): job for job in jobs}
+        waits = {asyncio.create_task(_ended(job, seconds)): job for job in jobs}
         pending = set(waits)
         try:
             while pending:
@@ -114,10 +114,12 @@ class WaitingTools:
         return " ".join(steps) or "All jobs have ended."
 
 
-async def _ended(job: cmsapi.Job[Any], *, once: bool) -> Exception | None:
-    """Wait for the end of a job, or poll it once; return what prevented that."""
+async def _ended(job: cmsapi.Job[Any], seconds: float) -> Exception | None:
+    """Wait so many seconds for the end of a job, or with 0 poll it once; return what prevented that."""
     try:
-        await (job.refresh() if once else job.wait())
+        await (job.wait(seconds) if seconds else job.refresh())
+    except cmsapi.JobWaitTimeoutError:
+        return None
     except cmsapi.CMSError as error:
         return error
     except Exception as error:  # a hook or a transport of the client

@@ -6,7 +6,7 @@ from typing import Any
 
 import cmsapi
 from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
-from cmsapi.cli.fanouts.fan_out import DryRun, MaxCredits, NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.fan_out import DryRun, MaxCredits, NextCommand, Timeout, fan_out, outcome_document
 from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
 from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.fanouts.skipping import SkipAnalyzed, Skipping, SkipSince, skip
@@ -22,6 +22,7 @@ async def analyze(
     batch: BatchName = None,
     retry: Retry = (),
     max_credits: MaxCredits = None,
+    job_timeout: Timeout = None,
     since: SkipSince = None,
     skip_analyzed: SkipAnalyzed = False,
     dry_run: DryRun = False,
@@ -52,7 +53,13 @@ async def analyze(
         if dry_run:
             return planned
         result = await fan_out(
-            client, client.keywords.analyze, wanted, max_credits=max_credits, batch_run=batch_run, planned=planned
+            client,
+            client.keywords.analyze,
+            wanted,
+            max_credits=max_credits,
+            job_timeout=job_timeout,
+            batch_run=batch_run,
+            planned=planned,
         )
     if result.outcomes or output:
         print_list(result.outcomes, OUTCOME_COLUMNS, output, _document)

@@ -11,7 +11,7 @@ from cyclopts import Parameter, Token
 
 import cmsapi
 from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
-from cmsapi.cli.fanouts.fan_out import MAX_LISTED, DryRun, MaxCredits, NextCommand, fan_out, outcome_document
+from cmsapi.cli.fanouts.fan_out import MAX_LISTED, DryRun, MaxCredits, NextCommand, Timeout, fan_out, outcome_document
 from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, read_text
 from cmsapi.cli.support.connecting import State, connect_with_journal
@@ -81,6 +81,7 @@ async def generate(
     batch: BatchName = None,
     retry: Retry = (),
     max_credits: MaxCredits = None,
+    job_timeout: Timeout = None,
     dry_run: DryRun = False,
     allow_empty: AllowEmpty = False,
     state: State = None,
@@ -124,7 +125,13 @@ async def generate(
         if decision is Decision.DISCARD and not await confirmed(question, yes):
             return Exit.FAILED
         result = await fan_out(
-            client, launch, content_ids, max_credits=max_credits, batch_run=batch_run, planned=planned
+            client,
+            launch,
+            content_ids,
+            max_credits=max_credits,
+            job_timeout=job_timeout,
+            batch_run=batch_run,
+            planned=planned,
         )
         reviews = [outcome.value for outcome in result.outcomes if outcome.value is not None]
         # After Ctrl-C the command takes no more decisions.

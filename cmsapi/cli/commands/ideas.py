@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import cmsapi
 from cmsapi.cli.fanouts.batch import BatchName, Retry, open_batch
-from cmsapi.cli.fanouts.fan_out import DryRun, FanOutResult, MaxCredits, NextCommand, fan_out
+from cmsapi.cli.fanouts.fan_out import DryRun, FanOutResult, MaxCredits, NextCommand, Timeout, fan_out
 from cmsapi.cli.fanouts.plan import print_plan
 from cmsapi.cli.support.arguments import AllowEmpty, SeedKeywords
 from cmsapi.cli.support.completing import WorkspaceId
@@ -31,6 +31,7 @@ async def ideas(
     batch: BatchName = None,
     retry: Retry = (),
     max_credits: MaxCredits = None,
+    job_timeout: Timeout = None,
     dry_run: DryRun = False,
     allow_empty: AllowEmpty = False,
     state: State = None,
@@ -61,7 +62,15 @@ async def ideas(
         async def search(keyword: str) -> cmsapi.Job[cmsapi.ContentIdeas]:
             return await client.content_ideas.search(workspace_id, keyword)
 
-        result = await fan_out(client, search, keywords, max_credits=max_credits, batch_run=batch_run, planned=planned)
+        result = await fan_out(
+            client,
+            search,
+            keywords,
+            max_credits=max_credits,
+            job_timeout=job_timeout,
+            batch_run=batch_run,
+            planned=planned,
+        )
     if result.outcomes or output:
         print_list(_found(result), _COLUMNS, output, _document)
     await result.report(NextCommand(["ideas", workspace_id], batch, state, max_credits=max_credits))

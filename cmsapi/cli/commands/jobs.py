@@ -7,7 +7,7 @@ from typing import Any
 from cyclopts import App
 
 import cmsapi
-from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, outcome_document, wait_for_jobs
+from cmsapi.cli.fanouts.fan_out import FanOutResult, NextCommand, Timeout, outcome_document, wait_for_jobs
 from cmsapi.cli.fanouts.outcomes import OUTCOME_COLUMNS
 from cmsapi.cli.support.arguments import AllowEmpty, ContentIds, JobTokens
 from cmsapi.cli.support.connecting import State, connect_with_journal, state_name
@@ -51,6 +51,7 @@ async def watch(
     tokens: JobTokens,
     /,
     *,
+    job_timeout: Timeout = None,
     allow_empty: AllowEmpty = False,
     state: State = None,
     output: Output = TABLE,
@@ -62,13 +63,13 @@ async def watch(
     """
     tokens.require_nonempty(allow_empty)
     async with connect_with_journal(state) as client:
-        result = await wait_for_jobs(client, [client.jobs.attach(token) for token in tokens])
+        result = await wait_for_jobs(client, [client.jobs.attach(token) for token in tokens], job_timeout)
         await _report(client, result, output)
     return result.code
 
 
 @jobs.command
-async def resume(*, state: State = None, output: Output = TABLE) -> int:
+async def resume(*, job_timeout: Timeout = None, state: State = None, output: Output = TABLE) -> int:
     """Wait for the jobs that ended processes left running, and print their results; no credit.
 
     Results of a batch's items are recorded in the batch.
@@ -77,7 +78,7 @@ async def resume(*, state: State = None, output: Output = TABLE) -> int:
         resumed = await client.jobs.resume()
         if not (resumed.jobs or resumed.unknown):
             print_message(_nothing("jobs to resume", state))
-        result = await wait_for_jobs(client, resumed.jobs)
+        result = await wait_for_jobs(client, resumed.jobs, job_timeout)
         await _report(client, result, output)
         for unknown in resumed.unknown:
             print_message(f"{printable(unknown.target)}: {error_text(unknown)}", style="red")

@@ -18,6 +18,7 @@ import cmsapi
 from cmsapi.cli.fanouts.batch import BatchRun
 from cmsapi.cli.support.arguments import Items, are_plain, csv_table
 from cmsapi.cli.support.connecting import STATE_VARIABLE
+from cmsapi.cli.support.times import read_seconds
 from cmsapi.cli.terminal.exit_codes import Exit, combined_exit_code, error_text
 from cmsapi.cli.terminal.output import counted, print_message, printable
 from cmsapi.cli.terminal.progress import LiveProgress, stderr_console
@@ -47,6 +48,21 @@ def whole(_: Any, tokens: Sequence[Token]) -> int:
 
 MaxCredits: TypeAlias = Annotated[
     int | None, Parameter(converter=whole, help="Spend at most this many credits in this run.")
+]
+
+
+def _seconds(_: Any, tokens: Sequence[Token]) -> float:
+    return read_seconds("--timeout", tokens[0].value)
+
+
+Timeout: TypeAlias = Annotated[
+    float | None,
+    Parameter(
+        name="--timeout",
+        converter=_seconds,
+        show_default=False,
+        help="Wait for each job until so many seconds, or a duration such as 2h, after its launch; a day by default.",
+    ),
 ]
 DryRun: TypeAlias = Annotated[
     bool, Parameter(negative="", show_default=False, help="Print the cost, and launch nothing.")
@@ -119,6 +135,11 @@ class FanOutResult(Generic[R]):
     interrupted: bool = False
 
     @property
+    def late(self) -> bool:
+        """Whether the time of an item was over before its job ended."""
+        return any(isinstance(outcome.error, cmsapi.JobWaitTimeoutError) for outcome in self.outcomes)
+
+    @property
     def code(self) -> Exit:
         """The exit code of the command."""
         if self.interrupted:
@@ -172,7 +193,7 @@ class FanOutResult(Generic[R]):
     async def _report_batch(self, batch_run: BatchRun, next_command: NextCommand) -> None:
         batch = batch_run.batch
         offers: list[tuple[str, tuple[str, ...]]] = []
-        if self.interrupted or self.stopped is not None:
+        if self.interrupted or self.late or self.stopped is not None:
             offers.append((self._progress(batch_run, next_command), ()))
         if batch.failed and any(isinstance(outcome.error, cmsapi.JobError) for outcome in self.outcomes):
             offers.append(("To launch failed items again, for a credit each:", ("--retry", "failed")))
@@ -186,7 +207,7 @@ class FanOutResult(Generic[R]):
 
     def _progress(self, batch_run: BatchRun, next_command: NextCommand) -> str:
         """Return the progress of a batch, and the cost of the next run."""
-        running = "Launched jobs keep running at the service. " if self.interrupted else ""
+        running = "Launched jobs keep running at the service. " if self.interrupted or self.late else ""
         if (counts := batch_run.counts(self.items, self.started)) is None:
             return f"{running}To continue, and pay only for items that are not launched:"
         rest = len(self.items) - counts.launched - counts.uncertain
@@ -260,6 +281,7 @@ async def fan_out(
     items: Items[str],
     *,
     max_credits: int | None,
+    job_timeout: float | None = None,
     batch_run: BatchRun | None = None,
     planned: Exit = Exit.DONE,
 ) -> FanOutResult[R]:
@@ -270,6 +292,7 @@ async def fan_out(
         launch: Launches the job of one item.
         items: The items.
         max_credits: The largest number of launches to pay for; None for no bound.
+        job_timeout: Seconds from its launch after which a job is waited for no more; None for the default.
         batch_run: The batch of the items; results of its earlier runs are read again, and not launched.
         planned: The exit code of the plan: whether the balance pays for all items.
     """
@@ -287,12 +310,12 @@ async def fan_out(
 
     result: FanOutResult[R] = FanOutResult(items, batch_run, planned, started=item_of.values())
     if batch_run is not None:
-        await _collect(
-            result, batch_run.batch.map(launch_and_record, items, key=batch_run.key, max_credits=max_credits)
-        )
+        batch, key = batch_run.batch, batch_run.key
+        outcomes = batch.map(launch_and_record, items, key=key, max_credits=max_credits, timeout=job_timeout)
+        await _collect(result, outcomes)
         result.remaining = await _remaining(client, result, item_of)
         return result
-    fanout = client.jobs.map(launch_and_record, items, max_credits=max_credits)
+    fanout = client.jobs.map(launch_and_record, items, max_credits=max_credits, timeout=job_timeout)
     async with fanout:
         await _collect(result, fanout)
     result.remaining = await _remaining(client, result, item_of)
@@ -314,10 +337,14 @@ async def _remaining(client: cmsapi.Client, result: FanOutResult[R], jobs: Itera
     return None
 
 
-async def wait_for_jobs(client: cmsapi.Client, jobs: Sequence[cmsapi.Job[Any]]) -> FanOutResult[Any]:
+async def wait_for_jobs(
+    client: cmsapi.Client,
+    jobs: Sequence[cmsapi.Job[Any]],
+    job_timeout: float | None = None,
+) -> FanOutResult[Any]:
     """Wait for running jobs; Ctrl-C stops waiting, and the jobs keep running."""
     result: FanOutResult[Any] = FanOutResult(Items())
-    async with client.jobs.as_completed(jobs) as outcomes:
+    async with client.jobs.as_completed(jobs, timeout=job_timeout) as outcomes:
         await _collect(result, outcomes)
     result.running = {job.target: job for job in jobs if not job.done()}
     return result

@@ -7,13 +7,14 @@ import csv
 import io
 import json
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from cmsapi.cli.running import execute, parse
 from cmsapi.cli.terminal.exit_codes import Exit
-from cmsapi.sandbox import Fault, Faults, Sandbox
+from cmsapi.sandbox import Fault, Faults, Fixed, Sandbox
 from tests.support.command import command
 
 pytestmark = pytest.mark.looptime
@@ -251,3 +252,51 @@ async def test_items_that_fail_alike_share_a_line(box: Sandbox, capsys: pytest.C
     assert shown.count("403 forbidden") == 1
     (named,) = re.findall(r"Request id: (\S+)", shown)
     assert named in {entry.request_id for entry in box.ledger.filter(status=403)}
+
+
+@pytest.fixture
+async def slow_box(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sandbox]:
+    """A sandbox whose jobs take half an hour."""
+    async with Sandbox(durations=Fixed(1800)) as box:
+        monkeypatch.setenv("CMSAPI_API_KEY", box.api_key)
+        monkeypatch.setenv("CMSAPI_BASE_URL", box.base_url)
+        yield box
+
+
+async def test_items_out_of_time_are_left_to_another_command(
+    slow_box: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--timeout` ends the wait for each job; the command prints why, the tokens to wait for again, and a code."""
+    box = slow_box
+    quick, *slow = box.keyword_ids[:3]
+    asyncio.get_running_loop().call_later(60, box.finish, quick)
+
+    assert await command("analyze", quick, *slow, "--timeout", "10m") == Exit.PARTLY
+
+    shown = capsys.readouterr().err
+    (line,) = [line for line in shown.splitlines() if "did not finish within 600 s of its launch" in line]
+    assert all(item in line for item in slow)
+    assert "wait again with a longer --timeout" in line
+    assert "not launched" not in shown
+    watch = shown.partition("2 jobs launched and not finished. To wait for the results:\n  cmsapi ")[2].splitlines()[0]
+    assert await command(*watch.split(), "--timeout", "3h") == Exit.DONE
+    assert len(box.ledger.launches()) == 3
+
+
+async def test_a_batch_out_of_time_is_continued(slow_box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command that a batch prints waits for the same jobs, for no credit."""
+    box = slow_box
+    ids = box.keyword_ids[:2]
+    assert await command("analyze", *ids, "--batch", "nightly", "--timeout", "600") == Exit.FAILED
+    shown = capsys.readouterr().err
+    assert "To launch failed items again" not in shown
+    again = shown.partition("To wait for the results, for no credit:\n  cmsapi ")[2].splitlines()[0]
+    assert await command(*again.split()) == Exit.DONE
+    assert len(box.ledger.launches()) == 2
+
+
+async def test_a_bad_timeout_is_refused(box: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command with a time that ends nothing launches nothing."""
+    assert await command("analyze", box.keyword_ids[0], "--timeout", "0") == Exit.USAGE
+    assert "--timeout" in capsys.readouterr().err
+    assert not box.ledger
