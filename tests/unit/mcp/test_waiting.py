@@ -51,6 +51,17 @@ async def test_a_wait_is_bounded_and_goes_on_with_the_tokens(client: cmsapi.Clie
         assert told["jobs"] == []
 
 
+async def test_a_wait_lasts_as_long_as_it_was_told(client: cmsapi.Client, sandbox: Sandbox) -> None:
+    """A job that is older than the client's own time for jobs is waited for, and is no problem."""
+    async with assisted(client.with_options(polling=cmsapi.PollPolicy(job_timeout=20)), max_credits=1) as assistant:
+        await assistant.call("analyze_keywords", keyword_ids=[sandbox.keyword_ids[0]])
+        await asyncio.sleep(25)
+        early = await assistant.call("wait_for_jobs", seconds=20)
+        assert [line["problem"] for line in early["jobs"]] == [None]
+        late = await assistant.call("wait_for_jobs", tokens=early["unfinished_tokens"], seconds=200)
+        assert late["jobs"][0]["keyword"]["analysis"] == "success"
+
+
 async def test_progress_only_grows(client: cmsapi.Client, sandbox: Sandbox) -> None:
     """Each notification has more than the one before, and the last one is the whole."""
     async with assisted(client, max_credits=2) as assistant:
