@@ -20,6 +20,9 @@ from cmsapi.guesses import Hinting
 # Metadata of a field that the specification does not show. A field without metadata is stated by the specification.
 PUBLISHED: Mapping[str, Provenance] = {"provenance": Provenance.PUBLISHED}
 ASSUMED: Mapping[str, Provenance] = {"provenance": Provenance.ASSUMED}
+# Metadata of an identifier without which the document is useless, because the resource is asked for by it. Any other
+# identifier may be missing or of another type, like a field that the specification does not show.
+REQUIRED: Mapping[str, bool] = {"required": True}
 
 
 class Extra(Mapping[str, Any]):

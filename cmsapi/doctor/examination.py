@@ -81,7 +81,7 @@ class Examination:
         visible = workspaces.total if workspaces.total is not None else len(workspaces)
         try:
             members = await self._timed(self.caller.page(Member, "list_users", number=1, limit=LARGEST_PAGE))
-            role = next((member.role for member in members if member.id == user.id), None)
+            role = next((member.role for member in members if member.id == user.id is not None), None)
         except ForbiddenError:
             role = Role.MEMBER
         except CMSError:

@@ -159,7 +159,7 @@ class Keywords(PageOfList):
 class IdeaLine(Answer):
     """Describe a content idea."""
 
-    id: str
+    id: str | None
     keyword: str | None
     search_volume: int | None = Field(description="Searches per month.")
 

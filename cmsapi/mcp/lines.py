@@ -68,11 +68,16 @@ def ideas_line(ideas: cmsapi.ContentIdeas, first: int = 0, count: int = FIRST_ID
     )
 
 
+def generation_name(review: cmsapi.GenerationReview) -> str:
+    """Return what names a generation in a tool; a service may not show its identifier."""
+    return review.generation.id or "not shown"
+
+
 def article_line(review: cmsapi.GenerationReview) -> Article:
     """Return a generated article."""
     return Article(
         content_id=review.content_id,
-        generation_id=review.generation.id,
+        generation_id=generation_name(review),
         status=str(review.generation.status.value),
         decision=review.decision if review.decision != "leave" else None,
     )

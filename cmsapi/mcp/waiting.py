@@ -12,7 +12,7 @@ import cmsapi
 from cmsapi.extras import needs
 from cmsapi.mcp.answers import Decided, JobLine, Waited
 from cmsapi.mcp.launches import Launches
-from cmsapi.mcp.lines import article_line, content_line, job_line
+from cmsapi.mcp.lines import article_line, content_line, generation_name, job_line
 from cmsapi.mcp.reading import ContentId, Id
 
 with needs("mcp"):
@@ -168,9 +168,9 @@ class DecidingTools:
     async def _review(self, content_id: str, generation_id: str) -> cmsapi.GenerationReview:
         """Return the review of a generation, and refuse to decide on another one than the person has seen."""
         review = await self._find(content_id)
-        if review.generation.id != generation_id:
+        if generation_name(review) != generation_id:
             raise ToolError(
-                f"The newest generation of this content is {review.generation.id}, not {generation_id}. Nothing was "
+                f"The newest generation of this content is {generation_name(review)}, not {generation_id}. Nothing was "
                 "decided, and no credit was spent. Show the person the newest one, and decide on it."
             )
         return review

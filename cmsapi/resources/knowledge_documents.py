@@ -8,7 +8,7 @@ from cmsapi.api.arguments import text as check_text, texts
 from cmsapi.api.models.knowledge_document import KnowledgeDocument
 from cmsapi.api.page import Page
 from cmsapi.api.pagination import Paginator
-from cmsapi.errors import ArgumentError
+from cmsapi.errors import ArgumentError, DecodeError
 from cmsapi.jobs import Job, JobKind
 from cmsapi.jobs.job import job_of
 from cmsapi.jobs.kinds.registry import KINDS
@@ -59,7 +59,15 @@ class KnowledgeDocuments(Resource):
             )
         body = {"name": check_text("name", name), **texts(text=text, url=url)}
         path, poller = {"workspaceId": workspace_id}, self._open_launcher().poller
-        document = await self._caller.call(KnowledgeDocument, "create_knowledge_document", path, body=body)
+        operation = "create_knowledge_document"
+        document = await self._caller.call(KnowledgeDocument, operation, path, body=body)
+        if not document.id:
+            raise DecodeError(
+                "The document was created, and its identifier is needed to wait for its processing: list the documents "
+                "to find it. Expected an identifier",
+                path="$.id",
+                operation=operation,
+            )
         return job_of(poller.created(KINDS[JobKind.KNOWLEDGE_DOCUMENT], document), poller)
 
     async def get(self, knowledge_document_id: str) -> KnowledgeDocument:

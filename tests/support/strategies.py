@@ -4,6 +4,7 @@ Nothing here looks at the models: a field forgotten or misnamed there shows as a
 
 A kind is `str`, `int`, `number`, `bool`, `time` or `any`; a tuple is a vocabulary, a dictionary a nested object and a
 list of one kind a list. `?` after a kind: null is shown. `~` before it: the key is not shown by the specification.
+`!` after it: the document is asked for by it, and useless without it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ NAMED: Table = {"id": "str", "name": "str"}
 
 # Section 2.2.
 WORKSPACE: Table = {
-    "id": "str",
+    "id": "str!",
     "name": "str",
     "websiteUrl": "str",
     "countryCode": "str",
@@ -67,7 +68,7 @@ WORKSPACE: Table = {
 }
 
 # Section 2.3; a name may be null, and a parent is null at the top (published).
-FOLDER: Table = {"id": "str", "name": "str?", "depth": "int", "nbAssociatedContents": "int", "parentFolderId": "str?"}
+FOLDER: Table = {"id": "str!", "name": "str?", "depth": "int", "nbAssociatedContents": "int", "parentFolderId": "str?"}
 
 # Section 2.4: which fields may be null is not shown.
 ASSIGNEE: Table = {"id": "str", "firstName": "str", "lastName": "str", "email": "str", "profileImageUrl": "str?"}
@@ -76,7 +77,7 @@ LAST_GENERATION: Table = {"id": "str", "status": GENERATION, "type": "str"}
 FOLDER_REF: Table = {"id": "str", "name": "str?"}
 PAGE_REF: Table = {"id": "str", "url": "str?", "lastStatusCode": "int?"}
 CONTENT: Table = {
-    "id": "str",
+    "id": "str!",
     "title": "str?",
     "type": Nullable(words=("DRAFT", "PUBLISHED", "ORIGINAL")),
     "contentScore": "int?",
@@ -201,7 +202,7 @@ TABLES: dict[type[cmsapi.Model], Table] = {
     cmsapi.User: USER,
     cmsapi.UserRef: USER_REF,
     cmsapi.WebPage: {  # section 2.8
-        "id": "str",
+        "id": "str!",
         "url": "str?",
         "lastStatusCode": "int?",
         "title": "~str?",
@@ -264,12 +265,17 @@ def bare(kind: Kind) -> Kind:
     """Return a kind without its marks."""
     if isinstance(kind, Nullable):
         return kind.get("words") or {name: each for name, each in kind.items() if name != "unshown"}
-    return kind.strip("~?") if isinstance(kind, str) else kind
+    return kind.strip("~?!") if isinstance(kind, str) else kind
 
 
 def shows_null(kind: Kind) -> bool:
     """Whether a null is shown for this kind."""
     return isinstance(kind, Nullable) or (isinstance(kind, str) and kind.endswith("?"))
+
+
+def is_required(kind: Kind) -> bool:
+    """Whether a document is useless without a value of this kind."""
+    return isinstance(kind, str) and kind.endswith("!")
 
 
 def values(kind: Kind, *, odd: bool) -> st.SearchStrategy[Any]:
@@ -296,8 +302,8 @@ def documents(table: Table, *, odd: bool = True) -> st.SearchStrategy[dict[str, 
     known = {name: values(kind, odd=odd) for name, kind in table.items()}
     if not odd:
         return st.fixed_dictionaries(known)
-    identifier = {name: value for name, value in known.items() if name == "id"}
-    others = {name: st.none() | value for name, value in known.items() if name != "id"}
+    identifier = {name: value for name, value in known.items() if is_required(table[name])}
+    others = {name: st.none() | value for name, value in known.items() if name not in identifier}
     listed = st.fixed_dictionaries(identifier | others) | st.fixed_dictionaries(identifier, optional=others)
     nothing: st.SearchStrategy[dict[str, Any]] = st.just({})
     unknown = nothing | st.dictionaries(texts.filter(lambda name: name not in table), json_values, max_size=3)

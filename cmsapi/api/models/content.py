@@ -10,7 +10,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import PUBLISHED, Model, OpenEnum
+from cmsapi.api.model import PUBLISHED, REQUIRED, Model, OpenEnum
 from cmsapi.api.models.generation import LastGeneration
 from cmsapi.api.models.user import UserRef
 
@@ -118,7 +118,7 @@ class Content(Model):
         version: Version for optimistic locking (section 9, rule 4).
     """
 
-    id: str
+    id: str = attrs.field(metadata=REQUIRED)
     title: str | None = None
     type: ContentType | None = None
     content_score: int | None = None
@@ -163,7 +163,7 @@ class ContentSummary(Model):
         page: The page to which it is attached.
     """
 
-    id: str = attrs.field(metadata=PUBLISHED)
+    id: str = attrs.field(metadata={**PUBLISHED, **REQUIRED})
     title: str | None = attrs.field(default=None, metadata=PUBLISHED)
     type: ContentType | None = attrs.field(default=None, metadata=PUBLISHED)
     content_score: int | None = attrs.field(default=None, metadata=PUBLISHED)

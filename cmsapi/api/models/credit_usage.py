@@ -39,7 +39,7 @@ class CreditUsage(Model):
     """Describe one consumption of credits.
 
     Args:
-        id: Identifier.
+        id: Identifier, or None where the service shows none.
         created_at: When it happened.
         amount: Number of credits.
         remaining_credits: Balance after it, in credits of the same type.
@@ -49,7 +49,7 @@ class CreditUsage(Model):
         workspace: In which workspace.
     """
 
-    id: str
+    id: str | None = None
     created_at: datetime
     amount: int
     remaining_credits: int

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from cmsapi.api.model import Model
+from cmsapi.api.model import REQUIRED, Model
 from cmsapi.api.page import Page
 from cmsapi.display import markup
 
@@ -29,7 +29,7 @@ class Folder(Model):
         parent_folder_id: The folder around it; None at the top.
     """
 
-    id: str
+    id: str = attrs.field(metadata=REQUIRED)
     name: str | None = None
     depth: int
     nb_associated_contents: int

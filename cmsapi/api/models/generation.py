@@ -26,12 +26,13 @@ class Generation(Model):
     """Describe the current generation of a content.
 
     Args:
-        id: Identifier; a different one on the same content is a different generation.
+        id: Identifier, or None where the service shows none. A different one on the same content is a different
+            generation.
         status: State.
         type: What was generated; stated only for the generation inside a content.
     """
 
-    id: str
+    id: str | None = None
     status: GenerationStatus
     type: str | None = attrs.field(default=None, metadata=ASSUMED)
 
@@ -41,12 +42,12 @@ class LastGeneration(Model):
     """Describe the last generation inside a content.
 
     Args:
-        id: Identifier.
+        id: Identifier, or None where the service shows none.
         status: State.
         type: What was generated, for example a word that begins with `optimize`.
     """
 
-    id: str
+    id: str | None = None
     status: GenerationStatus
     type: str
 

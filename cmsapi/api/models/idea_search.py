@@ -43,13 +43,13 @@ class ContentIdea(Model):
     """Describe a result of a search; the specification shows none of its fields, so expect more in `extra`.
 
     Args:
-        id: Identifier.
+        id: Identifier, or None where the service shows none.
         keyword: Keyword of the idea.
         search_volume: Searches per month.
         created_at: When it was found.
     """
 
-    id: str = attrs.field(metadata=ASSUMED)
+    id: str | None = attrs.field(default=None, metadata=ASSUMED)
     keyword: str | None = attrs.field(default=None, metadata=ASSUMED)
     search_volume: int | None = attrs.field(default=None, metadata=ASSUMED)
     created_at: datetime | None = attrs.field(default=None, metadata=ASSUMED)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import ASSUMED, Model
+from cmsapi.api.model import ASSUMED, REQUIRED, Model
 
 
 @attrs.frozen(kw_only=True)
@@ -21,7 +21,7 @@ class WebPage(Model):
         created_at: When it was imported.
     """
 
-    id: str
+    id: str = attrs.field(metadata=REQUIRED)
     url: str | None = None
     last_status_code: int | None = None
     title: str | None = attrs.field(default=None, metadata=ASSUMED)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from cmsapi.api.model import Model
+from cmsapi.api.model import REQUIRED, Model
 
 
 @attrs.frozen(kw_only=True)
@@ -14,11 +14,11 @@ class OrganizationRef(Model):
     """Name the organization that owns a workspace.
 
     Args:
-        id: Identifier.
+        id: Identifier, or None where the service shows none.
         name: Name.
     """
 
-    id: str
+    id: str | None = None
     name: str
 
 
@@ -37,7 +37,7 @@ class Workspace(Model):
         organization: The owner.
     """
 
-    id: str
+    id: str = attrs.field(metadata=REQUIRED)
     name: str
     website_url: str
     country_code: str

@@ -23,7 +23,7 @@ class DriftKind(enum.StrEnum):
     ABSENT = "absent where the specification shows it"
     UNKNOWN_KEY = "key that is not listed"
     UNKNOWN_WORD = "word that is not listed"
-    MISFIT = "value of another type than was guessed"
+    MISFIT = "value of another type than is expected"
     STATUS = "success code that is not documented"
     NAIVE_TIME = "time without offset, read as UTC"
 

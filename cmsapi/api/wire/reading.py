@@ -115,10 +115,10 @@ class CarefulReader:
             try:
                 read = value if type(value) is field.type else self._unlike(field, value, document)
             except DecodeError as error:
-                if field.promised or field.required:
+                if field.required or (field.promised and not field.identifies):
                     prefix_path(error, f".{field.wire}")
                     raise
-                # The type is a guess, so another one is no error: `extra` keeps the value.
+                # Its type is a guess, or the resource is not asked for by it: no error, and `extra` keeps the value.
                 self._note(DriftKind.MISFIT, field.wire)
                 read, misfits[field.wire] = None, value
             values[field.name] = read
@@ -163,7 +163,7 @@ class CarefulReader:
             error = mismatch(_expected(field), None)
             error.excerpt = "nothing" if absent else error.excerpt
             raise error
-        if absent and field.promised:
+        if absent and (field.promised or field.identifies):
             self._note(DriftKind.ABSENT, field.wire)
         if not absent and not field.nullable:
             self._note(DriftKind.NULL, field.wire)

@@ -34,6 +34,7 @@ class Field:
         many: Whether it is a list.
         nullable: Whether the declaration shows a null.
         promised: Whether the specification shows the key.
+        required: Whether the document is useless without it.
     """
 
     name: str
@@ -42,10 +43,11 @@ class Field:
     many: bool
     nullable: bool
     promised: bool
+    required: bool
 
     @property
-    def required(self) -> bool:
-        """Whether the document is useless without it."""
+    def identifies(self) -> bool:
+        """Whether it is the identifier of the document."""
         return self.wire == "id"
 
 
@@ -92,8 +94,10 @@ def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
         wire=wire_name(attribute.name),
         type=hint,
         many=many,
-        nullable=nullable,
+        # None stands for an identifier that is missing; no source shows a null.
+        nullable=nullable and attribute.name != "id",
         promised=provenance is Provenance.SPEC,
+        required=attribute.metadata.get("required", False),
     )
     if not (hint in SCALARS or hint in (Any, datetime) or is_model(hint) or is_open_enum(hint)):
         raise TypeError(f"{attribute.name}: {hint!r} has no form on the wire")

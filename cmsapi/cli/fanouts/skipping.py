@@ -132,14 +132,15 @@ async def _read(client: cmsapi.Client, wanted: Collection[str]) -> Mapping[str, 
     async with live.running():
         while rest:
             begun, rest = rest[:at_a_time], rest[at_a_time:]
-            keywords = [each for each in await asyncio.gather(*(_get(client, one) for one in begun)) if each]
-            pages = {each.page_id for each in keywords if each.page_id is not None} - listed
+            answers = zip(begun, await asyncio.gather(*(_get(client, one) for one in begun)), strict=True)
+            keywords = {item: keyword for item, keyword in answers if keyword}
+            pages = {each.page_id for each in keywords.values() if each.page_id is not None} - listed
             if rest and gained >= len(listed):
                 listed |= pages
                 neighbours = await _neighbours(client, pages, rest)
                 gained += len(neighbours)
-                keywords += neighbours
-            found |= {each.id: each for each in keywords}
+                keywords |= {each.id: each for each in neighbours}
+            found |= keywords
             rest = [item for item in rest if item not in found]
             steps.done = len(wanted) - len(rest)
             at_a_time = min(_MOST_AT_A_TIME, at_a_time * 2)

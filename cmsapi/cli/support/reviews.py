@@ -127,7 +127,7 @@ async def find_review(client: cmsapi.Client, content_id: str) -> cmsapi.Generati
     """Read the generation of a content, through its open launch if there is one, so that a decision closes it."""
     review = await client.contents.review(content_id)
     for entry in await client.jobs.journal():
-        if entry.job_id == review.generation.id and entry.token is not None:
+        if (entry.target, entry.job_id) == (content_id, review.generation.id) and entry.token is not None:
             job = client.jobs.attach(entry.token)
             await job.refresh()
             return await job.review() if job.done() else review

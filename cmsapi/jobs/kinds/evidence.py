@@ -93,7 +93,7 @@ class Charges:
         return [usage for usage in usages if self._may_be_ours(usage.user)]
 
     def _may_be_ours(self, user: UserRef | None) -> bool:
-        if user is None or user.id in (None, self.user.id):
+        if user is None or user.id is None or self.user.id in (None, user.id):
             return True
         # A service may know its users by other identifiers there.
         return (user.first_name, user.last_name) == (self.user.first_name, self.user.last_name)

@@ -17,7 +17,7 @@ from cmsapi.jobs.kinds import evidence
 from cmsapi.jobs.kinds.doubt import Doubt
 from cmsapi.jobs.kinds.evidence import Charges, Finding, Verdict
 from cmsapi.jobs.kinds.kind import Balance, ChargeEvidence, JobHistory, JobKind, Kind, Observation, Shown, Words
-from cmsapi.jobs.kinds.review import DECIDED, GenerationReview
+from cmsapi.jobs.kinds.review import DECIDED, GenerationReview, differ
 from cmsapi.jobs.status import Phase
 from cmsapi.state.entry import Entry, Fact
 from cmsapi.transport.call import CallOptions
@@ -58,7 +58,7 @@ class ArticleGeneration(Kind):
         """
         if history.job_id is None:
             history.job_id = document.id
-        if document.id == history.job_id:
+        if not differ(document.id, history.job_id):
             return self.of_word(document.status)
         if document.id == history.before:
             return Observation(Phase.RUNNING, None, Doubt.EARLIER_RUN, other_id=document.id)
@@ -79,14 +79,16 @@ class ArticleGeneration(Kind):
     async def read_review(self, caller: OperationCaller, target: str, job_id: str | None) -> GenerationReview | None:
         """Read the current generation, and return its review if it is the job's and waits for a decision."""
         current = await _current(caller, target)
-        if current is None or (current.id, current.status) != (job_id, GenerationStatus.REVIEW):
+        if current is None or differ(current.id, job_id) or current.status != GenerationStatus.REVIEW:
             return None
         return GenerationReview(caller, target, current)
 
     async def read_baseline(self, caller: OperationCaller, target: str) -> Mapping[str, Fact]:
         """Read which generation there is, so that another one is known to be newer."""
         current = await _current(caller, target)
-        return {"baseline": None if current is None else current.id}
+        if current is None:
+            return {"baseline": None}
+        return {} if current.id is None else {"baseline": current.id}
 
     async def read_evidence(self, caller: OperationCaller, entry: Entry) -> Generation | None:
         """Read the current generation."""
@@ -105,7 +107,9 @@ class ArticleGeneration(Kind):
                 return Finding.unknown(why)
             why = f"generation {document.id} runs, and it was not read which one there was before"
             return Finding(verdict=Verdict.LAUNCHED, why=why, job_id=document.id, ours=False)
-        if document.id == entry.facts["baseline"]:
+        if document.id is None and entry.facts["baseline"] is not None:
+            return Finding.unknown("the content has a generation without an identifier, which may be the one of before")
+        if document.id is not None and document.id == entry.facts["baseline"]:
             return _judge_no_generation(f"the content still has generation {document.id}", entry, charges)
         why = f"the content has a new generation, {document.id}"
         # Without charges no other user is seen.
@@ -115,7 +119,7 @@ class ArticleGeneration(Kind):
     async def is_over(self, caller: OperationCaller, entry: Entry) -> bool:
         """Read whether the generation is decided, has failed, or was replaced."""
         current = await _current(caller, entry.target)
-        return current is None or current.id != entry.job_id or current.status in _OVER
+        return current is None or differ(current.id, entry.job_id) or current.status in _OVER
 
 
 async def _current(caller: OperationCaller, content_id: str) -> Generation | None:

@@ -47,6 +47,11 @@ _OPERATIONS = {"confirm": "confirm_generation", "cancel": "cancel_generation"}
 _GOALS = {"confirm": GenerationStatus.APPLIED, "cancel": GenerationStatus.DISCARDED}
 
 
+def differ(one: str | None, other: str | None) -> bool:
+    """Tell whether two generations are certainly not the same; a service may not show their identifiers."""
+    return None not in (one, other) and one != other
+
+
 class GenerationReview:
     """Hold a generation in review, and decide on it.
 
@@ -191,7 +196,7 @@ class GenerationReview:
                 raise
             reason.add_note(f"The generation could not be read again to find out what was decided: {unreadable}")
             raise reason from unreadable
-        if current.id != self.generation.id:
+        if differ(current.id, self.generation.id):
             raise JobSupersededError(
                 f"Content {self.content_id} has a newer generation ({current.id}) than the one to decide on "
                 f"({self.generation.id}). The newer one is not decided; read it, and decide on it."

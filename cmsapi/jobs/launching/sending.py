@@ -143,7 +143,7 @@ class Sender:
         """Write down that a launch has happened, and track its job."""
         kind, poller, record = launch.request.kind, self._poller, launch.record
         now, launched_at = asyncio.get_running_loop().time(), self._caller.pipeline.clock.at(sent_at)
-        job_id = None if answered is None else str(getattr(answered, "id", None))
+        job_id: str | None = getattr(answered, "id", None)
         served_at = None if launched_at is None else launched_at.timestamp()
         await self._journal.record_launched(record, job_id=job_id, served_at=served_at)
         history = JobHistory(

@@ -51,26 +51,33 @@ class ResponseObserver:
             page: Number of the page of the list, None when it is not one of the largest pages.
         """
         kinds = self._kinds.get(type(documents[0]), ())
+        named = [(target, document) for document in documents if (target := _target(document)) is not None]
         if path is not None and page is not None:
             for kind in kinds:
                 parent = path.get(kind.list_parameter) if kind.list_operation else None
                 if parent is not None:
-                    targets = [str(getattr(document, "id", None)) for document in documents]
+                    targets = [target for target, _ in named]
                     states = kind.shown(documents[0]) is not Shown.NOTHING
                     self._scheduler.list_reads.listed(Listing(kind, parent, page), targets, show_states=states)
         for kind in self._naming.get(type(documents[0]), ()):
-            self._note_names(kind, documents)
+            self._note_names(kind, named)
         for document in documents:
             if isinstance(document, User):
                 self._balances.saw(document, sent_at)
+        for target, document in named:
             for kind in kinds:
-                self._scheduler.show(kind, str(getattr(document, "id", None)), document, sent_at)
+                self._scheduler.show(kind, target, document, sent_at)
 
-    def _note_names(self, kind: Kind, documents: Sequence[Model]) -> None:
+    def _note_names(self, kind: Kind, named: Sequence[tuple[str, Model]]) -> None:
         names = self.names
-        for document in documents:
-            name, key = getattr(document, kind.name_field, None), (kind, str(getattr(document, "id", None)))
+        for target, document in named:
+            name, key = getattr(document, kind.name_field, None), (kind, target)
             if isinstance(name, str) and name:
                 if key not in names and len(names) >= MOST_NAMES:
                     del names[next(iter(names))]
                 names[key] = name[:LONGEST_NAME]
+
+
+def _target(document: Model) -> str | None:
+    """Return the identifier of a document, or None of one that shows none: it tells of no job."""
+    return getattr(document, "id", None)

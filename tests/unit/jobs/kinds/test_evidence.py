@@ -363,6 +363,18 @@ def test_each_finding_says_what_it_rests_on() -> None:
     assert list(found) == list(found.values())
 
 
+def test_what_has_no_identifier_proves_no_absence() -> None:
+    """A generation without an identifier may be the one of before, and a user without one may be any."""
+    nameless = Generation(status=GenerationStatus.QUEUED)
+    before = attrs.evolve(ENTRY, kind="generation", facts={"baseline": "gen_1"})
+    none_before = attrs.evolve(before, facts={"baseline": None})
+    assert of_generation(before, nameless, None).verdict is Verdict.UNKNOWN
+    assert of_generation(none_before, nameless, None).verdict is Verdict.LAUNCHED
+    theirs, anonymous = usage(9, user="usr_2"), attrs.evolve(US, id=None)
+    assert Charges(US, 9, (theirs,)).ours([theirs]) == []
+    assert Charges(anonymous, 9, (theirs,)).ours([theirs]) == [theirs]
+
+
 @pytest.mark.parametrize("status", [GenerationStatus.APPLIED, GenerationStatus.DISCARDED, GenerationStatus.FAILED])
 def test_what_is_over_is_no_proof(status: GenerationStatus) -> None:
     """Each word for an end may be from before the launch."""

@@ -1,0 +1,137 @@
+"""An identifier is required only of what is asked for by it: services leave others out, or write them as numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+import cmsapi
+from cmsapi.sandbox import Fixed, Sandbox
+
+pytestmark = pytest.mark.looptime
+
+NAMES = {
+    "missing": lambda document: {name: value for name, value in document.items() if name != "id"},
+    "null": lambda document: {**document, "id": None},
+    "a number": lambda document: {**document, "id": 17},
+    "an object": lambda document: {**document, "id": {"$oid": "17"}},
+}
+# What the SDK itself asks by: these answers name a job, or a content and a web page.
+NEEDED = ("POST content-idea-searches", "POST contents", "POST pages", "POST knowledge-documents")
+
+
+@attrs.define
+class Nameless:
+    """Be a service in whose answers nothing but what is asked for by it has an identifier as specified."""
+
+    sandbox: Sandbox
+    change: Callable[[dict[str, Any]], dict[str, Any]]
+
+    async def send(self, request: cmsapi.Request) -> cmsapi.Response:
+        """Pass a request on, and change the identifiers in its answer."""
+        response = await self.sandbox.transport.send(request)
+        last = request.url.partition("?")[0].rpartition("/")[2]
+        if not response.body or response.status >= 400 or f"{request.method} {last}" in NEEDED:
+            return response
+        document = self._changed(json.loads(response.body))
+        return attrs.evolve(response, body=json.dumps(document).encode())
+
+    def _changed(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._changed(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        inner = {name: self._changed(each) for name, each in value.items()}
+        return self.change(inner) if "id" in inner and not _is_asked_for(inner) else inner
+
+
+def _is_asked_for(document: dict[str, Any]) -> bool:
+    whole = {"websiteUrl", "createdAt"} <= document.keys() or "htmlSanitized" in document or "wordsCount" in document
+    return whole or "nbAssociatedContents" in document or {"url", "title"} <= document.keys()
+
+
+def client_of(sandbox: Sandbox, change: Callable[[dict[str, Any]], dict[str, Any]]) -> cmsapi.Client:
+    """Make a client of the service that changes identifiers so."""
+    return cmsapi.Client(sandbox.api_key, base_url=sandbox.base_url, transport=Nameless(sandbox, change))
+
+
+@pytest.mark.parametrize("odd", NAMES)
+async def test_jobs_end_with_their_results(odd: str) -> None:
+    """Each kind of job is launched, polled and read, although neither its polls nor its results name anything."""
+    sandbox = Sandbox(durations=Fixed(20.0), keywords=2, contents=2)
+    async with client_of(sandbox, NAMES[odd]) as client:
+        ideas = await client.jobs.run(client.content_ideas.search(sandbox.workspace_id, "hats"))
+        assert (len(ideas), {idea.id for idea in ideas}) == (ideas.search.nb_content_ideas, {None})
+        keyword = await client.jobs.run(client.keywords.analyze(sandbox.keyword_ids[0]))
+        assert not keyword.id
+        assert keyword.analysis_status == "success"
+        review = await client.jobs.run(client.contents.generate(sandbox.content_ids[0]))
+        assert (review.generation.id, review.generation.status) == (None, "review")
+        assert (await review.confirm()).html
+        made = client.knowledge_documents.create(sandbox.workspace_id, "Sizes", text="S to XL")
+        assert (await client.jobs.run(made)).status == "success"
+        assert client.statistics.drift
+
+
+@pytest.mark.parametrize("odd", NAMES)
+async def test_lists_are_read(odd: str) -> None:
+    """Lists of keywords, prompts, members, usages and contents are read, and give their documents back."""
+    sandbox = Sandbox(durations=Fixed(20.0))
+    async with client_of(sandbox, NAMES[odd]) as client:
+        me = await client.me()
+        await client.jobs.run(client.keywords.analyze(sandbox.keyword_ids[0]))
+        await client.prompts.create(sandbox.keyword_ids[0], "Which hat is warm?")
+        lists: tuple[Any, ...] = (
+            client.keywords.list(sandbox.page_ids[0]),
+            client.prompts.list(sandbox.keyword_ids[0]),
+            client.users.list(),
+            client.workspaces.members(sandbox.workspace_id),
+            client.workspaces.content_statuses(sandbox.workspace_id),
+            client.credit_usages.list("analysis"),
+        )
+        for listed in lists:
+            found = await listed
+            assert len(found) > 0
+            for each in (me, *found):
+                assert each.id is None
+                assert each.extra.get("id") == NAMES[odd]({"id": "x"}).get("id")
+                assert cmsapi.to_dict(each).get("id", "missing") == NAMES[odd]({"id": "x"}).get("id", "missing")
+        contents = await client.contents.list(sandbox.workspace_id)
+        assert all(content.id and content.page and content.page.id is None for content in contents)
+        where = {deviation.where for deviation in client.statistics.drift}
+    assert where >= {f"{model}.id" for model in ("Keyword", "Prompt", "Member", "CreditUsage", "UserRef", "User")}
+
+
+async def test_a_document_without_an_identifier_is_no_job() -> None:
+    """A job whose target happens to be called like nothing learns nothing from documents that name nothing."""
+    sandbox = Sandbox(durations=Fixed(20.0))
+    async with client_of(sandbox, NAMES["missing"]) as client:
+        await client.jobs.run(client.keywords.analyze(sandbox.keyword_ids[0]))
+        job = client.jobs.watch("keyword_analysis", "None")
+        job.on(cmsapi.Observed, lambda _: None)
+        await client.keywords.list(sandbox.page_ids[0])
+        assert (job.status.state, job.name) == (None, None)
+        job.detach()
+
+
+@pytest.mark.parametrize("odd", NAMES)
+async def test_what_is_asked_for_by_its_identifier_needs_one(odd: str) -> None:
+    """A content or a new knowledge document without an identifier is an error that names the place."""
+
+    class Odd:
+        async def send(self, _: cmsapi.Request) -> cmsapi.Response:
+            body = NAMES[odd]({"id": "x", "title": "Hats", "name": "Sizes", "status": "pending"})
+            return cmsapi.Response(200, {}, json.dumps(body).encode())
+
+    async with cmsapi.Client("sk_1", base_url="https://odd.example.com", transport=Odd()) as client:
+        for call in (
+            client.contents.create("wsp_1", "Hats"),
+            client.knowledge_documents.create("wsp_1", "Sizes", text="S to XL"),
+        ):
+            with pytest.raises(cmsapi.DecodeError) as caught:
+                await call
+            assert caught.value.path == "$.id"
