@@ -23,6 +23,8 @@ ASSUMED: Mapping[str, Provenance] = {"provenance": Provenance.ASSUMED}
 # Metadata of an identifier without which the document is useless, because the resource is asked for by it. Any other
 # identifier may be missing or of another type, like a field that the specification does not show.
 REQUIRED: Mapping[str, bool] = {"required": True}
+# Metadata of a field whose value may be of another type, although the specification shows which.
+LENIENT: Mapping[str, bool] = {"lenient": True}
 
 
 class Extra(Mapping[str, Any]):
@@ -97,12 +99,15 @@ class Pagination(Model):
         page: Number of the page, from 1.
         limit: Largest number of items on a page, 1 to 100.
         has_more: Whether another page follows.
+
+    Each of them is None where the service does not say it in that type.
     """
 
-    total: int
-    page: int
-    limit: int
-    has_more: bool
+    # A list that can be read must not be refused because of them.
+    total: int = attrs.field(metadata=LENIENT)
+    page: int = attrs.field(metadata=LENIENT)
+    limit: int = attrs.field(metadata=LENIENT)
+    has_more: bool = attrs.field(metadata=LENIENT)
 
 
 class OpenEnum(enum.StrEnum):

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar, overload
 
 import attrs
 
+from cmsapi.api.model import Pagination
 from cmsapi.display import markup
 from cmsapi.display.frames import DataFrame, frame
 from cmsapi.guesses import Hinting
@@ -29,6 +30,7 @@ class Page(Hinting, Sequence[T], Generic[T]):
         total: Number of items in the whole list, or None where the service does not tell.
         has_more: Whether another page follows.
         model: Class of the items, for the columns of an empty frame; None where it is not known.
+        pagination: What the service says of its place, or None where it says nothing.
     """
 
     items: tuple[T, ...] = attrs.field(default=(), converter=_as_tuple)
@@ -37,6 +39,7 @@ class Page(Hinting, Sequence[T], Generic[T]):
     total: int | None = attrs.Factory(len, takes_self=True)
     has_more: bool = False
     model: type[T] | None = attrs.field(default=None, repr=False)
+    pagination: Pagination | None = attrs.field(default=None, repr=False)
 
     @overload
     def __getitem__(self, index: int) -> T: ...

@@ -12,7 +12,7 @@ from cmsapi.api.identifiers import IdentifierPrefixes
 from cmsapi.api.model import Model
 from cmsapi.api.operations import OperationTable
 from cmsapi.api.page import Page
-from cmsapi.api.pagination import P, Paginator
+from cmsapi.api.pagination import P, Paginator, has_more, total_of
 from cmsapi.api.wire.converter import Converter
 from cmsapi.api.wire.drift import DriftKind
 from cmsapi.errors import DecodeError
@@ -113,8 +113,12 @@ class OperationCaller:
         limit: int,
         query: Mapping[str, Any] | None = None,
         options: CallOptions = _INTERACTIVE,
+        announced: int | None = None,
     ) -> Paginator[M, Page[M]]:
         """Read an operation that answers with pages; sends nothing by itself.
+
+        Where another document announces the number of items, `announced` ends the list quietly in place of what its
+        pages say: it is read on until so many items are there, or until a page brings no new ones.
 
         Raises:
             ArgumentError: `limit` is not 1 to 100, or `page` is below 1 (specification 8).
@@ -125,7 +129,7 @@ class OperationCaller:
         async def fetch(number: int) -> Page[M]:
             return await self.page(model, operation, path, number=number, limit=limit, query=query, options=options)
 
-        return Paginator(fetch, page, operation=operation)
+        return Paginator(fetch, page, operation=operation, announced=announced)
 
     async def page(
         self,
@@ -151,9 +155,10 @@ class OperationCaller:
             items,
             number=number,
             limit=limit,
-            total=place.total if place else None,
-            has_more=bool(place and place.has_more),
+            total=total_of(place),
+            has_more=has_more(place, number, limit, len(items)),
             model=model,
+            pagination=place,
         )
 
     def read(self, call: Call, model: type[M]) -> M:

@@ -119,14 +119,16 @@ class Converter(cattrs.Converter):
             return self.structure(document, items), None
         for name in document.keys() - {"data", "pagination"}:
             self.drift.note(DriftKind.UNKNOWN_KEY, f"Page.{name}")
-        part = "pagination"
+        place = document.get("pagination")
+        if place is not None and type(place) is not dict:
+            self.drift.note(DriftKind.MISFIT, "Page.pagination")
+            place = None
         try:
-            place = None if document.get(part) is None else self.structure(document[part], Pagination)
-            part = "data"
-            return self.structure(document.get(part), items), place
+            read = self.structure(document.get("data"), items)
         except DecodeError as error:
-            prefix_path(error, f".{part}")
+            prefix_path(error, ".data")
             raise
+        return read, None if place is None else self.structure(place, Pagination)
 
 
 # What `from_dict` and `to_dict` share.

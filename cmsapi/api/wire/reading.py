@@ -115,10 +115,10 @@ class CarefulReader:
             try:
                 read = value if type(value) is field.type else self._unlike(field, value, document)
             except DecodeError as error:
-                if field.required or (field.promised and not field.identifies):
+                if field.strict:
                     prefix_path(error, f".{field.wire}")
                     raise
-                # Its type is a guess, or the resource is not asked for by it: no error, and `extra` keeps the value.
+                # Its type is a guess, or the document can be used without it: no error, and `extra` keeps the value.
                 self._note(DriftKind.MISFIT, field.wire)
                 read, misfits[field.wire] = None, value
             values[field.name] = read

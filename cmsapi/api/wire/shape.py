@@ -35,6 +35,7 @@ class Field:
         nullable: Whether the declaration shows a null.
         promised: Whether the specification shows the key.
         required: Whether the document is useless without it.
+        strict: Whether a value of another type is an error.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Field:
     nullable: bool
     promised: bool
     required: bool
+    strict: bool
 
     @property
     def identifies(self) -> bool:
@@ -89,15 +91,18 @@ def _field(attribute: attrs.Attribute[Any], hint: Any) -> Field:
     if many:
         hint, _ = typing.get_args(hint)
     provenance = attribute.metadata.get("provenance", Provenance.SPEC)
+    required, identifies = attribute.metadata.get("required", False), attribute.name == "id"
+    lenient = identifies or attribute.metadata.get("lenient", False)
     field = Field(
         name=attribute.name,
         wire=wire_name(attribute.name),
         type=hint,
         many=many,
         # None stands for an identifier that is missing; no source shows a null.
-        nullable=nullable and attribute.name != "id",
+        nullable=nullable and not identifies,
         promised=provenance is Provenance.SPEC,
-        required=attribute.metadata.get("required", False),
+        required=required,
+        strict=required or (provenance is Provenance.SPEC and not lenient),
     )
     if not (hint in SCALARS or hint in (Any, datetime) or is_model(hint) or is_open_enum(hint)):
         raise TypeError(f"{attribute.name}: {hint!r} has no form on the wire")

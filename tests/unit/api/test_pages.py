@@ -40,7 +40,6 @@ def test_a_page_is_read_in_every_shape() -> None:
         ({"data": {}}, "$.data"),
         ({"data": [{"id": "u"}, None]}, "$.data[1]"),
         ({"data": [{"id": "u"}, {"id": "v", "keyword": {"keyword": 3}}]}, "$.data[1].keyword.keyword"),
-        ({"data": [], "pagination": {"total": "1"}}, "$.pagination.total"),
     ],
 )
 def test_a_page_names_the_path(document: object, path: str) -> None:

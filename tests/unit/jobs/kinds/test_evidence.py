@@ -370,7 +370,7 @@ def test_what_has_no_identifier_proves_no_absence() -> None:
     none_before = attrs.evolve(before, facts={"baseline": None})
     assert of_generation(before, nameless, None).verdict is Verdict.UNKNOWN
     assert of_generation(none_before, nameless, None).verdict is Verdict.LAUNCHED
-    theirs, anonymous = usage(9, user="usr_2"), attrs.evolve(US, id=None)
+    theirs, anonymous = usage(9, user="usr_2"), attrs.evolve(US, id=None)  # type: ignore[arg-type]
     assert Charges(US, 9, (theirs,)).ours([theirs]) == []
     assert Charges(anonymous, 9, (theirs,)).ours([theirs]) == [theirs]
 
