@@ -280,7 +280,8 @@ class Client(Hinting):
                 says, because a `POST` may launch what costs a credit.
 
         Returns:
-            The JSON document, or None for an empty body.
+            The JSON document, None for an empty body, or the text of a body that is not JSON and whose `Content-Type`
+            says so, such as that of `/docs`.
 
         Raises:
             ArgumentError: An argument cannot be sent, or would be sent to another host; nothing was sent.
@@ -294,7 +295,7 @@ class Client(Hinting):
         request = self._caller.builder.build(verb, operation.path, params, json)
         if headers is not None:
             request = with_headers(request, headers)
-        options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None)
+        options = CallOptions(repeat=retry is True, max_attempts=1 if retry is False else None, or_text=True)
         return (await self._caller.pipeline.send(operation, request, options, limiter)).document
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from cmsapi.api.wire.mismatch import excerpt
 from cmsapi.api.wire.shape import wire_name
-from cmsapi.api.wire.times import spell_time
+from cmsapi.api.wire.times import read_time, spell_time
 from cmsapi.errors import ArgumentError
 
 T = TypeVar("T")
@@ -125,21 +125,33 @@ def known(given: Iterable[object], names: Iterable[str]) -> None:
 
 
 def moment(parameter: str, value: object) -> datetime | None:
-    """Check a time, or None: an aware datetime, or a date, which means its first moment in UTC.
+    """Check a time, or None: an aware datetime, a date, which means its first moment in UTC, or either as ISO 8601.
 
     A datetime without an offset is refused: it would mean another moment elsewhere.
     """
     if value is None:
         return None
+    if isinstance(value, str):
+        value = _spelled(parameter, value)
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     # Missing times of pandas are datetimes without a time.
     if not isinstance(value, datetime) or not isinstance(value.utcoffset(), timedelta):
-        hint = " Read a text with datetime.fromisoformat(…)." if isinstance(value, str) else ""
+        hint = ""
         if isinstance(value, datetime) and value.tzinfo is None:
             hint = " It has no offset and would mean another moment elsewhere: add tzinfo=UTC, or use .astimezone()."
         raise wrong(parameter, "be a date or an aware datetime", excerpt(value), hint)
     return value
+
+
+def _spelled(parameter: str, text: str) -> date:
+    try:
+        time = read_time(text)
+    except ValueError:
+        raise wrong(
+            parameter, "be a date, an aware datetime or a text in ISO 8601 such as '2026-01-31T12:00Z'", excerpt(text)
+        ) from None
+    return time if "t" in text.lower() else time.date()
 
 
 def timestamp(parameter: str, value: object) -> str | None:

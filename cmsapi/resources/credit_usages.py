@@ -55,8 +55,8 @@ class CreditUsages(Resource):
     async def report(
         self,
         *,
-        since: date | datetime | None = None,
-        until: date | datetime | None = None,
+        since: date | datetime | str | None = None,
+        until: date | datetime | str | None = None,
         q: str | None = None,
     ) -> CreditReport:
         """Add up what was spent, per type, day and workspace; at least three requests, no credit.
@@ -64,8 +64,8 @@ class CreditUsages(Resource):
         Each further 100 entries of a type take one more request.
 
         Args:
-            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, or a
-                date, which means its first moment in UTC.
+            since: Only entries from this moment on; the lists are read no further than that. An aware datetime, a date,
+                which means its first moment in UTC, or either as a text in ISO 8601.
             until: Only entries before this moment.
             q: Text to search for.
 

@@ -24,7 +24,8 @@ class ContentFields(TypedDict, total=False):
         folder_id: The folder that it is in.
         assigned_to_id: The user to whom it is assigned.
         content_status_id: Its workflow status.
-        due_date: When it is due: an aware datetime, or a date, which means its first moment in UTC.
+        due_date: When it is due: an aware datetime, a date, which means its first moment in UTC, or either as a text in
+            ISO 8601.
     """
 
     html: str | None
@@ -32,7 +33,7 @@ class ContentFields(TypedDict, total=False):
     folder_id: str | None
     assigned_to_id: str | None
     content_status_id: str | None
-    due_date: date | datetime | None
+    due_date: date | datetime | str | None
 
 
 class NewContent(ContentFields, total=False):

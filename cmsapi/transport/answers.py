@@ -6,12 +6,14 @@ Each rule names the section of the specification that it serves.
 from __future__ import annotations
 
 import asyncio
+import email.message
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from cmsapi import errors
 from cmsapi.api.operations import Operation
@@ -87,8 +89,12 @@ def _key(request: Request) -> str:
     return request.headers.get("authorization", "").rpartition(" ")[2]
 
 
-def read_document(response: Response, operation: Operation, request: Request, attempts: int = 1) -> Any:
+def read_document(
+    response: Response, operation: Operation, request: Request, attempts: int = 1, *, or_text: bool = False
+) -> Any:
     """Read the JSON of an answer to a request; an empty body reads as None, and so does that of a deletion.
+
+    With `or_text`, a body that is not JSON and does not call itself so reads as a text.
 
     Raises:
         APIError: The answer is not a 2xx.
@@ -102,11 +108,25 @@ def read_document(response: Response, operation: Operation, request: Request, at
     try:
         return loads(response.body)
     except DecodeError as error:
+        if or_text and (text := _text_of(response)) is not None:
+            return text
         error.operation, error.request_id = operation.name, read_request_id(response, request)
         safe = without_key(response.body, request)
         if safe != response.body:
             error.args, error.excerpt = ("Expected JSON",), excerpt(safe[:_SHOWN])
         raise
+
+
+def _text_of(response: Response) -> str | None:
+    """Return the body as a text, or None where its type is JSON or not told."""
+    content = email.message.Message()
+    content["content-type"] = said = response.headers.get("content-type", "")
+    if not said or re.fullmatch(r"application/(.+\+)?json", content.get_content_type()):
+        return None
+    try:
+        return response.body.decode(content.get_content_charset("utf-8"), "replace")
+    except LookupError:
+        return response.body.decode(errors="replace")
 
 
 def read_quota(headers: Mapping[str, str]) -> Quota | None:
@@ -226,7 +246,9 @@ def _cut(message: str) -> str:
 
 def _named_field(message: str, request: Request) -> str | None:
     """Return the first word of a message that names a field of a request."""
-    names = set(_field_names(loads(request.body))) if request.body else ()
+    names = set(_field_names(loads(request.body))) if request.body else set()
+    # A bracket after the name of a parameter says which values match, or that there are several.
+    names |= {name.partition("[")[0] for name, _ in parse_qsl(urlsplit(request.url).query)}
     return next((word for word in _WORD.findall(message) if word in names), None)
 
 

@@ -50,6 +50,7 @@ class CallOptions:
             when the first byte is about to leave. If one of the two raises, nothing is sent.
         not_executed: Awaited with the permit of an attempt that was certainly not executed: not sent, or answered with
             429.
+        or_text: Whether a body of another type than JSON is given as a text.
     """
 
     priority: Priority = Priority.INTERACTIVE
@@ -57,6 +58,7 @@ class CallOptions:
     max_attempts: int | None = None
     before_attempt: Callable[[Permit], Awaitable[Callable[[], None]]] | None = None
     not_executed: Callable[[Permit], Awaitable[None]] | None = None
+    or_text: bool = False
 
 
 @attrs.define(eq=False)

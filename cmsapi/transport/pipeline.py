@@ -192,7 +192,9 @@ class Pipeline:
                 await anyio.sleep(self._delay_after(call.failure, call))
             try:
                 response = await self._attempt(call)
-                call.document = answers.read_document(response, call.operation, call.request, call.attempts)
+                call.document = answers.read_document(
+                    response, call.operation, call.request, call.attempts, or_text=call.options.or_text
+                )
                 call.request_id = answers.read_request_id(response, call.request)
             except RateLimitWaitError as refused:
                 if call.failure is None:

@@ -29,11 +29,11 @@ async def change_contents(client: cmsapi.Client) -> None:
     await client.contents.edit("cnt_1", change)
 
     await client.contents.create("wsp_1", "T", titel="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    await client.contents.create("wsp_1", "T", due_date="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await client.contents.create("wsp_1", "T", due_date=7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await client.contents.update("cnt_1", 1, titel="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     await client.contents.update("cnt_1", 1, title=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await client.contents.update("cnt_1", 1, page_id="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    await client.contents.update("cnt_1", 1, due_date="2026-05-01")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await client.contents.update("cnt_1", 1, due_date="2026-05-01")
     await client.contents.edit("cnt_1", lambda _: {"titel": "x"})  # type: ignore[arg-type,return-value]  # pyright: ignore[reportArgumentType]
 
 
@@ -66,7 +66,7 @@ async def read_lists(client: cmsapi.Client) -> None:
 
     client.credit_usages.list("analyses")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.keywords.list("pag_1", first=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    await client.credit_usages.report(since="2026-01-01")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    await client.credit_usages.report(since="2026-01-01")
     for _ in client.keywords.list("pag_1"):  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues,reportUnknownVariableType]
         pass
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+
+# The midnight at the end of a day, which Python reads since 3.14 only.
+_END_OF_DAY = re.compile(r"T24(?=:?00(?::?00(?:[.,]0+)?)?(?:[Z+-]|$))")
 
 
 def read_time(text: str) -> datetime:
@@ -11,11 +15,16 @@ def read_time(text: str) -> datetime:
     Raises:
         ValueError: The text spells no time.
     """
+    # RFC 3339 writes T and Z in either case.
+    text, ends_day = _END_OF_DAY.subn("T00", text.upper())
     time = datetime.fromisoformat(text)
     # `fromisoformat` takes any character between date and time.
     if "T" not in text and len(text) > len("2024-01-31"):
         raise ValueError("no T between date and time")
-    return time
+    try:
+        return time + timedelta(days=ends_day)
+    except OverflowError as error:
+        raise ValueError("later than the year 9999") from error
 
 
 def spell_time(time: datetime) -> str:

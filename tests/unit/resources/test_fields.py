@@ -103,8 +103,8 @@ class Missing(datetime):
 NAIVE = datetime(2026, 5, 1)  # noqa: DTZ001  the mistake that is tested
 BAD_TIMES: list[tuple[Any, str]] = [
     (NAIVE, "no offset and would mean another moment elsewhere"),
-    ("2026-05-01", "datetime.fromisoformat"),
-    ("tomorrow", "datetime.fromisoformat"),
+    ("2026-05-01T12:00:00", "no offset and would mean another moment elsewhere"),
+    ("tomorrow", "a text in ISO 8601"),
     (1_777_593_600, "must be a date or an aware datetime, got 1777593600"),
     (timedelta(days=1), "must be a date or an aware datetime"),
     (Missing(2026, 5, 1, tzinfo=UTC), "must be a date or an aware datetime"),
@@ -113,7 +113,7 @@ BAD_TIMES: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("time", "message"), BAD_TIMES)
 async def test_what_is_no_moment_is_refused_everywhere(time: Any, message: str) -> None:
-    """A time without offset, a text and a number are refused alike wherever a time is taken."""
+    """A time without offset, another text and a number are refused alike wherever a time is taken."""
     calls: dict[str, list[Call]] = {
         "due_date": [
             lambda c: c.contents.create("w", "t", due_date=time),

@@ -188,6 +188,12 @@ def test_a_field_is_found_among_what_was_sent() -> None:
     error = error_from(Response(422, {}, body), ME, sent, attempts=1)
     assert isinstance(error, errors.ValidationError)
     assert error.field == "html"
+    asked = builder().build("GET", "/v1/things", {"q": "", "limit": 200, "contentScore[gte]": 5, "of": ["a"]}, None)
+    for message, field in (("limit: too big", "limit"), ("the `contentScore` is none", "contentScore"), ("of", "of")):
+        said = f'{{"error": {{"code": "validation_error", "message": "{message}"}}}}'.encode()
+        error = error_from(Response(422, {}, said), ME, asked, attempts=1)
+        assert isinstance(error, errors.ValidationError)
+        assert error.field == field
     plain = error_from(Response(422, {}, body), ME, REQUEST, attempts=1)
     assert isinstance(plain, errors.ValidationError)
     assert plain.field is None
