@@ -19,7 +19,9 @@ class ContentIdeaSearches(Resource):
     async def search(self, workspace_id: str, keyword: str) -> Job[ContentIdeas]:
         """Launch a search; one request and **one content-ideas-searches credit**.
 
-        Two searches for one keyword are separate requests and are never merged.
+        Two searches for one keyword are separate requests and are never merged. The first launch of a client takes one
+        request more, which reads the balances; so does one that comes after 100 launches or 10 minutes
+        (`LaunchPolicy(baseline=)`).
 
         Args:
             workspace_id: The workspace.

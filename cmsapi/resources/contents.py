@@ -237,8 +237,9 @@ class Contents(Resource):
         A generation of the same content with the same settings is joined and not paid again while it runs or its
         article waits for a decision. If it has an `on_review` hook already, that hook decides.
 
-        The first request reads the current generation, so that a lost answer can be reconciled;
-        `LaunchPolicy(baseline="none")` saves it.
+        The first request reads the current generation, so that a lost answer can be reconciled. The first launch of a
+        client takes one request more, which reads the balances; so does one that comes after 100 launches or 10
+        minutes. `LaunchPolicy(baseline="none")` saves them.
 
         Args:
             content_id: A draft whose keyword has a completed analysis.

@@ -41,7 +41,9 @@ class Keywords(Resource):
     async def analyze(self, keyword_id: str) -> Job[Keyword]:
         """Launch the analysis of a keyword; one request and **one analysis credit**.
 
-        An analysis of the same keyword is joined while it runs, and not paid again.
+        An analysis of the same keyword is joined while it runs, and not paid again. The first launch of a
+        client takes one request more, which reads the balances; so does one that comes after 100 launches or 10 minutes
+        (`LaunchPolicy(baseline=)`).
 
         Returns:
             The job; `await` it for the keyword as it is after the analysis.

@@ -41,7 +41,8 @@ class Prompts(Resource):
     async def analyze(self, prompt_id: str) -> Job[Prompt]:
         """Launch the analysis of a prompt; one request and, as is assumed, **one analysis credit**.
 
-        An analysis of the same prompt is joined while it runs, and not paid again.
+        An analysis of the same prompt is joined while it runs, and not paid again. With a shared state the first launch
+        of a client takes one request more, which reads whose launches they are.
 
         Returns:
             The job; `await` it for the prompt as it is after the analysis.

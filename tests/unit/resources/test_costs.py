@@ -150,3 +150,19 @@ async def test_a_method_costs_what_it_says_and_what_the_reference_shows(name: st
     expected = f"| `{method}` | {said.per} | {price} | {names} | {LOST[row.replay]} | {row.section} |"
     section = PAGE.read_text().partition(f"\n## client.{name.partition('.')[0]}\n")[2].partition("\n## ")[0]
     assert expected in section.splitlines()
+
+
+@pytest.mark.parametrize("state", ["memory", "shared"])
+@pytest.mark.parametrize(
+    "name", ["keywords.analyze", "prompts.analyze", "contents.generate", "content_ideas.search"], ids=str
+)
+async def test_the_first_launch_takes_as_many_requests_as_it_says(name: str, state: str, tmp_path: Path) -> None:
+    """What a launch sends that nothing was read before is in its docstring too."""
+    said = " ".join((inspect.getdoc(METHODS[name]) or "").split())
+    more = re.search(r"(With a shared state the|The) first launch of a client takes one request more", said)
+    assert more is not None
+    box = Sandbox(durations=Fixed(10))
+    url = f"sqlite:///{tmp_path}/state.db" if state == "shared" else "memory:"
+    async with cmsapi.Client(box.api_key, base_url=box.base_url, transport=box.transport, state=url) as client:
+        await CALLS[name](client, box)
+        assert len(box.ledger) == Cost.of(METHODS[name]).requests + (more[1] == "The" or state == "shared")
