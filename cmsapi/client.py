@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import ssl as ssl_module
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -30,6 +29,7 @@ from cmsapi.transport.headers import with_headers
 from cmsapi.transport.http import AiohttpTransport, SendAwareTransport, Transport
 from cmsapi.transport.pipeline import Pipeline
 from cmsapi.transport.requests import RequestBuilder, check_path
+from cmsapi.unpicklable import Unpicklable
 
 if TYPE_CHECKING:
     import aiohttp
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     )
 
 
-class Client(Hinting):
+class Client(Hinting, Unpicklable):
     """Call the Content Marketing Service.
 
     Use the client as an async context manager, or call `aclose()` when you are done. It belongs to the event loop of
@@ -252,6 +252,7 @@ class Client(Hinting):
         """
         from cmsapi.doctor.examination import Examination
 
+        self._runtime.open()
         return await Examination(self._caller).run()
 
     async def request(
@@ -339,7 +340,8 @@ class Client(Hinting):
             hooks=hooks,
             headers=headers,
         )
-        made: Self = copy.copy(self)
+        made: Self = object.__new__(type(self))
+        vars(made).update(vars(self))
         for name in tuple(vars(made)):
             if isinstance(getattr(type(made), name, None), Lazy):
                 # It belongs to this client.

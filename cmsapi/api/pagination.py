@@ -22,6 +22,7 @@ from cmsapi.api.page import Page
 from cmsapi.display.frames import DataFrame, frame, load_pandas
 from cmsapi.errors import BadRequestError, DecodeError, NotFoundError, ValidationError
 from cmsapi.guesses import Hinting
+from cmsapi.unpicklable import Unpicklable
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Page[Any])
@@ -58,7 +59,7 @@ def _said_more(place: Pagination | None) -> bool | None:
     return more if isinstance(more, bool) else None
 
 
-class Paginator(Hinting, Generic[T, P]):
+class Paginator(Hinting, Unpicklable, Generic[T, P]):
     """Read a list page by page; every list of the service is one of these.
 
     `async for` gives the items, `await` the first page, `pages()` the pages. Each of them starts anew.

@@ -12,7 +12,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from cmsapi.api.arguments import function, optional_seconds, wrong
 from cmsapi.api.wire.mismatch import excerpt
@@ -25,18 +25,23 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.time_limit import limit_wait
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
 from cmsapi.jobs.tracked import TrackedJob, call_listener
+from cmsapi.unpicklable import Unpicklable
 
 R = TypeVar("R")
 E = TypeVar("E")
 
 
-class Job(Hinting, Generic[R]):
+class Job(Hinting, Unpicklable, Generic[R]):
     """Stand for one piece of asynchronous work; made by launches, `jobs.attach` and `jobs.watch`.
 
     `await job` gives the result, as often and from as many tasks as wanted.
     """
 
     __slots__ = ("__weakref__", "_poller", "tracked")
+
+    _instead: ClassVar[str] = (
+        "Pass `job.token`, and use client.jobs.attach(token) of a client there; of an outcome pass `item` and `value`."
+    )
 
     def __init__(self, tracked: TrackedJob, poller: Poller) -> None:
         self.tracked: TrackedJob = tracked

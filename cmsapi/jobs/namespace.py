@@ -32,6 +32,7 @@ from cmsapi.jobs.scheduling.statistics import JobStatistics, summary
 from cmsapi.jobs.status import JobStatus
 from cmsapi.jobs.token import read_token
 from cmsapi.jobs.tracked import TrackedJob
+from cmsapi.unpicklable import Unpicklable
 
 # The most jobs of one plan: times overflow above it.
 _MOST = 1_000_000_000
@@ -40,7 +41,7 @@ I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
 
 
-class Jobs(Hinting):
+class Jobs(Hinting, Unpicklable):
     """Launch and await many jobs, and find jobs again.
 
     Args:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from cmsapi.guesses import Hinting
 from cmsapi.jobs.launching.launcher import Launcher
 from cmsapi.transport.caller import OperationCaller
+from cmsapi.unpicklable import Unpicklable
 
 
-class Resource(Hinting):
+class Resource(Hinting, Unpicklable):
     """Offer the operations of one resource.
 
     Args:

@@ -75,13 +75,7 @@ class Runtime:
         Raises:
             ClientClosedError: The client is closed, belongs to another loop, or no loop is running.
         """
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            raise ClientClosedError(
-                "There is no running event loop; nothing was sent. Use the client inside a coroutine, for example "
-                "under asyncio.run(); IPython in a terminal runs its loop only in cells with `await`."
-            ) from None
+        loop = _running_loop()
         if self._life in ("closing", "closed"):
             raise ClientClosedError("The client is closed; nothing was sent. Make a new one.")
         if self._loop is None:
@@ -123,7 +117,8 @@ class Runtime:
         """
         if self._life == "closed":
             return
-        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+        loop = _running_loop()
+        if self._loop is not None and self._loop is not loop:
             if not self._loop.is_closed():
                 raise ClientClosedError("The client belongs to another event loop; close it there.")
             # Its tasks and connections have died with the loop.
@@ -152,3 +147,14 @@ class Runtime:
 
     def __repr__(self) -> str:
         return f"{self.account.base_url}, {self._life}"
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ClientClosedError(
+            "There is no running event loop of asyncio, and cmsapi runs on asyncio; nothing was sent. Use the client "
+            "inside a coroutine under asyncio.run(), or cmsapi.blocking in a thread of its own, also under trio; "
+            "IPython in a terminal runs its loop only in cells with `await`."
+        ) from None

@@ -33,6 +33,7 @@ from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import UNKNOWN, Record
 from cmsapi.state.entry import Entry
+from cmsapi.unpicklable import Unpicklable
 
 I = TypeVar("I")  # noqa: E741  an item
 R = TypeVar("R")
@@ -62,7 +63,7 @@ class BatchOutcomes(ShowsProgress, AsyncIterator[Outcome[I, R]]):
         return await collected(self, self.aclose)
 
 
-class Batch:
+class Batch(Unpicklable):
     """Run a named batch; an async context manager, made by `client.jobs.batch`.
 
     Args:

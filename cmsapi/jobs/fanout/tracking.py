@@ -26,6 +26,7 @@ from cmsapi.jobs.status import Phase
 from cmsapi.jobs.tracked import LoadKey
 from cmsapi.observability.job_events import ProgressChanged
 from cmsapi.transport.call import REQUEST_COUNT, RequestCount
+from cmsapi.unpicklable import Unpicklable
 
 # Rows of ended items that are kept for tables.
 _KEPT = 100
@@ -295,7 +296,7 @@ def tracker_of(items: Iterable[Any] | AsyncIterable[Any], poller: Poller) -> Tra
     return Tracker(poller, total=total, pending=items if isinstance(items, Sequence) else ())
 
 
-class ShowsProgress:
+class ShowsProgress(Unpicklable):
     """Show how far a stream of outcomes is."""
 
     def __init__(self, tracker: Tracker) -> None:

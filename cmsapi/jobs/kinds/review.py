@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import attrs
 
@@ -28,6 +28,7 @@ from cmsapi.errors import (
 )
 from cmsapi.transport.call import CallOptions
 from cmsapi.transport.caller import OperationCaller
+from cmsapi.unpicklable import Unpicklable
 
 #: How a review was decided.
 Decision: TypeAlias = Literal["confirm", "cancel", "leave", "elsewhere"]
@@ -52,7 +53,7 @@ def differ(one: str | None, other: str | None) -> bool:
     return None not in (one, other) and one != other
 
 
-class GenerationReview:
+class GenerationReview(Unpicklable):
     """Hold a generation in review, and decide on it.
 
     Args:
@@ -65,6 +66,7 @@ class GenerationReview:
 
     __slots__ = ("_caller", "_deciding", "content", "content_id", "decision", "generation", "on_decided")
 
+    _instead: ClassVar[str] = "Pass `content_id`, and use client.contents.review(content_id) of a client there."
     content_id: str
     generation: Generation
     decision: Decision | None

@@ -96,5 +96,5 @@ def test_a_client_is_made_before_its_loop() -> None:
                 await pages
 
     asyncio.run(main())
-    with pytest.raises(cmsapi.ClientClosedError, match="no running event loop"):
+    with pytest.raises(cmsapi.ClientClosedError, match="no running event loop of asyncio"):
         _ = jobs.statistics
