@@ -45,6 +45,8 @@ class CallOptions:
     Args:
         priority: Lane in which it waits for quota.
         repeat: Whether to repeat in doubt also what creates something; None leaves that to the retry policy.
+        before_repeat: Awaited with the failure of an attempt before a repeat, once the wait is over, if an attempt may
+            have taken effect. It tells whether to repeat; what it raises ends the call.
         max_attempts: Upper bound below that of the retry policy; a poll is one attempt.
         before_attempt: Awaited with the permit of each attempt before it is sent. It returns a function that is called
             when the first byte is about to leave. If one of the two raises, nothing is sent.
@@ -55,6 +57,7 @@ class CallOptions:
 
     priority: Priority = Priority.INTERACTIVE
     repeat: bool | None = None
+    before_repeat: Callable[[CMSError], Awaitable[bool]] | None = None
     max_attempts: int | None = None
     before_attempt: Callable[[Permit], Awaitable[Callable[[], None]]] | None = None
     not_executed: Callable[[Permit], Awaitable[None]] | None = None

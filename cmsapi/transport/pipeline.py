@@ -190,6 +190,10 @@ class Pipeline:
             if call.failure is not None:
                 await call.take_back()
                 await anyio.sleep(self._delay_after(call.failure, call))
+                ask = call.options.before_repeat if call.in_doubt else None
+                if ask is not None and not await ask(call.failure):
+                    call.ends.pop()
+                    raise call.final_error(call.failure, self.retry)
             try:
                 response = await self._attempt(call)
                 call.document = answers.read_document(
