@@ -36,7 +36,8 @@ class Deviation:
         kind: Kind of difference.
         where: Class and wire name, for example `Content.title`.
         count: How often it was met.
-        example: The first unknown word or naive time, at most 100 characters; empty for the other kinds.
+        example: The unknown word, each of which is counted by itself, or the first naive time; at most 100 characters,
+            and empty for the other kinds.
     """
 
     kind: DriftKind
@@ -49,17 +50,18 @@ class Drift:
     """Count differences in bounded memory."""
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[DriftKind, str]] = Counter()
-        self._examples: dict[tuple[DriftKind, str], str] = {}
+        # With the word, where that is what differs.
+        self._counts: Counter[tuple[DriftKind, str, str]] = Counter()
+        self._examples: dict[tuple[DriftKind, str, str], str] = {}
 
     def note(self, kind: DriftKind, where: str, example: str = "") -> None:
         """Count one difference."""
         # A name that came over the wire has no length limit.
-        key = kind, where[:_LONGEST]
+        key = kind, where[:_LONGEST], example[:_LONGEST] if kind is DriftKind.UNKNOWN_WORD else ""
         if key in self._counts or len(self._counts) < _MOST:
             self._counts[key] += 1
             self._examples.setdefault(key, example[:_LONGEST])
 
     def deviations(self) -> tuple[Deviation, ...]:
         """Return a snapshot, the most frequent first."""
-        return tuple(Deviation(*key, count, self._examples[key]) for key, count in self._counts.most_common())
+        return tuple(Deviation(*key[:2], count, self._examples[key]) for key, count in self._counts.most_common())
