@@ -24,7 +24,7 @@ from cmsapi.jobs.kinds.review import GenerationReview
 from cmsapi.jobs.polling.poller import Poller
 from cmsapi.jobs.polling.time_limit import limit_wait
 from cmsapi.jobs.status import Finished, JobEvent, JobStatus, described
-from cmsapi.jobs.tracked import TrackedJob, call_listener
+from cmsapi.jobs.tracked import DECIDING, TrackedJob, call_listener
 from cmsapi.unpicklable import Unpicklable
 
 R = TypeVar("R")
@@ -170,11 +170,13 @@ class Job(Hinting, Unpicklable, Generic[R]):
             UnauthorizedError: A poll was refused because of the key. The job continues, and can be awaited again.
             ForbiddenError: Likewise.
             ClientClosedError: The client was closed. The token stays valid.
+            JobError: The `on_review` hook of the job waits for it, or a task that the hook began.
         """
         optional_seconds("timeout", timeout)
         job = self.tracked
         if not job.closed:
             self._ensure_open()
+            self._ensure_outside_of_hook()
             waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
             job.waiters = (*job.waiters, waiter)
             self._poller.subscribe(job)
@@ -230,6 +232,7 @@ class Job(Hinting, Unpicklable, Generic[R]):
             yield Finished(self.status, job.error)
             return
         self._ensure_open()
+        self._ensure_outside_of_hook()
         queue: asyncio.Queue[JobEvent | Exception] = asyncio.Queue()
         job.listeners = (*job.listeners, queue.put_nowait)
         self._poller.subscribe(job)
@@ -293,6 +296,16 @@ class Job(Hinting, Unpicklable, Generic[R]):
                 )
             )
             self._poller.unsubscribe(job)
+
+    def _ensure_outside_of_hook(self) -> None:
+        """Refuse a wait that waits for itself: the job ends only when its hook has returned."""
+        if self.tracked.deciding and self.tracked in DECIDING.get():
+            raise JobError(
+                f"The on_review hook of {self!r} waits for its own job, which ends only when the hook has returned. "
+                "Nothing is decided. Decide on the review that the hook was called with: return 'confirm', 'cancel' or "
+                "'leave'.",
+                job=self,
+            )
 
     def _ensure_open(self) -> None:
         try:

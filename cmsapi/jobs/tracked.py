@@ -33,6 +33,9 @@ JobKey: TypeAlias = tuple[Kind, str]
 #: Jobs that are planned alike: a kind, under one policy.
 LoadKey: TypeAlias = tuple[Kind, PollPolicy]
 
+#: The jobs on whose reviews a hook decides, in whose context the current task runs.
+DECIDING: contextvars.ContextVar[tuple[TrackedJob, ...]] = contextvars.ContextVar("cmsapi_deciding", default=())
+
 # The states of an entry in the launch journal.
 INTENT = "intent"
 SENDING = "sending"
@@ -311,8 +314,11 @@ class TrackedJob:
 
 
 def call_listener(listener: Callable[[JobEvent | Exception], None], event: JobEvent | Exception) -> None:
-    """Call a listener, and log what it raises."""
+    """Call a listener, and log what it raises.
+
+    No task is cancelled through a plain function, so that a `CancelledError` is an error of the listener, too.
+    """
     try:
         listener(event)
-    except Exception:
+    except (Exception, asyncio.CancelledError):
         logger.exception("a listener failed on %s", type(event).__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
@@ -16,7 +17,8 @@ _TEXTS: dict[type[Event], Sequence[str]] = {}
 class Hooks:
     """Log each event of a client, and call its hooks in order.
 
-    An error of a hook is logged, and does not reach the client's work.
+    An error of a hook is logged, and does not reach the client's work. No task is cancelled through a plain function,
+    so that a `CancelledError` is an error of the hook, too.
 
     Args:
         functions: The hooks.
@@ -39,7 +41,7 @@ class Hooks:
         for hook in self.functions:
             try:
                 hook(event)
-            except Exception:
+            except (Exception, asyncio.CancelledError):
                 logger.exception("A hook failed on %s.", type(event).__name__)
 
     def _without_key(self, event: Event) -> Event:

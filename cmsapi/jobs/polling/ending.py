@@ -32,7 +32,7 @@ from cmsapi.jobs.kinds.doubt import Doubt, seen_again
 from cmsapi.jobs.kinds.kind import Observation
 from cmsapi.jobs.kinds.review import GenerationReview, ReviewHook
 from cmsapi.jobs.status import Phase
-from cmsapi.jobs.tracked import Failures, TrackedJob
+from cmsapi.jobs.tracked import DECIDING, Failures, TrackedJob
 from cmsapi.transport.call import being_cancelled
 
 logger: logging.Logger = logging.getLogger("cmsapi")
@@ -150,6 +150,8 @@ def doubt_of(job: TrackedJob, error: Exception) -> Doubt | None:
 async def decide(job: TrackedJob, review: GenerationReview, hook: ReviewHook) -> End:
     """Have a hook decide on the review of a generation, and return how the job is finished."""
     error: Exception
+    # Tasks that the hook begins have it, too.
+    DECIDING.set((*DECIDING.get(), job))
     try:
         await review.follow(hook)
     except asyncio.CancelledError:
